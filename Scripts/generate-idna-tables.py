@@ -2,18 +2,20 @@
 """Writes the Unicode tables behind Martlet's host names.
 
 Needs two packages of the same Unicode version: `idna` (UTS #46 mapping, joining types) and `unicodedata2`
-(canonical composition, combining classes, general categories, bidirectional classes).
+(canonical composition, bidirectional classes).
 
     pip install idna==3.13 unicodedata2==17.0.0
-    Scripts/generate-idna-tables.py Sources/MartletURL/IDNA
+    Scripts/generate-idna-tables.py Sources/MartletURL/IDNA/IDNATables+Generated.swift
 
 Every number is written as a variable-length quantity: groups of five bits, lowest first, each one character of
 the alphabet below, bit 32 saying that another group follows. Signed numbers are zigzag-coded first.
+
+All tables but the composites are runs of code points from U+0000 to U+10FFFF, each written as
+(length - 1) * 8 + kind, and what the kind needs.
 """
 
 import pathlib
 import sys
-import textwrap
 
 import idna.idnadata
 import idna.uts46data
@@ -22,10 +24,13 @@ import unicodedata2 as unicode_data
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 LAST = 0x10FFFF
 
-# The order is the raw value of the Swift enumerations that read the tables.
-BIDI = ["L", "R", "AL", "AN", "EN", "ES", "CS", "ET", "ON", "BN", "NSM"]
+# The values are the raw values of the Swift enumerations that read the tables. The Bidi rule treats R and AL alike, and
+# all classes that it allows beside letters and numbers.
+BIDI = {"L": 1, "R": 2, "AL": 2, "AN": 3, "EN": 4, "NSM": 6} | dict.fromkeys(["ES", "CS", "ET", "ON", "BN"], 5)
 # ContextJ (RFC 5892, appendix A.1) names these four; join-causing (C) and non-joining (U) are as good as absent.
 JOINING = {"T": 1, "L": 2, "R": 3, "D": 4}
+# Kinds of the mapping's runs.
+DISALLOWED, VALID, IGNORED, LISTED, ALTERNATING, SHIFTED = range(6)
 
 
 def number(value):
@@ -37,8 +42,12 @@ def number(value):
             return text
 
 
-def signed(value):
-    return number(value << 1 if value >= 0 else (-value << 1) - 1)
+def zigzag(value):
+    return value << 1 if value >= 0 else (-value << 1) - 1
+
+
+def run(start, end, kind):
+    return number((end - start - 1) * 8 + kind)
 
 
 def mapping_statuses():
@@ -57,118 +66,121 @@ def mapping_statuses():
     return statuses
 
 
-def mapping_table():
-    statuses = mapping_statuses()
-    text, previous_end, code = "", 0, 0
+STATUSES = mapping_statuses()
 
+
+def mapping_table():
     def offset(at):
-        status, mapped = statuses[at] if at <= LAST else ("X", "")
+        status, mapped = STATUSES[at] if at <= LAST else ("X", "")
         return ord(mapped) - at if status == "M" and len(mapped) == 1 else None
 
+    def alternates(at):
+        """Whether a capital letter and its small letter stand here."""
+        return offset(at) == 1 and STATUSES[at + 1][0] == "V"
+
+    def run_end(at, same):
+        end = at + 1
+        while end <= LAST and same(end):
+            end += 1
+        return end
+
+    text, code = "", 0
     while code <= LAST:
-        status, mapped = statuses[code]
-        if status == "X":
-            code += 1
-            continue
-        end = code + 1
-        payload = ""
-        if status in "VI":
-            kind = 0 if status == "V" else 1
-            while end <= LAST and statuses[end][0] == status:
-                end += 1
-        # Capitals and small letters by turns: one row for the whole stretch.
-        elif offset(code) == 1 and statuses[code + 1][0] == "V" and offset(code + 2) == 1:
-            kind = 4
+        status = STATUSES[code][0]
+        if status != "M":
+            end = run_end(code, lambda at: STATUSES[at][0] == status)
+            text += run(code, end, {"X": DISALLOWED, "V": VALID, "I": IGNORED}[status])
+        elif alternates(code) and offset(code + 2) == 1:
             end = code
-            while offset(end) == 1 and end + 1 <= LAST and statuses[end + 1][0] == "V":
+            while alternates(end):
                 end += 2
-        elif offset(code) is not None:
-            kind = 2
-            while offset(end) == offset(code):
-                end += 1
-            payload = signed(offset(code))
+            text += run(code, end, ALTERNATING)
+        elif offset(code) is not None and offset(code + 1) == offset(code):
+            end = run_end(code, lambda at: offset(at) == offset(code))
+            text += run(code, end, SHIFTED) + number(zigzag(offset(code)))
         else:
-            kind = 3
-            while end <= LAST and statuses[end] == statuses[code]:
-                end += 1
-            payload = number(len(mapped))
+            # One by one, up to where one of the above begins. Each scalar is relative to the one before it in the run; the
+            # lowest bit says that another one of the same code point follows.
+            end = run_end(
+                code, lambda at: STATUSES[at][0] == "M"
+                and not (alternates(at) and offset(at + 2) == 1)
+                and not (offset(at) is not None and offset(at + 1) == offset(at) == offset(at + 2)))
+            text += run(code, end, LISTED)
             last = code
-            for character in mapped:
-                payload += signed(ord(character) - last)
-                last = ord(character)
-        text += number(code - previous_end) + number((end - code - 1) * 8 + kind) + payload
-        previous_end = code = end
+            for at in range(code, end):
+                scalars = [ord(character) for character in STATUSES[at][1]]
+                for index, scalar in enumerate(scalars):
+                    text += number(zigzag(scalar - last) << 1 | (index + 1 < len(scalars)))
+                    last = scalar
+        code = end
     return text
 
 
 def range_table(value_of):
-    """Runs of equal value other than 0, as gap, length - 1, value."""
-    text, previous_end, code = "", 0, 0
-    while code <= LAST:
-        value = value_of(code)
-        if value == 0:
-            code += 1
-            continue
-        end = code + 1
-        while end <= LAST and value_of(end) == value:
-            end += 1
-        text += number(code - previous_end) + number(end - code - 1) + number(value)
-        previous_end = code = end
-    return text
+    """Runs of equal value. Only valid code points are ever looked up: the others belong to any run."""
+    values = {code: value_of(code) for code in range(LAST + 1) if STATUSES[code][0] == "V"}
+    text, start, current = "", 0, 0
+    for code, value in values.items():
+        if value != current:
+            text += run(start, code, current) if code > start else ""
+            start, current = code, value
+    return text + run(start, LAST + 1, current)
 
 
 def composition_table():
-    """Primary composites as gap, first, second (both relative to the composite); Hangul is arithmetic."""
-    text, previous = "", 0
+    """Primary composites as gap, first, second (both relative to the composite); Hangul is arithmetic.
+
+    Left out are those that neither stand in a mapped name nor come of one: most have a part that is mapped, such as a
+    capital letter.
+    """
+    composites = {}
     for code in range(LAST + 1):
         decomposition = unicode_data.decomposition(chr(code))
         if not decomposition or decomposition.startswith("<"):
             continue
         parts = [int(part, 16) for part in decomposition.split()]
-        if len(parts) != 2 or unicode_data.normalize("NFC", chr(code)) != chr(code):
-            continue
-        text += number(code - previous) + signed(parts[0] - code) + signed(parts[1] - code)
+        if len(parts) == 2 and unicode_data.normalize("NFC", chr(code)) == chr(code):
+            composites[code] = parts
+    needed = {code for code in composites if STATUSES[code][0] == "V"}
+    while True:
+        inner = {part for code in needed for part in composites[code] if part in composites}
+        made = {
+            code for code, parts in composites.items()
+            if all(STATUSES[part][0] == "V" or part in needed for part in parts)
+        }
+        if inner | made <= needed:
+            break
+        needed |= inner | made
+    text, previous = "", 0
+    for code in sorted(needed):
+        first, second = composites[code]
+        text += number(code - previous) + number(zigzag(first - code)) + number(zigzag(second - code))
         previous = code
     return text
-
-
-def swift_literal(text):
-    lines = textwrap.wrap(text, 100)
-    return "\\\n".join("        " + line for line in lines)
-
-
-def write(folder, name, summary, text):
-    source = f'''// Generated by Scripts/generate-idna-tables.py from Unicode {idna.idnadata.__version__}. Do not edit.
-
-extension IDNATables {{
-    /// {summary}
-    static let {name} = """
-{swift_literal(text)}
-        """
-}}
-'''
-    path = folder / f"IDNATables+{name[0].upper()}{name[1:]}.swift"
-    path.write_text(source)
-    print(f"{path.name}: {len(text)} characters")
 
 
 def main():
     if unicode_data.unidata_version != idna.idnadata.__version__:
         sys.exit(f"unicodedata2 has {unicode_data.unidata_version}, idna has {idna.idnadata.__version__}")
-    folder = pathlib.Path(sys.argv[1])
     joining = idna.idnadata.joining_types
     joining = joining() if callable(joining) else joining
     joining = {code: JOINING.get(chr(kind) if isinstance(kind, int) else kind, 0) for code, kind in joining.items()}
-    bidi = {name: index + 1 for index, name in enumerate(BIDI)}
-    write(folder, "mapping", "UTS #46 statuses and mappings.", mapping_table())
-    write(folder, "composition", "Primary composites and what they are made of.", composition_table())
-    write(folder, "combiningClasses", "Canonical combining classes other than 0.",
-          range_table(lambda code: unicode_data.combining(chr(code))))
-    write(folder, "marks", "Code points of general category Mark.",
-          range_table(lambda code: int(unicode_data.category(chr(code)).startswith("M"))))
-    write(folder, "joiningTypes", "Joining types T, L, R and D.", range_table(lambda code: joining.get(code, 0)))
-    write(folder, "bidiClasses", "Bidirectional classes that the Bidi rule allows or names.",
-          range_table(lambda code: bidi.get(unicode_data.bidirectional(chr(code)), 0)))
+    tables = {
+        "packedMapping": ("UTS #46 statuses and mappings.", mapping_table()),
+        "packedComposites": ("Primary composites and their parts.", composition_table()),
+        "packedJoiningTypes": ("Joining types T, L, R and D.", range_table(lambda code: joining.get(code, 0))),
+        "packedBidiClasses": (
+            "Bidirectional classes that the Bidi rule allows or names.",
+            range_table(lambda code: BIDI.get(unicode_data.bidirectional(chr(code)), 0))),
+    }
+    source = f"// Generated by Scripts/generate-idna-tables.py from Unicode {idna.idnadata.__version__}. Do not edit.\n"
+    source += "\nextension IDNATables {\n"
+    members = []
+    for name, (summary, text) in tables.items():
+        lines = "\\\n".join("        " + text[index:index + 200] for index in range(0, len(text), 200))
+        members.append(f'    /// {summary}\n    static let {name} = """\n{lines}\n        """\n')
+        print(f"{name}: {len(text)} characters")
+    pathlib.Path(sys.argv[1]).write_text(source + "\n".join(members) + "}\n")
 
 
 if __name__ == "__main__":

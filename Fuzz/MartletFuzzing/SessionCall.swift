@@ -113,8 +113,9 @@ struct SessionCall: Sendable {
         try require(exchange.body.count <= limit, "\(exchange.body.count) bytes were collected")
         let framing: BodyFraming
         do throws(WireError) {
-            let method = kind == .head ? "HEAD" : kind == .get ? "GET" : "POST"
-            framing = try FramingDecision.response(to: method, head: head, limits: .default).framing
+            framing = try FramingDecision.response(
+                kind == .head ? .headOnly : .ordinary, head: head, limits: .default
+            ).framing
         } catch {
             throw FuzzFinding("the body of an answer cannot be framed: \(error)")
         }

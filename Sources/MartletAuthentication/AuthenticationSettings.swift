@@ -2,42 +2,41 @@ import MartletCredentials
 import MartletURL
 public import MartletCore
 
-/// With what calls answer servers that ask who is calling; or, set for the proxy, with what they answer it.
+/// The credentials that calls use to answer challenges of servers, or of a proxy if set for it.
 ///
-/// What a call has of its own, the first of these that there is: an `Authorization` field that the caller set, which is
-/// sent as it is and never replaced; ``credentials``; ``tokens``; ``credentialsByOrigin``; ``netrc``. When that was
-/// refused, or there is none of it, ``handler`` is asked.
+/// A call uses the first of these that exists: an `Authorization` field of the caller, which is sent unchanged;
+/// ``credentials``; ``tokens``; ``credentialsByOrigin``; ``netrc``. If that was rejected, or there is none, ``handler`` is
+/// called.
 ///
-/// Credentials go to the origin they were given for and to no other. ``credentials`` and ``tokens`` are for the origin a
-/// call begins at: once a redirect has led away from it they are not used any more, not even where the chain comes back;
-/// unless ``RedirectPolicy/trustsOtherOrigins`` says that they are meant for all of the chain.
+/// Credentials are sent to the origin they were given for, and to no other. ``credentials`` and ``tokens`` are for the origin
+/// a call begins at: after a redirect to another origin they are no longer used, not even if the chain returns, unless
+/// ``RedirectPolicy/trustsOtherOrigins`` is set.
 public struct AuthenticationSettings: Sendable {
-    /// Gives credentials for a challenge; `nil` to leave the answer as it is.
-    ///
-    /// It is asked again when they are refused, until ``attemptLimit`` is reached; and in each call, so it should remember
-    /// what its user said. It may make calls of its own. What it throws is what the call throws.
+    /// Supplies credentials for a challenge; `nil` to return the response. It is called again after a rejection, up to
+    /// ``attemptLimit``, and in each call, so it should store the user's input. It may make calls of its own. The call
+    /// throws its errors.
     public typealias Handler = @Sendable (AuthenticationChallenge) async throws -> Credentials?
 
-    /// For the origin that a call begins at; for all of a session's calls, then, if set for the session.
+    /// Credentials for the origin that a call begins at; in a session's settings, for all of its calls.
     public var credentials: Credentials?
     /// Bearer tokens for the origin that a call begins at, fetched when needed and refreshed after a 401.
     public var tokens: SingleFlightTokens?
-    /// For origins, each its own.
+    /// Credentials for single origins.
     public var credentialsByOrigin: [HTTPURL.Origin: Credentials]
     /// Names and passwords by host, as in `~/.netrc`. They are not sent over plain HTTP in a call that began over TLS, and
     /// never to a proxy.
     public var netrc: NetrcFile?
-    /// How those of ``netrc`` may be used; Basic by default, as curl.
+    /// The scheme for ``netrc``; Basic by default, as in curl.
     public var netrcScheme: Credentials.PasswordScheme
-    /// Asked when the others have no answer, or not the right one.
+    /// Called if the other sources have no credentials, or were rejected.
     public var handler: Handler?
-    /// How many times credentials may be refused in one call before its 401 or 407 is the answer; 3 by default, at least 1.
+    /// The number of rejections in one call after which its 401 or 407 is returned; 3 by default, at least 1.
     public var attemptLimit: Int
-    /// Whether a request with a body that can be answered by Digest alone is first sent without the body, as curl does: the
-    /// server's challenge comes before the body is sent. A server that asks for nothing gets an empty request first.
+    /// Whether a request with a body that only Digest can answer is first sent without the body, as curl does: the challenge
+    /// comes before the body is sent. A server that sends no challenge gets an empty request first.
     package var probesForDigest = false
 
-    /// Settings; without any, a 401 is an answer as any other.
+    /// Creates settings; without credentials, a 401 is returned like any other response.
     public init(
         credentials: Credentials? = nil, tokens: SingleFlightTokens? = nil,
         credentialsByOrigin: [HTTPURL.Origin: Credentials] = [:], netrc: NetrcFile? = nil,
@@ -52,7 +51,7 @@ public struct AuthenticationSettings: Sendable {
         self.handler = handler
     }
 
-    /// Whether there is nothing to answer with.
+    /// Whether there are no credentials.
     package var isEmpty: Bool {
         credentials == nil && tokens == nil && credentialsByOrigin.isEmpty && netrc == nil && handler == nil
     }
@@ -63,10 +62,9 @@ public struct AuthenticationSettings: Sendable {
         sources.tokens = tokens
         sources.credentialsByOrigin = credentialsByOrigin
         if let netrc {
-            let scheme = netrcScheme
-            sources.credentialsOfHost = { host in
+            sources.credentialsOfHost = { [netrcScheme] host in
                 netrc.entry(forHost: host).map {
-                    Credentials(user: $0.login ?? "", password: $0.password ?? "", scheme: scheme)
+                    Credentials(user: $0.login ?? "", password: $0.password ?? "", scheme: netrcScheme)
                 }
             }
         }
@@ -78,109 +76,125 @@ public struct AuthenticationSettings: Sendable {
 }
 
 extension AuthenticationSettings: CustomStringConvertible, CustomReflectable {
-    /// Which kinds of credentials there are, without any.
+    /// The kinds of credentials, without secrets.
     public var description: String {
-        var parts: [String] = []
-        if let credentials { parts.append("\(credentials)") }
-        if tokens != nil { parts.append("tokens") }
-        if !credentialsByOrigin.isEmpty {
-            parts.append("credentials for \(credentialsByOrigin.count) origins")
-        }
-        if netrc != nil { parts.append("netrc") }
-        if handler != nil { parts.append("a handler") }
-        return parts.isEmpty ? "no credentials" : parts.joined(separator: ", ")
+        let parts: [String?] = [
+            credentials.map { "\($0)" }, tokens.map { _ in "tokens" },
+            credentialsByOrigin.isEmpty ? nil : "credentials for \(credentialsByOrigin.count) origins",
+            netrc.map { _ in "netrc" }, handler.map { _ in "a handler" },
+        ]
+        let text = parts.compactMap(\.self).joined(separator: ", ")
+        return text.isEmpty ? "no credentials" : text
     }
     /// The same as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// A token for all calls: whoever needs one while it is being fetched waits for the same fetch.
+/// The setting of ``SessionConfiguration/authentication``.
+enum AuthenticationSettingKey: StageKey {
+    static var defaultValue: AuthenticationSettings { AuthenticationSettings() }
+    static var position: StagePosition { .authentication }
+
+    static func isActive(_ settings: AuthenticationSettings) -> Bool { !settings.isEmpty }
+
+    static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
+        var settings = call[AuthenticationSettingKey.self]
+        // The user name and password of a URL come before those of the session, not before those of the call.
+        if let credentials = call.urlCredentials, call.options.authentication == nil {
+            settings.credentials = credentials
+            settings.tokens = nil
+        }
+        guard !settings.isEmpty || call.observer?.delegate != nil else { return nil }
+        return AuthenticationStage(settings.sources, call, progress)
+    }
+}
+
+extension SessionConfiguration {
+    /// The credentials used to answer authentication challenges. Empty by default: a 401 is then returned as a normal response.
+    public var authentication: AuthenticationSettings {
+        get { self[AuthenticationSettingKey.self] }
+        set { self[AuthenticationSettingKey.self] = newValue }
+    }
+}
+
+extension RequestOptions {
+    /// The credentials used to answer authentication challenges in this call; `nil` (the default) for those of the session.
+    public var authentication: AuthenticationSettings? {
+        get { self[AuthenticationSettingKey.self] }
+        set { self[AuthenticationSettingKey.self] = newValue }
+    }
+}
+
+/// A token that all calls share: those that need one while it is being fetched wait for the same fetch.
 ///
-/// A hundred calls whose token runs out at the same moment refresh it once. A call that is cancelled stops waiting and
-/// disturbs nobody: the fetch goes on for the others, and for those to come. A failure is told to all who waited for it,
-/// and whoever comes after it asks anew.
+/// A hundred calls whose token expires at the same moment refresh it once. A cancelled call stops waiting without effect on
+/// the others: the fetch continues for them and for later calls. All waiting calls get a failure, and the next call retries.
 public actor SingleFlightTokens: TokenProvider {
     private let provider: any TokenProvider
     /// The token in force; `nil` before the first one, and after ``invalidate()``.
     private var present: String?
-    /// The fetch that runs.
-    private var flight: Flight?
-    private var lastFlight: UInt64 = 0
+    /// The running fetch.
+    private var flight: Outcome<String>?
 
-    private struct Flight {
-        let number: UInt64
-        let outcome: Outcome<String>
-    }
-
-    /// Tokens of a provider, none of them fetched yet.
+    /// Creates a source without a token.
     public init(_ provider: any TokenProvider) { self.provider = provider }
 
-    /// The token in force; while there is none, or another is being fetched, the one that comes.
-    ///
-    /// - Throws: What the provider throws; `CancellationError` when the waiting task is cancelled.
+    /// The token in force; without one, and during a fetch, the token that is fetched.
+    /// - Throws: The errors of the provider; `CancellationError` if the waiting task is cancelled.
     public func token() async throws -> String {
-        if let flight { return try await flight.outcome.value }
+        if let flight { return try await flight.value }
         if let present { return present }
         return try await fetch { try await $0.token() }
     }
 
-    /// A token in place of one that was refused.
-    ///
-    /// When the one in force is another already, the refused one was old: then that is the answer, and nothing is fetched.
-    ///
-    /// - Throws: What the provider throws; `CancellationError` when the waiting task is cancelled.
+    /// A token in place of one that was rejected. If another one is in force already, it is returned without a fetch.
+    /// - Throws: The errors of the provider; `CancellationError` if the waiting task is cancelled.
     public func refresh(after token: String) async throws -> String {
         while let flight {
-            let fetched = try await flight.outcome.value
-            // A first fetch that runs may bring the very token that was refused.
+            let fetched = try await flight.value
+            // A first fetch may bring the very token that was rejected.
             if fetched != token { return fetched }
-            // Landing clears the flight before anybody hears of its outcome; this is for one that was forgotten.
-            if self.flight?.number == flight.number { break }
+            // Landing clears the flight before its outcome is reported; this is for one that was invalidated.
+            if self.flight === flight { break }
         }
         if let present, present != token { return present }
         return try await fetch { try await $0.refresh(after: token) }
     }
 
-    /// Forgets the token in force, as one does whose user signed out. A fetch that runs still serves those who wait for it.
+    /// Discards the token in force, for example after the user signed out. A running fetch still serves its waiting calls.
     public func invalidate() {
         present = nil
         flight = nil
     }
 
-    private func fetch(_ ask: @escaping @Sendable (any TokenProvider) async throws -> String) async throws
-        -> String
-    {
+    private func fetch(
+        _ ask: @escaping @Sendable (any TokenProvider) async throws -> String
+    ) async throws -> String {
         let provider = provider
         let outcome = Outcome<String>()
-        lastFlight += 1
-        let number = lastFlight
-        flight = Flight(number: number, outcome: outcome)
-        // Not a child of the caller's task: it must go on when the caller is cancelled.
+        flight = outcome
+        // Not a child of the caller's task: it must continue when the caller is cancelled.
         Task {
             let result: Result<String, any Error>
-            do {
-                result = .success(try await ask(provider))
-            } catch {
-                result = .failure(error)
-            }
-            self.land(number, result, outcome)
+            do { result = .success(try await ask(provider)) } catch { result = .failure(error) }
+            self.land(outcome, result)
         }
         return try await outcome.value
     }
 
-    private func land(_ number: UInt64, _ result: Result<String, any Error>, _ outcome: Outcome<String>) {
-        // One that was forgotten while it ran is told to those who waited, and not kept.
-        if flight?.number == number {
+    private func land(_ outcome: Outcome<String>, _ result: Result<String, any Error>) {
+        // The token of a fetch that was invalidated while it ran is passed on to its waiting calls, and not stored.
+        if flight === outcome {
             flight = nil
-            if case .success(let token) = result { present = token }
+            present = (try? result.get()) ?? present
         }
         outcome.settle(result)
     }
 }
 
 extension SingleFlightTokens: CustomStringConvertible, CustomReflectable {
-    /// Nothing of any token.
+    /// The name of the type, without a token.
     public nonisolated var description: String { "SingleFlightTokens" }
-    /// Shows nothing.
+    /// Nothing.
     public nonisolated var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -3,72 +3,65 @@ import MartletStorage
 import MartletTransport
 public import SystemPackage
 
-/// Names and passwords by host, as `~/.netrc` has them for ftp, curl, git and others.
-///
-/// Nothing is read unless it is asked for. Secrets are shown neither by ``description`` nor by a mirror.
+/// Names and passwords by host, as in the `~/.netrc` of ftp, curl, git and others. It is read on request alone. Neither
+/// ``description`` nor a mirror contains secrets.
 public struct NetrcFile: Hashable, Sendable {
-    /// What strikes about a file that was read all the same, as curl does.
+    /// An unsafe property of a file, which is read nevertheless, as in curl.
     public enum Remark: String, Hashable, Sendable {
-        /// Others than its owner may read it.
+        /// Users other than its owner may read it.
         case isReadableByOthers
-        /// Others than its owner may write it.
+        /// Users other than its owner may write it.
         case isWritableByOthers
         /// It belongs to another user.
         case belongsToAnother
     }
 
-    /// The most bytes that a file may have: 1 MiB.
+    /// The maximum size of a file in bytes: 1 MiB.
     public static let byteLimit = 1 << 20
 
     /// The entries in their order.
     public let entries: [NetrcEntry]
-    /// What strikes about the file; nothing for a text that came from none.
+    /// The unsafe properties of the file; none for a text.
     public private(set) var remarks: Set<Remark> = []
 
-    /// Reads a text.
-    ///
-    /// - Throws: What is wrong, with the line.
+    /// Parses a text.
+    /// - Throws: The error and its line.
     public init(_ text: String) throws(NetrcError) { try self.init(bytes: Array(text.utf8)) }
 
-    /// Reads bytes.
-    ///
-    /// - Throws: What is wrong, with the line.
+    /// Parses bytes.
+    /// - Throws: The error and its line.
     public init(bytes: [UInt8]) throws(NetrcError) {
         var parser = NetrcParser(bytes)
         entries = try parser.entries()
     }
 
-    /// Reads a file, on a thread of its own kind.
-    ///
-    /// - Throws: ``StorageError`` when it cannot be read; ``NetrcError`` when it cannot be understood.
+    /// Reads a file, on a thread for blocking work.
+    /// - Throws: ``StorageError`` if it cannot be read; ``NetrcError`` if it cannot be parsed.
     public static func load(_ path: FilePath) async throws -> NetrcFile {
         let path = path.string
         let (bytes, remarks) = try await BlockingWorkers.shared.run { () throws(StorageError) in
             let file = try FileReader(path: path)
             let bytes = try file.read(at: 0, limit: Int(min(file.byteCount, UInt64(byteLimit) + 1)))
-            return (bytes, judgement(of: file.access))
+            let access = file.access
+            let remarks: [Remark?] = [
+                access.isReadableByOthers ? .isReadableByOthers : nil,
+                access.isWritableByOthers ? .isWritableByOthers : nil,
+                access.isOwnedByThisUser ? nil : .belongsToAnother,
+            ]
+            return (bytes, remarks)
         }
         var file = try NetrcFile(bytes: bytes)
-        file.remarks = remarks
+        file.remarks = Set(remarks.compactMap(\.self))
         return file
     }
 
-    private static func judgement(of access: FileAccess) -> Set<Remark> {
-        var remarks: Set<Remark> = []
-        if access.isReadableByOthers { remarks.insert(.isReadableByOthers) }
-        if access.isWritableByOthers { remarks.insert(.isWritableByOthers) }
-        if !access.isOwnedByThisUser { remarks.insert(.belongsToAnother) }
-        return remarks
-    }
-
-    /// The entry for a host: the first in the file that is for it, or for all, and has what is needed.
+    /// The entry for a host: the first in the file that is for it or for all hosts.
     ///
-    /// One with a password comes before one that has but a name. An entry for all hosts stands for itself and for all that
-    /// follow it. With a name given, only entries of that name count, and those that have a password and no name.
-    ///
+    /// An entry with a password comes before one with a name alone. With a given name, only entries of that name count, and
+    /// those with a password and no name.
     /// - Parameters:
     ///   - host: The host, in any case; an IPv6 address without brackets.
-    ///   - login: The name that is looked for; `nil` for any.
+    ///   - login: The name; `nil` for any.
     public func entry(forHost host: String, login: String? = nil) -> NetrcEntry? {
         let host = host.lowercased()
         let fitting = entries.lazy.filter { entry in entry.machine.map { $0.lowercased() == host } ?? true }
@@ -81,29 +74,24 @@ public struct NetrcFile: Hashable, Sendable {
 }
 
 extension NetrcFile: CustomStringConvertible, CustomReflectable {
-    /// How many entries there are.
+    /// The number of entries.
     public var description: String { "netrc of \(entries.count) entries" }
     /// The same as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// What a netrc says of one machine.
+/// The entry of one machine in a netrc.
 public struct NetrcEntry: Hashable, Sendable {
-    /// The host; `nil` for the entry that stands for all others.
+    /// The host; `nil` for the entry for all others.
     public let machine: String?
-    /// The name; `nil` when none is given.
+    /// The name; `nil` if none is given.
     public internal(set) var login: String?
-    /// The password; `nil` when none is given.
+    /// The password; `nil` if none is given.
     public internal(set) var password: String?
-    /// The additional password that few servers ask for, and HTTP never.
+    /// An additional password that few servers request, and HTTP never.
     public internal(set) var account: String?
-    /// The line where the entry begins, from 1.
+    /// The first line of the entry, from 1.
     public let line: Int
-
-    init(machine: String?, line: Int) {
-        self.machine = machine
-        self.line = line
-    }
 }
 
 extension NetrcEntry: CustomStringConvertible, CustomReflectable {
@@ -113,16 +101,16 @@ extension NetrcEntry: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// A netrc that cannot be understood. It does not repeat what the file says.
+/// A netrc that cannot be parsed. The error does not contain the file's text.
 public struct NetrcError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The line, from 1.
     public let line: Int
-    /// What is wrong there.
+    /// The kind of error.
     public let code: Code
 
-    /// What is wrong.
+    /// The kind of error.
     public enum Code: String, Hashable, Sendable {
-        /// A word that must be followed by another is the last one.
+        /// The last word must be followed by another.
         case missingValue
         /// A quoted value that does not end on its line.
         case unterminatedQuote
@@ -134,7 +122,7 @@ public struct NetrcError: Error, Hashable, Sendable, CustomStringConvertible {
         case tooLarge
     }
 
-    /// The line and what is wrong there.
+    /// The error and its line.
     public var description: String {
         let text =
             switch code {

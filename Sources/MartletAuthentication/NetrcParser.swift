@@ -1,12 +1,15 @@
 import MartletCore
 
-/// Reads the words of a netrc.
+/// Parses a netrc.
 ///
-/// Words are parted by blanks and line ends. One that begins with a quotation mark ends with the next, on the same line, and
-/// holds anything between, with `\n`, `\r`, `\t` and a backslash before any other character for that character. A `#` where
-/// a word of the syntax is expected begins a comment to the end of its line; in a value it is a character. `macdef` reaches
-/// to the next empty line. Words that are not known are passed over.
+/// Blanks and line ends separate words. A word in quotation marks ends on its line and contains any characters, with `\n`,
+/// `\r`, `\t`, and a backslash before any other character for that character. A `#` in place of a keyword begins a comment to
+/// the end of its line; in a value it is a character. `macdef` extends to the next empty line. Unknown words are ignored.
 struct NetrcParser {
+    private static let escapes: [UInt8: UInt8] = [
+        UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09,
+    ]
+
     private let bytes: [UInt8]
     private var position = 0
     private var line = 1
@@ -17,30 +20,28 @@ struct NetrcParser {
     mutating func entries() throws(NetrcError) -> [NetrcEntry] {
         guard bytes.count <= NetrcFile.byteLimit else { throw NetrcError(line: 1, code: .tooLarge) }
         var entries: [NetrcEntry] = []
-        var current: NetrcEntry?
+        func set(_ property: WritableKeyPath<NetrcEntry, String?>) throws(NetrcError) {
+            let value = try value()
+            if let last = entries.indices.last { entries[last][keyPath: property] = value }
+        }
         while let word = try keyword() {
             let wordLine = line
             switch word {
-            case "machine":
-                if let current { entries.append(current) }
-                current = NetrcEntry(machine: try value(), line: wordLine)
-            case "default":
-                if let current { entries.append(current) }
-                current = NetrcEntry(machine: nil, line: wordLine)
-            case "login", "user": let value = try value(); current?.login = value
-            case "password", "passwd": let value = try value(); current?.password = value
-            case "account": let value = try value(); current?.account = value
+            case "machine": entries.append(NetrcEntry(machine: try value(), line: wordLine))
+            case "default": entries.append(NetrcEntry(machine: nil, line: wordLine))
+            case "login", "user": try set(\.login)
+            case "password", "passwd": try set(\.password)
+            case "account": try set(\.account)
             case "macdef":
                 _ = try value()
                 skipMacro()
             default: break
             }
         }
-        if let current { entries.append(current) }
         return entries
     }
 
-    /// The next word that is no comment, in lower case; `nil` at the end.
+    /// The next keyword, in lower case, after comments; `nil` at the end.
     private mutating func keyword() throws(NetrcError) -> String? {
         while true {
             skipBlanks()
@@ -59,16 +60,16 @@ struct NetrcParser {
 
     /// The word at the position, of at least one byte.
     private mutating func word() throws(NetrcError) -> String {
-        var word: [UInt8] = []
+        let word: [UInt8]
         if current == UInt8(ascii: "\"") {
             word = try quoted()
         } else {
-            while let byte = current, byte > 0x20 {
-                guard byte != 0x7F else { throw NetrcError(line: line, code: .controlCharacter) }
-                word.append(byte)
-                position += 1
+            let start = position
+            while let byte = current, byte > 0x20, byte != 0x7F { position += 1 }
+            guard position > start, current != 0x7F else {
+                throw NetrcError(line: line, code: .controlCharacter)
             }
-            guard !word.isEmpty else { throw NetrcError(line: line, code: .controlCharacter) }
+            word = Array(bytes[start..<position])
         }
         guard let text = String(validating: word, as: UTF8.self) else {
             throw NetrcError(line: line, code: .invalidText)
@@ -86,23 +87,14 @@ struct NetrcParser {
             case UInt8(ascii: "\\"):
                 guard let escaped = current, escaped != 0x0A else { break }
                 position += 1
-                value.append(NetrcParser.meaning(of: escaped))
+                value.append(NetrcParser.escapes[escaped] ?? escaped)
             default: value.append(byte)
             }
         }
         throw NetrcError(line: line, code: .unterminatedQuote)
     }
 
-    private static func meaning(of escaped: UInt8) -> UInt8 {
-        switch escaped {
-        case UInt8(ascii: "n"): 0x0A
-        case UInt8(ascii: "r"): 0x0D
-        case UInt8(ascii: "t"): 0x09
-        default: escaped
-        }
-    }
-
-    /// Moves behind the next empty line.
+    /// Moves past the next empty line.
     private mutating func skipMacro() {
         skipLine()
         while current != nil {

@@ -1,6 +1,6 @@
 import Martlet
 
-/// What the program exits with: curl's numbers where the meaning is the same.
+/// The exit code of the program: curl's number where the meaning is the same.
 struct ExitStatus: Error, Hashable, Sendable {
     /// 0–255.
     var code: Int32
@@ -39,7 +39,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let checksum = ExitStatus(code: 100)
     static let changedOnServer = ExitStatus(code: 101)
     static let notResumable = ExitStatus(code: 102)
-    /// There is no way out, or requests of the offline queue are left, which will be sent another time.
+    /// There is no route, or requests are left in the offline queue, which a later run sends.
     static let offline = ExitStatus(code: 103)
     static let notInCache = ExitStatus(code: 104)
     static let diskFull = ExitStatus(code: 105)
@@ -48,35 +48,37 @@ struct ExitStatus: Error, Hashable, Sendable {
 }
 
 extension ExitStatus {
+    /// The exit code for a text that is not a URL.
+    init(_ error: HTTPURL.ParseError) {
+        self = error.code == .unsupportedScheme ? .unsupportedScheme : .malformedURL
+    }
+
     /// The exit code of a call that failed.
     init(_ error: HTTPError) {
+        let urlError = error.underlying as? HTTPURL.ParseError
         switch error.code {
-        case .invalidURL:
-            let isScheme = (error.underlying as? HTTPURL.ParseError)?.code == .unsupportedScheme
-            self = isScheme ? .unsupportedScheme : .malformedURL
+        case .invalidURL: self = urlError.map { ExitStatus($0) } ?? .malformedURL
         case .invalidRequest: self = .usage
         case .resolutionFailed: self = error.proxy == nil ? .unresolvedHost : .unresolvedProxy
         case .proxyFailed: self = ExitStatus.ofProxy(error)
-        // To curl, whatever ends a handshake is TLS that failed.
-        case .connectFailed where error.phase == .securing: self = .tlsFailed
+        // To curl, every failure of a handshake is a failure of TLS.
+        case .connectFailed where error.phase == .securing, .connectionLost where error.phase == .securing:
+            self = .tlsFailed
         case .connectFailed where ExitStatus.isOfInterface(error): self = .interfaceFailed
         case .connectFailed, .systemFailed, .sessionInvalidated: self = .connectFailed
         case .tlsFailed: self = ExitStatus.ofTLS(error)
         case .timedOut: self = .timedOut
-        case .connectionLost where error.phase == .securing: self = .tlsFailed
         case .connectionLost: self = error.phase == .sending ? .sendFailed : .receiveFailed
         case .tooManyRedirects: self = .tooManyRedirects
-        case .redirectRefused:
-            let cause = error.underlying as? HTTPURL.ParseError
-            self = cause == nil || cause?.code == .unsupportedScheme ? .unsupportedScheme : .malformedURL
+        case .redirectRefused: self = urlError.map { ExitStatus($0) } ?? .unsupportedScheme
         case .authenticationFailed: self = .authenticationFailed
         case .emptyResponse: self = .emptyReply
         case .truncated: self = .partialBody
-        case .protocolViolation, .limitExceeded: self = .weirdReply
+        case .protocolViolation, .limitExceeded, .unacceptableContentType, .unacceptableBody:
+            self = .weirdReply
         case .bodyTooLarge: self = .tooLarge
         case .contentDecodingFailed: self = .contentCoding
         case .unacceptableStatus: self = .refusedByStatus
-        case .unacceptableContentType, .unacceptableBody: self = .weirdReply
         case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed, .storedBodyDamaged:
             self = .readFailed
         case .checksumMismatch: self = .checksum
@@ -90,7 +92,7 @@ extension ExitStatus {
         }
     }
 
-    /// Whether it is the address or interface of this side that could not be used.
+    /// Whether the local address or interface could not be used.
     private static func isOfInterface(_ error: HTTPError) -> Bool {
         let operations = error.connectFailures.map(\.error.operation)
         return !operations.isEmpty
@@ -98,9 +100,8 @@ extension ExitStatus {
     }
 
     private static func ofProxy(_ error: HTTPError) -> ExitStatus {
-        // A proxy's address that cannot be read is to curl one that cannot be found.
+        // To curl, an invalid proxy address is one that cannot be resolved, and a rejected CONNECT a failure to receive.
         guard let cause = error.underlying as? ProxyError else { return .unresolvedProxy }
-        // A refused CONNECT is to curl a failure to receive.
         if case .refused = cause.kind { return .receiveFailed }
         return .proxyFailed
     }

@@ -1,47 +1,48 @@
 import Glibc
 import Martlet
-import MartletTransport
 import Synchronization
-import SystemPackage
 
 /// SIGINT, SIGTERM and SIGPIPE.
 ///
-/// A handler does nothing but write the signal's number into a pipe, and a thread reads it there. (Blocking
-/// the signals and waiting for them would not do: the runtime of Swift has a thread on which they are never
-/// blocked.)
+/// The handler only writes the signal's number into a pipe, which a thread reads. (Blocking the signals and waiting for
+/// them does not work: the Swift runtime has a thread on which they are never blocked.)
 enum Interrupts {
-    private struct State {
-        var waiter: CheckedContinuation<Int32, Never>?
-        var barIsDrawn = false
-        var cursorIsHidden = false
-        /// When a task was told of a signal.
-        var lastTold: ContinuousClock.Instant?
+    /// The parts of the terminal's state that are restored when a signal ends the program.
+    struct Screen {
+        /// Whether a progress bar is on the last line.
+        var hasBar = false
+        /// Whether the cursor is hidden, after bars on the last lines.
+        var hidesCursor = false
         var terminal: (descriptor: Int32, state: termios)?
     }
 
-    /// Who signals a process and then its group, as `timeout` does, signals once: nobody presses a key twice so fast.
+    private struct State {
+        var screen = Screen()
+        var waiter: CheckedContinuation<Int32, Never>?
+        /// The time at which a task was last notified of a signal.
+        var lastNotified: ContinuousClock.Instant?
+    }
+
+    /// `timeout` signals a process and then its group, which is one signal: nobody presses a key twice that fast.
     private static let echoTime = Duration.milliseconds(50)
     private static let thread = BlockingWorkers(threadLimit: 1)
-    /// No program that this one starts inherits it.
+    /// Not inherited by programs that this one starts.
     private static let pipe = try? FileDescriptor.pipe(options: .closeOnExec)
-    /// Guards the above: the thread that reads the pipe, the task that waits for a signal, the task that
-    /// draws.
+    /// Guards the above: the thread that reads the pipe, the task that waits for a signal, the task that draws.
     private static let state = Mutex(State())
 
-    /// Has SIGINT and SIGTERM end the program, with 130 and 143, unless a task waits for them; one that was ignored before
-    /// stays ignored. A pipe nobody reads is an error of the write, not a signal, and so is a file that has the size it may have.
+    /// Makes SIGINT and SIGTERM end the program, with 130 and 143, unless a task waits for them; signals that were ignored
+    /// before stay ignored. A pipe without a reader is an error of the write, not a signal, and so is a file at its size limit.
     static func prepare() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
-        // Without a descriptor to be had the signals do what they do anywhere.
+        // Without a free descriptor, the signals keep their default effect.
         guard let pipe else { return }
         for number in [SIGINT, SIGTERM] where !isIgnored(number) { signal(number, Interrupts.note) }
-        thread.submit {
-            while let byte = try? DescriptorReading.read(pipe.readEnd, atMost: 1).first { take(Int32(byte)) }
-        }
+        thread.submit { while let byte = try? pipe.readEnd.bytes(atMost: 1).first { take(Int32(byte)) } }
     }
 
-    /// Whether whoever started the program has it ignore a signal, as `nohup` and a shell's `&` do.
+    /// Whether the program was started with a signal ignored, as by `nohup` and a shell's `&`.
     private static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         guard unsafe sigaction(number, nil, &action) == 0 else { return false }
@@ -49,30 +50,15 @@ enum Interrupts {
         return unsafe unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
-    /// Waits for SIGINT or SIGTERM; the one after it ends the program at once.
+    /// Waits for SIGINT or SIGTERM; the next one ends the program immediately.
     static func next() async -> Int32 {
         await withCheckedContinuation { continuation in state.withLock { $0.waiter = continuation } }
     }
 
-    /// Whether a progress bar stands on the terminal's last line.
-    static var barIsDrawn: Bool {
-        get { state.withLock { $0.barIsDrawn } }
-        set { state.withLock { $0.barIsDrawn = newValue } }
-    }
+    /// Records a change of the terminal's state.
+    static func update(_ change: (inout Screen) -> Void) { state.withLock { change(&$0.screen) } }
 
-    /// Whether the terminal's cursor is hidden, behind bars on its last lines.
-    static var cursorIsHidden: Bool {
-        get { state.withLock { $0.cursorIsHidden } }
-        set { state.withLock { $0.cursorIsHidden = newValue } }
-    }
-
-    /// A terminal, and the state in which it is left when a signal ends the program.
-    static var terminalState: (descriptor: Int32, state: termios)? {
-        get { state.withLock { $0.terminal } }
-        set { state.withLock { $0.terminal = newValue } }
-    }
-
-    /// The handler: only what a handler may do. The pipe was made before it was set.
+    /// The handler: async-signal-safe. The pipe was made before it was installed.
     private static let note: @convention(c) (Int32) -> Void = { number in
         let saved = errno
         var byte = UInt8(truncatingIfNeeded: number)
@@ -82,23 +68,20 @@ enum Interrupts {
 
     private static func take(_ number: Int32) {
         let now = ContinuousClock.now
-        let (waiter, isEcho) = state.withLock { state in
+        let (waiter, isEcho, screen) = state.withLock { state in
             let waiter = state.waiter.take()
-            let isEcho = state.lastTold.map { now - $0 < echoTime } ?? false
-            if waiter != nil { state.lastTold = now }
-            return (waiter, isEcho)
+            let isEcho = state.lastNotified.map { now - $0 < echoTime } ?? false
+            if waiter != nil { state.lastNotified = now }
+            return (waiter, isEcho, state.screen)
         }
-        if let waiter {
-            waiter.resume(returning: number)
-            return
-        }
+        if let waiter { return waiter.resume(returning: number) }
         if isEcho { return }
-        // What was received is in its file already: nothing is buffered here.
-        if barIsDrawn { _ = unsafe write(STDERR_FILENO, "\n", 1) }
-        // Wrapping on again, the cursor shown, and a line of its own for what follows.
+        // The bytes received are in their file already: nothing is buffered here.
+        if screen.hasBar { _ = unsafe write(STDERR_FILENO, "\n", 1) }
+        // Turns wrapping on, shows the cursor, and begins a new line.
         let restoration = "\u{1B}[?7h\u{1B}[?25h\r\n"
-        if cursorIsHidden { _ = unsafe write(STDERR_FILENO, restoration, restoration.utf8.count) }
-        if let terminal = terminalState {
+        if screen.hidesCursor { _ = unsafe write(STDERR_FILENO, restoration, restoration.utf8.count) }
+        if let terminal = screen.terminal {
             var state = terminal.state
             _ = unsafe tcsetattr(terminal.descriptor, TCSANOW, &state)
         }
@@ -108,32 +91,30 @@ enum Interrupts {
 
 /// Standard input, standard output and standard error at the start of the program.
 enum StandardDescriptors {
-    /// Opens `/dev/null` on each of the three that is closed.
+    /// Opens `/dev/null` on each of the three that is closed. Must run before anything else is opened.
     ///
-    /// Else the next file or socket gets its number: a body would be written into the signal pipe or into another connection.
-    /// Input and output are opened for reading, so that output still fails as it does on a closed descriptor; that nobody
-    /// reads standard error is not an error.
-    ///
-    /// Must run before anything else is opened.
+    /// Otherwise the next file or socket gets its number: a body would be written into the signal pipe or into another
+    /// connection. Input and output are opened for reading, so that output still fails as on a closed descriptor; missing
+    /// readers of standard error are not an error.
     static func open() {
         for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) == -1 {
-            // The lowest free number is this one: those below are open by now.
+            // This is the lowest free number: those below are open by now.
             _ = unsafe Glibc.open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
 }
 
-/// What other users of the machine see of the command line, as in `ps`.
+/// The command line as other users of the machine see it, for example in `ps`.
 enum ProcessTitle {
-    /// The end of an argument, and how many of its bytes, before those that stay, are secret.
+    /// The end of an argument, of which the last bytes stay and the others are secret.
     private struct Secret {
         var suffix: String
         var keptByteCount = 0
     }
 
-    /// Overwrites what is secret in the arguments of the process, as curl does, once they were read. Whoever looks
-    /// before sees it all the same: a file of options (`-K`) is for secrets that nobody must see.
-    static func hideSecrets(of groups: [OptionGroup]) {
+    /// Overwrites the secrets in the arguments of the process after they were read, as curl does. Until then they are visible:
+    /// secrets that must never be seen belong into a file of options (`-K`).
+    static func hideSecrets(of groups: [TransferOptions]) {
         let secrets = groups.flatMap(ProcessTitle.secrets).filter { !$0.suffix.isEmpty }
         guard !secrets.isEmpty else { return }
         for index in 1..<max(1, Int(CommandLine.argc)) {
@@ -143,7 +124,7 @@ enum ProcessTitle {
                 let end = text.utf8.count - secret.keptByteCount
                 let start = text.utf8.count - secret.suffix.utf8.count
                 for offset in start..<max(start, end) {
-                    // A text that was mended may be longer than the bytes it was read from.
+                    // A text with replaced invalid UTF-8 may be longer than the bytes it was read from.
                     guard unsafe argument[offset] != 0 else { break }
                     unsafe argument[offset] = 0x2A
                 }
@@ -151,14 +132,15 @@ enum ProcessTitle {
         }
     }
 
-    private static func isSecret(_ name: Substring, in group: OptionGroup) -> Bool {
-        HeadText.isSecret(name) || group.queue.secretNames.contains(name.lowercased())
+    private static func isSecret(_ name: Substring, in group: TransferOptions) -> Bool {
+        group.queue.hasSecretFields && !name.hasPrefix("@") || HeadText.isSecret(name)
+            || group.queue.secretNames.contains(name.lowercased())
     }
 
-    private static func secrets(of group: OptionGroup) -> [Secret] {
+    private static func secrets(of group: TransferOptions) -> [Secret] {
         var values: [String] = []
-        var addresses = group.transfer.urls
-        // Of all that was given: a value that another replaced stands on the command line as well.
+        var addresses = group.urls
+        // All that was given: values that were replaced later are on the command line as well.
         for (option, value) in group.given {
             let colon = value.first(":")
             switch option {

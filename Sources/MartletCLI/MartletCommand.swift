@@ -16,30 +16,30 @@ struct MartletCommand: AsyncParsableCommand {
         CompletionsCommand.self,
     ]
 
-    /// The commands that read their words themselves, but for `get`, which needs no name.
-    private static let wordsCommands: [(path: [String], command: any WordsCommand.Type)] = [
-        (["download"], DownloadCommand.self), (["queue", "add"], QueueAddCommand.self),
-        (["queue", "run"], QueueRunCommand.self),
+    /// The commands that read their words themselves; without a command's name, the words are for the first.
+    static let wordsCommands: [any WordsCommand.Type] = [
+        GetCommand.self, DownloadCommand.self, QueueAddCommand.self, QueueRunCommand.self,
     ]
 
-    /// Runs what the command line says, and exits.
+    static let commands = subcommands.map {
+        (name: $0.configuration.commandName ?? "", purpose: $0.configuration.abstract)
+    }
+
     static func main() async {
         StandardDescriptors.open()
         Interrupts.prepare()
-        let words = Array(CommandLine.arguments.dropFirst())
-        let result = await status(of: words)
+        let result = await status(of: Array(CommandLine.arguments.dropFirst()))
         await ProgramSessions.shared.end()
         Glibc.exit(result.code)
     }
 
-    /// Carries a command line out.
     private static func status(of words: [String]) async -> ExitStatus {
         do {
-            if let (path, command) = wordsCommands.first(where: { words.starts(with: $0.path) }) {
-                try await command.run(Array(words.dropFirst(path.count)))
-            } else if let getWords = getWords(words) {
-                if getWords.count == words.count { try await refuseMistypedCommand(words) }
-                try await GetCommand.run(getWords)
+            if let command = wordsCommands.first(where: { words.starts(with: $0.path) }) {
+                try await command.carryOut(Array(words.dropFirst(command.path.count)))
+            } else if let first = words.first, !isCommand(first) {
+                try await refuseMistypedCommand(first)
+                try await GetCommand.carryOut(words)
             } else {
                 var command = try parseAsRoot(words)
                 if var command = command as? any AsyncParsableCommand {
@@ -51,53 +51,39 @@ struct MartletCommand: AsyncParsableCommand {
         } catch let status as ExitStatus { return status } catch {
             // A mistake on the command line of one of our own commands is exit code 2, as everywhere here.
             let message = fullMessage(for: error)
-            let isClean = exitCode(for: error) == .success
             let text = message.hasSuffix("\n") ? message : "\(message)\n"
-            guard isClean else {
+            guard exitCode(for: error) == .success else {
                 await Console.complain(text)
                 return .usage
             }
-            do throws(ExitStatus) {
-                try await Console.print(text)
-            } catch {
-                return error
-            }
+            do throws(ExitStatus) { try await Console.print(text) } catch { return error }
         }
         return .success
     }
 
-    /// Throws for a first word that looks like a command's name, misspelt: it would be fetched as a host.
-    private static func refuseMistypedCommand(_ words: [String]) async throws(ExitStatus) {
-        let names = subcommands.compactMap { $0.configuration.commandName }
-        guard let first = words.first, let name = CommandName.suggestion(for: first, among: names) else {
-            return
-        }
+    /// Throws for a first word that looks like a misspelt command name: it would be fetched as a host.
+    private static func refuseMistypedCommand(_ word: String) async throws(ExitStatus) {
+        guard let name = CommandName.suggestion(for: word, among: commands.map(\.name)) else { return }
         let error = UsageError(
-            "“\(first)” is not a command: did you mean “\(name)”? To fetch from a host of that name, write http://\(first)/"
+            "“\(word)” is not a command: did you mean “\(name)”? To fetch from a host of that name, write http://\(word)/"
         )
         await error.tell()
         throw error.status
     }
 
-    /// The words for `get`, whose options only it can read; `nil` when another command is meant.
-    private static func getWords(_ words: [String]) -> [String]? {
-        guard let first = words.first else { return nil }
-        if first == "get" { return Array(words.dropFirst()) }
-        let others =
-            subcommands.map { $0.configuration.commandName ?? "" } + ["help", "--help", "-h", "--version"]
-        let isOther =
-            others.contains(first) || first.hasPrefix("--generate-completion-script")
-            || first.hasPrefix("--experimental")
-        return isOther ? nil : words
+    /// Whether a first word is for another command than `get`, whose options only `get` can read.
+    private static func isCommand(_ word: String) -> Bool {
+        (commands.map(\.name) + ["help", "--help", "-h", "--version"]).contains(word)
+            || word.hasPrefix("--generate-completion-script") || word.hasPrefix("--experimental")
     }
 }
 
-/// The first word of a command line, which may be a mistyped name of a command.
+/// The first word of a command line, which may be a misspelt command name.
 enum CommandName {
-    /// The command that a word most likely means; `nil` when it is a URL or an option.
+    /// The command that a word most likely means; `nil` for a URL or an option.
     ///
-    /// Without a command, `martlet WORD` fetches `http://WORD/`. A word of letters alone that is one or two mistakes away from
-    /// a command's name is taken for that, not for a host.
+    /// Without a command, `martlet WORD` fetches `http://WORD/`. A word of letters only that is one or two mistakes away from
+    /// a command's name is taken for that command, not for a host.
     static func suggestion(for word: String, among names: [String]) -> String? {
         guard !word.isEmpty, word.utf8.allSatisfy({ (97...122).contains($0 | 0x20) || $0 == 0x2D }),
             word.first != "-"
@@ -109,7 +95,7 @@ enum CommandName {
             .min { $0.distance < $1.distance }?.name
     }
 
-    /// How many letters must be added, left out, replaced or swapped with their neighbour to make one word of another.
+    /// The number of letters to add, leave out, replace or swap with their neighbour to turn one word into another.
     private static func distance(_ word: [UInt8], _ name: [UInt8]) -> Int {
         guard abs(word.count - name.count) <= 2 else { return .max }
         var beforeLast: [Int] = []
@@ -132,13 +118,12 @@ enum CommandName {
 
 /// The environment variables of the process.
 enum Environment {
-    /// A variable's value; `nil` when it is not set.
+    /// The value of a variable; `nil` if it is not set.
     static subscript(name: String) -> String? {
         guard let value = unsafe getenv(name) else { return nil }
         return unsafe String(cString: value)
     }
 
-    /// Whether the locale speaks UTF-8.
     static var speaksUTF8: Bool {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { self[$0] }.first { !$0.isEmpty }
         let name = locale?.lowercased() ?? ""
@@ -153,14 +138,15 @@ struct DemoCommand: AsyncParsableCommand {
         abstract: "Start an origin with TLS on this machine, use each feature once, and print what happened.")
 
     mutating func run() async throws {
+        let hasPassed: Bool
         do {
-            let hasPassed = try await Demo.run(makeSession: { ProgramSessions.shared.make($0) }) { text in
+            hasPassed = try await Demo.run(makeSession: { ProgramSessions.shared.make($0) }) { text in
                 try? await Console.write(text)
             }
-            guard hasPassed else { throw ExitStatus(code: 1) }
-        } catch let status as ExitStatus { throw status } catch {
-            await Console.complain("martlet: the demo could not begin: \(error)\n")
+        } catch {
+            await Console.report("the demo could not begin: \(error)")
             throw ExitStatus(code: 1)
         }
+        if !hasPassed { throw ExitStatus(code: 1) }
     }
 }

@@ -1,16 +1,14 @@
 import Martlet
 import Synchronization
 
-/// The sessions of the program. All of them end before it exits, so that none of their calls runs while the process is taken
-/// down.
+/// The sessions of the program. All of them end before it exits, so that none of their calls runs during process shutdown.
 final class ProgramSessions: Sendable {
-    /// Those of this process.
     static let shared = ProgramSessions()
 
     /// Guards the sessions: commands make them, the end of the program takes them.
     private let sessions = Mutex<[WeakSession]>([])
 
-    /// Makes a session. A session that nobody keeps any more is forgotten.
+    /// Makes a session. Sessions without owners are forgotten.
     func make(_ configuration: SessionConfiguration = .default) -> HTTPSession {
         let session = HTTPSession(configuration: configuration)
         sessions.withLock { sessions in
@@ -20,12 +18,8 @@ final class ProgramSessions: Sendable {
         return session
     }
 
-    /// Cancels what runs, and returns when it has ended.
+    /// Cancels all calls, and returns when they have ended.
     func end() async {
-        let sessions = sessions.withLock { sessions in
-            defer { sessions = [] }
-            return sessions
-        }
-        for session in sessions { await session.invalidateAndCancel() }
+        for session in sessions.withLock({ exchange(&$0, with: []) }) { await session.invalidateAndCancel() }
     }
 }

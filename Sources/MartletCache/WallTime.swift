@@ -1,19 +1,16 @@
 /// A moment on the wall clock, in milliseconds since 1970-01-01 00:00 UTC.
 ///
-/// What a cache stores outlives the process, and so its moments must, too. Wall clocks are set back and forth: whoever
-/// compares two of them must bear both orders.
+/// Stored responses outlive the process, and so do their times. Wall clocks are set back and forth: code that compares two
+/// moments must expect either order.
 package struct WallTime: Hashable, Comparable, Sendable {
     /// Milliseconds since 1970, negative before.
     package var milliseconds: Int64
 
-    /// A moment by its milliseconds since 1970.
+    /// Creates a moment from milliseconds since 1970.
     package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// A moment by its seconds since 1970; those out of range become the nearest in it.
-    package init(seconds: Int64) {
-        let (product, overflows) = seconds.multipliedReportingOverflow(by: 1000)
-        milliseconds = overflows ? (seconds < 0 ? .min : .max) : product
-    }
+    /// Creates a moment from seconds since 1970, clamped to the range of the type.
+    package init(seconds: Int64) { milliseconds = seconds.secondsInMilliseconds }
 
     /// Whole seconds since 1970, rounded down.
     package var seconds: Int64 {
@@ -21,12 +18,32 @@ package struct WallTime: Hashable, Comparable, Sendable {
         return remainder < 0 ? quotient - 1 : quotient
     }
 
-    /// The earlier one first.
+    /// Whether one moment is before another.
     package static func < (left: WallTime, right: WallTime) -> Bool { left.milliseconds < right.milliseconds }
 
-    /// Milliseconds from another moment to this one, negative where that one is later; the nearest that can be said.
+    /// Milliseconds from another moment to this one, negative if that is later; clamped to the range of the type.
     package func milliseconds(since other: WallTime) -> Int64 {
-        let (difference, overflows) = milliseconds.subtractingReportingOverflow(other.milliseconds)
-        return overflows ? (milliseconds < other.milliseconds ? .min : .max) : difference
+        milliseconds.clampedDifference(other.milliseconds)
+    }
+}
+
+// Dates and clocks can hold any number: a result out of range becomes the nearest number instead of a trap.
+extension Int64 {
+    /// The sum, clamped to the range of the type.
+    package func clampedSum(_ other: Int64) -> Int64 {
+        let (sum, overflows) = addingReportingOverflow(other)
+        return overflows ? (other < 0 ? .min : .max) : sum
+    }
+
+    /// The difference, clamped to the range of the type.
+    func clampedDifference(_ other: Int64) -> Int64 {
+        let (difference, overflows) = subtractingReportingOverflow(other)
+        return overflows ? (other < 0 ? .max : .min) : difference
+    }
+
+    /// This number of seconds in milliseconds, clamped to the range of the type.
+    var secondsInMilliseconds: Int64 {
+        let (product, overflows) = multipliedReportingOverflow(by: 1000)
+        return overflows ? (self < 0 ? .min : .max) : product
     }
 }

@@ -3,17 +3,17 @@ public import HTTPTypes
 public import MartletCache
 import Synchronization
 
-/// The answers of a call that may have two, as an `AsyncSequence`: what is stored at once, however stale, and then that of the
-/// network.
+/// The responses of a call that may have two, as an `AsyncSequence`: the stored one immediately, however stale, and then that
+/// of the network.
 ///
-/// There is one where nothing is stored, or what is stored is fresh. Behind a preview comes the network's answer, unless it
-/// is byte for byte the same though it was sent anew; one that was validated comes, too, with ``HTTPExchange/source``
-/// ``HTTPExchange/Source/validatedCache``. Nothing is asked of the network before the second is. An error ends the sequence;
-/// behind a preview the caller has that.
+/// There is one response if nothing is stored, or the stored one is fresh. After a preview, the network's response is skipped
+/// if it is byte for byte the same, unless it was validated: that one has ``HTTPExchange/source``
+/// ``HTTPExchange/Source/validatedCache``. The network is not asked before the second response is requested. An error ends the
+/// sequence; after a preview the caller still has that.
 ///
-/// Each iterator makes the call anew. One task at a time uses an iterator; cancelling it cancels what runs.
+/// Each iterator makes its own call. One task at a time uses an iterator; cancelling it cancels the current request.
 public struct CacheDeliveries: AsyncSequence, Sendable {
-    /// What iteration gives.
+    /// The type of the elements.
     public typealias Element = CacheDelivery
 
     let session: HTTPSession
@@ -21,7 +21,7 @@ public struct CacheDeliveries: AsyncSequence, Sendable {
     let body: HTTPBody
     let options: RequestOptions
 
-    /// One pass.
+    /// An iterator over the responses.
     public struct Iterator: AsyncIteratorProtocol {
         private enum Stage {
             case first
@@ -34,18 +34,17 @@ public struct CacheDeliveries: AsyncSequence, Sendable {
 
         init(_ deliveries: CacheDeliveries) { self.deliveries = deliveries }
 
-        /// The next answer; `nil` behind the last one.
+        /// The next response; `nil` after the last one.
         /// - Throws: An ``HTTPError``; `CancellationError`.
         public mutating func next() async throws -> CacheDelivery? {
             let stage = stage
-            // Whatever happens, an error included, it is not tried again.
+            // After an error nothing is retried.
             self.stage = .over
             switch stage {
             case .first:
                 let exchange = try await deliveries.send(deliveries.options)
-                guard exchange.isPreview else { return CacheDelivery(exchange: exchange, isPreview: false) }
-                self.stage = .second(exchange)
-                return CacheDelivery(exchange: exchange, isPreview: true)
+                if exchange.isPreview { self.stage = .second(exchange) }
+                return CacheDelivery(exchange: exchange, isPreview: exchange.isPreview)
             case .second(let preview):
                 var options = deliveries.options
                 options.cacheMode = .revalidate
@@ -58,13 +57,13 @@ public struct CacheDeliveries: AsyncSequence, Sendable {
             }
         }
 
-        /// The next answer; `nil` behind the last one.
+        /// The next response; `nil` after the last one.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(any Error) -> CacheDelivery? { try await next() }
     }
 
-    /// A pass from the beginning.
+    /// Creates an iterator, which makes its own call.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     fileprivate func send(_ options: RequestOptions) async throws -> HTTPExchange {
@@ -73,13 +72,12 @@ public struct CacheDeliveries: AsyncSequence, Sendable {
 }
 
 extension HTTPSession {
-    /// Sends a request whose answer may be delivered twice: what is stored at once, then what the network says.
+    /// Sends a request whose response may be delivered twice: the stored one immediately, then that of the network.
     ///
     /// ```swift
     /// for try await delivery in session.deliveries(for: request) { show(delivery.exchange, stale: delivery.isPreview) }
     /// ```
-    ///
-    /// - Parameter cache: How it uses the cache; with any mode but ``CacheMode/cacheThenNetwork`` there is one answer.
+    /// - Parameter cache: The use of the cache; modes other than ``CacheMode/cacheThenNetwork`` lead to one response.
     public nonisolated func deliveries(
         for request: HTTPRequest, body: HTTPBody = .none, cache: CacheMode = .cacheThenNetwork,
         options: RequestOptions = RequestOptions()
@@ -90,7 +88,7 @@ extension HTTPSession {
         return CacheDeliveries(session: self, request: request, body: body, options: options)
     }
 
-    /// Fetches a URL whose answer may be delivered twice; else as ``deliveries(for:body:cache:options:)``.
+    /// Fetches a URL whose response may be delivered twice, as ``deliveries(for:body:cache:options:)`` does.
     /// - Throws: An ``HTTPError`` for a URL that cannot be parsed.
     public nonisolated func deliveries(
         for url: String, cache: CacheMode = .cacheThenNetwork, options: RequestOptions = RequestOptions()
@@ -99,27 +97,26 @@ extension HTTPSession {
     }
 }
 
-/// An answer of a call that may have two: what is stored, and what the network says of it.
+/// A response of a call that may have two: the stored one, or that of the network.
 public struct CacheDelivery: Sendable {
-    /// The answer.
+    /// The response.
     public let exchange: HTTPExchange
-    /// Whether it is what was stored, as it was.
+    /// Whether it is the stored response, unvalidated.
     public var isFromCache: Bool { exchange.source == .cache || exchange.source == .staleCache }
-    /// Whether another may follow: this is a preview of what the network is being asked about.
+    /// Whether it is a preview, which the response of the network may follow.
     public let isPreview: Bool
 }
 
-/// Hands the events of a cache to its subscribers, and those of its opening to the first of them: they happen before
-/// anybody can subscribe.
+/// Emits the events of a cache. The first subscriber also receives those of its opening, which come before any subscription.
 final class CacheTeller: Sendable {
-    /// How many events are kept for the first subscriber.
+    /// The maximum number of events for the first subscriber.
     private static let limit = 64
 
     private let hub = EventHub<CacheEvent>()
-    /// What happened before the first subscriber came; `nil` once one has. Guards the order of both.
+    /// The events before the first subscription; `nil` after it. Guards the order of both.
     private let early = Mutex<[CacheEvent]?>([])
 
-    /// Tells what happened.
+    /// Emits an event.
     func tell(_ event: CacheEvent) {
         let isEarly = early.withLock { early in
             guard let count = early?.count else { return false }
@@ -130,7 +127,7 @@ final class CacheTeller: Sendable {
         if !isEarly { hub.tell(event) }
     }
 
-    /// A subscription.
+    /// Adds a subscription.
     func subscribe(limit: Int) -> EventSubscription<CacheEvent> {
         early.withLock { early in
             let subscription = EventSubscription(hub: hub, limit: limit) { .dropped($0) }
@@ -144,27 +141,27 @@ final class CacheTeller: Sendable {
     func end() { hub.end() }
 }
 
-/// What a cache has to say. None of it is an error of a request.
+/// An event of a cache. None is an error of a request.
 public enum CacheEvent: Sendable, Hashable {
-    /// A body was not stored, since it is above an eighth of the limit; so many bytes of it were announced or seen.
+    /// A body above an eighth of the limit was not stored; so many bytes of it were announced or received.
     case tooLarge(url: String, byteCount: UInt64, limit: UInt64)
     /// A response was not stored, since no room could be made.
     case noRoom(url: String)
     /// A stored file was damaged, or of another version; it was removed.
     case damaged(file: String, reason: String)
-    /// The folder cannot be used as it should, for this reason; said once, until that changes.
+    /// The directory cannot be used as intended, for this reason; reported once, until that changes.
     case unavailable(reason: String)
-    /// The folder can be used again.
+    /// The directory can be used again.
     case recovered
-    /// Entries on disk were given up for others.
+    /// Entries on disk were evicted to make room.
     case evicted(count: Int, byteCount: UInt64)
-    /// The index of the disk is complete: so many entries, and whether there was a file that told their order.
+    /// The index of the disk is complete: the number of entries, and whether there was a file with their order.
     case indexed(count: Int, hadFile: Bool)
-    /// A response that had been served stale could not be validated behind it.
+    /// A response that had been served stale could not be validated afterwards.
     case revalidationFailed(url: String)
-    /// A stored response stood in for an error: the server's, by its status, or `nil` where there was no answer.
+    /// A stored response replaced an error: the status of the server's, or `nil` if there was no response.
     case staleOnError(url: String, status: Int?)
-    /// A subscriber was too slow for so many events, which came before the next one.
+    /// A slow subscriber missed so many events, which preceded the next one.
     case dropped(Int)
 
     init(_ event: DiskCacheEvent) {
@@ -182,38 +179,38 @@ public enum CacheEvent: Sendable, Hashable {
     }
 }
 
-/// What happens in a cache, as an `AsyncSequence`: one subscription, with a buffer of its own.
+/// The events of a cache, as an `AsyncSequence`: a subscription with its own buffer.
 ///
-/// It begins where the sequence is made, the first of a cache's with the cache itself, and ends when the last copy of it and
-/// the last of its iterators are gone. A slow subscriber holds nobody up: when its buffer is full the oldest event is dropped,
-/// and ``CacheEvent/dropped(_:)`` says how many were. The sequence ends when the cache is gone, which it does not keep.
+/// It starts when the sequence is created, the first of a cache with the cache itself, and ends when its last copy and its last
+/// iterator are released. When the buffer of a slow subscriber is full, the oldest event is dropped, and
+/// ``CacheEvent/dropped(_:)`` reports the number. The sequence ends with the cache, which it does not retain.
 public struct CacheEvents: AsyncSequence, Sendable {
-    /// What iteration gives.
+    /// The type of the elements.
     public typealias Element = CacheEvent
     /// Iteration does not fail.
     public typealias Failure = Never
 
-    /// How many events are buffered: 256.
+    /// The number of events that are buffered: 256.
     public static let defaultBufferCount = 256
 
     private let subscription: EventSubscription<CacheEvent>
 
     init(_ teller: CacheTeller) { subscription = teller.subscribe(limit: CacheEvents.defaultBufferCount) }
 
-    /// One pass over the events.
+    /// An iterator over the events.
     public struct Iterator: AsyncIteratorProtocol {
         let subscription: EventSubscription<CacheEvent>
 
-        /// The next event; `nil` behind the last one, or when the task is cancelled.
+        /// The next event; `nil` after the last one, or when the task is cancelled.
         public mutating func next() async -> CacheEvent? { await subscription.queue.next() }
 
-        /// The next event; `nil` behind the last one, or when the task is cancelled.
+        /// The next event; `nil` after the last one, or when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> CacheEvent? {
             await subscription.queue.next()
         }
     }
 
-    /// A pass that goes on where the others are.
+    /// Creates an iterator; all iterators share the events.
     public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
 }
 

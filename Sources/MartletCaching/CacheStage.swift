@@ -1,12 +1,10 @@
-import MartletCredentials
 public import MartletCore
 public import MartletCache
-import MartletConnections
-import MartletTransport
+import MartletWire
 
-/// Answers from the cache, and stores what the network answers, as the rules of RFC 9111 decide.
+/// Serves responses from the cache, and stores those of the network, by the rules of RFC 9111.
 ///
-/// ``CacheStep`` sends the requests itself, since several calls may share one transfer.
+/// ``CacheStep`` sends the requests itself, since several calls may share a transfer.
 struct CacheStage: CallStage {
     let progress: CallProgress
 
@@ -14,9 +12,8 @@ struct CacheStage: CallStage {
         if let answer = progress.takeFirstAnswer() { return answer }
         guard let cache = call.cache else { return try await next(call) }
         while true {
-            let request = try progress.begin(call)
             var step = CacheStep(
-                cache: cache, core: progress.core, dialer: progress.dialer, call: request,
+                cache, core: progress.core, dialer: progress.dialer, call: try progress.begin(call),
                 control: progress.control, ignoresStored: progress.ignoresStored,
                 unwantedStatuses: progress.unwantedStatuses(call))
             do {
@@ -44,18 +41,15 @@ enum CacheKeySetting: StageKey {
     static func isActive(_ cache: ResponseCache?) -> Bool { cache != nil }
 
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
-        call.settings.configuration.cache == nil ? nil : CacheStage(progress: progress)
+        call.settings.configuration.cache.map { _ in CacheStage(progress: progress) }
     }
 
-    /// The answer of what the cache holds in memory: the first step of ``CacheStep``.
+    /// The response from memory: the first step of ``CacheStep``.
     static func answerAtOnce(
         _ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl
     ) -> Answer? {
-        guard call.method == .get || call.method == .head, !call.body.isPresent, let cache = call.cache else {
-            return nil
-        }
-        var step = CacheStep(
-            cache: cache, core: core, dialer: dialer, call: call, control: control, ignoresStored: false)
+        guard call.isLookedUp, let cache = call.cache else { return nil }
+        var step = CacheStep(cache, core: core, dialer: dialer, call: call, control: control)
         return step.answerAtOnce()
     }
 }
@@ -116,5 +110,63 @@ extension RequestOptions {
     var takesPreview: Bool {
         get { self[PreviewKey.self] ?? false }
         set { self[PreviewKey.self] = newValue ? true : nil }
+    }
+}
+
+extension Call {
+    /// The cache in force; `nil` if there is none, or the call bypasses it: its body is wanted as received, its content length
+    /// is ignored, or its target is the server as a whole.
+    var cache: ResponseCache? {
+        guard let cache = settings.configuration.cache, !options.isRaw, !options.ignoresContentLength else {
+            return nil
+        }
+        return givenRequest.map { Call.isForServer($0) } ?? false ? nil : cache
+    }
+
+    /// Whether its response may come from the cache: GET and HEAD without a body.
+    var isLookedUp: Bool { (method == .get || method == .head) && !body.isPresent }
+
+    /// The call with fields that the cache adds to its request.
+    func asking(_ fields: FieldBlock) -> Call {
+        fields.isEmpty ? self : supplemented { $0.cacheFields = fields }
+    }
+
+    /// The properties of the request that the cache needs.
+    func cacheRequest() -> CacheRequest {
+        let fields = sentFields
+        let caller = (supplement?.identity ?? Call.credential(in: fields)).map {
+            "credential-" + ResponseCache.conceal($0)
+        }
+        var partition = [self[CachePartitionKey.self] ?? caller ?? ""].filter { !$0.isEmpty }
+        let server = otherServer
+        // The rule on credentials (RFC 9111 §3.5) only applies to the partition without a name, and this one has a name.
+        if partition.isEmpty, !server.isEmpty, let caller { partition = [caller] }
+        partition += server
+        var mode = self[CacheModeKey.self]
+        if mode == .cacheThenNetwork, !options.takesPreview { mode = .standard }
+        return CacheRequest(
+            method: method.rawValue,
+            key: CacheKey(url: url.absoluteForm, partition: partition.joined(separator: " ")),
+            fields: fields, mode: mode, conceal: ResponseCache.conceal)
+    }
+
+    /// The properties that distinguish the resource from that of the URL; mostly none.
+    private var otherServer: [String] {
+        var server: [String] = []
+        // The caller's own Host may name another resource than the URL does, which is the key.
+        if let host = self.fields[.hostField], host.lowercased() != url.hostFieldValue.lowercased() {
+            server.append("host-" + ResponseCache.conceal(host))
+        }
+        // Another server than the URL's has its own responses.
+        if let place = settings.configuration.otherPlace(of: url) {
+            server.append("place-" + ResponseCache.conceal(place))
+        }
+        return server
+    }
+
+    /// The credential that a request is sent with, each byte as a character, so that different ones are different texts.
+    private static func credential(in fields: FieldBlock) -> String? {
+        let lines = fields.rawValues(of: "Authorization")
+        return lines.isEmpty ? nil : lines.map { ByteText.latin1($0) }.joined(separator: "\n")
     }
 }

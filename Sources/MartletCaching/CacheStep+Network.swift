@@ -1,40 +1,34 @@
-import MartletCredentials
 import MartletCore
 import MartletCache
 import MartletConnections
 import MartletTransport
-import MartletWire
 import Synchronization
 
-/// What is asked of the network.
 extension CacheStep {
     // MARK: Shared transfers
 
-    /// The answer of a shared transfer; `nil` where it is not for this request, which has to ask for itself then.
-    /// - Parameter isFirst: Whether the transfer was begun for it.
+    /// The response of a shared transfer; `nil` if it is not for this request, which must then be sent separately.
+    /// - Parameter isFirst: Whether the transfer was started for this request.
     mutating func landed(_ member: FlightMember, isFirst: Bool) async throws -> Answer? {
         let flight = member.flight
         switch try await member.landing(for: call, control) {
         case .failed(let error):
-            // One that was given up was meant for others.
+            // The transfer was cancelled for others.
             if error is CancellationError, !isFirst { return nil }
             throw error
         case .stored(let response, let answer, let setCookies):
-            guard isFirst || flight.wasEarly(member.number) else { return nil }
-            let result = try await make(answer, of: response, source: .validatedCache, setCookies: setCookies)
+            guard isFirst || member.wasEarly else { return nil }
+            let provenance = AnswerCaching(.validatedCache, answer.status, setCookies: setCookies)
+            let result = try await make(answer, of: response, provenance)
             cache.store.noteUse(of: response)
             cache.count(isFirst ? \.validated : \.shared, served: answer.byteCount(of: response))
             return result
         case .offer(let offer, _) where offer.hasStandIn:
-            guard isFirst || flight.wasEarly(member.number) else { return nil }
-            let status = offer.network.head.status
-            guard flight.claim(isFirst: isFirst) != nil else { return try await staleAnswer(status: status) }
-            do {
-                return take(over: offer, flight, standIn: try await standIn(status: status))
-            } catch {
-                offer.network.finish()
-                throw error
+            guard isFirst || member.wasEarly else { return nil }
+            guard flight.claim(isFirst: isFirst) != nil else {
+                return try await staleAnswer(status: offer.network.head.status)
             }
+            return take(over: offer, flight, standIn: try await standIn(for: offer.network))
         case .offer:
             core.flights.note(request.key, isShareable: false)
             return flight.claim(isFirst: isFirst).map { take(over: $0, flight, standIn: nil) }
@@ -42,10 +36,10 @@ extension CacheStep {
             let mayShare =
                 isFirst
                 || SharingRule.allows(
-                    transfer.variant, for: request, askedBefore: flight.wasEarly(member.number), now: .now,
+                    transfer.variant, for: request, askedBefore: member.wasEarly, now: .now,
                     policy: cache.policy)
             if isFirst { core.flights.note(request.key, isShareable: true) }
-            guard mayShare, !flight.hasDetached(member.number) else { return nil }
+            guard mayShare, !member.isDetached else { return nil }
             cache.store.noteUse(of: nil)
             cache.count(isFirst ? \.misses : \.shared)
             var status = transfer.status
@@ -59,7 +53,7 @@ extension CacheStep {
         }
     }
 
-    /// Makes the network's answer the call's own.
+    /// Makes the network's response the call's own.
     private func take(over offer: CacheFlight.Offer, _ flight: CacheFlight, standIn: StandIn?) -> Answer {
         let network = offer.network
         if control.isExposed { flight.gate.pass(to: control) }
@@ -75,80 +69,88 @@ extension CacheStep {
         return network.passed(to: call, provenance: AnswerCaching(.network, offer.status, standIn: standIn))
     }
 
+    /// The stored response that may replace an error of the network, which is ended if that cannot be found out.
+    private mutating func standIn(for network: Answer) async throws -> StandIn? {
+        do {
+            return try await standIn(status: network.head.status)
+        } catch {
+            network.finish()
+            throw error
+        }
+    }
+
     func makeFlight(isUnattended: Bool) -> CacheFlight {
-        // What goes on behind a call that has its answer is no part of it.
+        // A validation after the response of a call is not part of that call.
         let (store, epoch, url) = (cache.store, epoch, request.key.url)
         return CacheFlight(
             loop: core.loop, watcher: isUnattended ? nil : control.watcher, isUnattended: isUnattended
         ) { store.holds(epoch, for: url) }
     }
 
-    func start(_ flight: CacheFlight, _ ended: @escaping @Sendable () -> Void) {
+    /// Starts a transfer.
+    /// - Parameters:
+    ///   - key: The key by which others join it; `nil` if they cannot.
+    ///   - ended: Called when no request can join it any more.
+    func start(
+        _ flight: CacheFlight, as key: FlightRegistry.Key?, _ ended: @escaping @Sendable () -> Void = {}
+    ) {
         let driver = FlightDriver(
             flight: flight, cache: cache, core: core, dialer: dialer,
             call: flight.isUnattended ? call.unobserved : call, request: request, decision: decision,
             found: found, epoch: epoch)
-        // Unstructured, since it is for all who join, of whom each may leave.
-        Task { await driver.run(ended) }
+        // Unstructured, since all members share it, and each may leave.
+        Task { [flights = core.flights] in
+            await driver.run {
+                if let key { flights.end(key, flight) }
+                ended()
+            }
+        }
     }
 
-    /// Validates what was served stale, behind its caller's back, once for all who ask meanwhile (RFC 5861 §3).
+    /// Validates a response that was served stale, once for all requests in the meantime (RFC 5861 §3).
     func revalidate() {
         let key = makeKey()
         let flight = core.flights.enterUnattended(key) { makeFlight(isUnattended: true) }
         guard let flight else { return }
         guard let number = core.calls.enter(flight.control) else {
-            // The session takes no more; whoever has joined meanwhile asks for itself.
+            // The session accepts no more calls; requests that have joined meanwhile are sent separately.
             flight.land(.failed(CancellationError()))
             return core.flights.end(key, flight)
         }
         cache.count(\.revalidations)
-        let (core, flights) = (core, core.flights)
-        start(flight) {
-            flights.end(key, flight)
-            core.calls.leave(number)
-        }
+        start(flight, as: key) { [core] in core.calls.leave(number) }
     }
 
-    // MARK: Past the store
+    // MARK: Requests that bypass the store
 
-    /// The answer to a request that cannot be shared: of part of a representation, of its head, or under conditions of the
-    /// caller's.
+    /// The response to a request that cannot be shared: it has ranges or conditions of the caller's, or asks only for a head.
     mutating func direct(_ fields: FieldBlock) async throws -> Answer {
         let sent = cache.store.requestTime(for: request.key.url, now: .now)
-        let network = try await runner(fields).run()
+        let network = try await send(fields)
         let decider = cache.decider(request, after: decision, found)
         let decided = decider.received(network.head, requestTime: sent, responseTime: .now)
         _ = await cache.carryOut(decided, found, epoch, on: core.loop)
         var fallback: StandIn?
-        if case .staleOnError = decided.delivery {
-            do {
-                fallback = try await standIn(status: network.head.status)
-            } catch {
-                network.finish()
-                throw error
-            }
-        }
+        if case .staleOnError = decided.delivery { fallback = try await standIn(for: network) }
         if fallback == nil { cache.count(request.isNoStore ? \.bypasses : \.misses) }
         return network.passed(
             to: call, provenance: AnswerCaching(.network, decided.status, standIn: fallback))
     }
 
-    private func runner(_ fields: FieldBlock) -> CallRunner {
-        CallRunner(
-            core: core, dialer: dialer, call: fields.isEmpty ? call : call.asking(fields), control: control)
+    private func send(_ fields: FieldBlock) async throws -> Answer {
+        try await CallRunner(core: core, dialer: dialer, call: call.asking(fields), control: control).run()
     }
 
-    /// The answer to a request that may change what is there (RFC 9111 §4.4).
+    /// The response to a request that may change resources (RFC 9111 §4.4).
     func changing() async throws -> Answer {
-        let network = try await runner(request.fieldsForOthers).run()
+        let network = try await send(request.fieldsForOthers)
         let url = call.url
         let targets = InvalidationRule.targets(
             method: call.method.rawValue, url: url.absoluteForm, response: network.head
         ) { reference in (try? url.resolving(reference))?.absoluteForm }
         if !targets.isEmpty {
             let (store, partition, now) = (cache.store, request.key.partition, WallTime.now)
-            // Before the folder, which may be held up.
+            // Before the disk, which may be held up.
             for target in targets { store.noteOutdated(target, at: now) }
             _ = await StoreWork.run(in: store, on: core.loop) {
                 for target in targets {
@@ -163,8 +165,8 @@ extension CacheStep {
     }
 }
 
-/// Work on the store on behalf of a response. The response waits for it, so that whoever asks next finds what was stored;
-/// but not while another process keeps the folder locked: then the work goes on alone.
+/// Work on the store for a response. The response waits for it, so that later requests find the result; but if another process
+/// keeps the directory locked, the work continues alone.
 final class StoreWork<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
@@ -182,7 +184,7 @@ final class StoreWork<Value: Sendable>: Sendable {
     }
 
     /// Runs a closure that blocks on files on a worker.
-    /// - Returns: What it returns; `nil` where the folder is held up. The closure still runs to its end.
+    /// - Returns: Its result; `nil` if the directory is held up. The closure still runs to its end.
     static func run(
         in store: ResponseStore, on loop: EventLoop, _ body: @escaping @Sendable () -> Value
     ) async -> Value? {
@@ -191,7 +193,7 @@ final class StoreWork<Value: Sendable>: Sendable {
         return await work.value
     }
 
-    /// Notes what came of it.
+    /// Sets the result.
     func finish(_ value: Value) {
         let waiter = state.withLock { state in
             state.value = value
@@ -200,7 +202,7 @@ final class StoreWork<Value: Sendable>: Sendable {
         waiter?.fulfil(())
     }
 
-    /// The result; `nil` where the folder is held up.
+    /// The result; `nil` if the directory is held up.
     var value: Value? {
         get async {
             while true {

@@ -1,15 +1,11 @@
-import MartletCredentials
 import MartletContent
 import MartletCore
 import MartletCache
-import MartletConnections
-import MartletTransport
 import MartletWire
 
-/// Takes one request of a call past the cache: looks it up, asks the network where it has to, and stores what comes.
+/// The handling of a request by the cache: looks up stored responses, asks the network if necessary, and stores its response.
 ///
-/// What decides are ``CacheDecision``, ``ResponseDecider`` and ``InvalidationRule``; here their decisions are carried out. What
-/// the store answers is made in one extension, what the network does in another.
+/// It carries out the decisions of ``CacheDecision``, ``ResponseDecider`` and ``InvalidationRule``.
 struct CacheStep {
     let cache: ResponseCache
     let core: SessionCore
@@ -17,39 +13,38 @@ struct CacheStep {
     let call: Call
     let control: TransferControl
     let request: CacheRequest
-    /// Whether what is stored is left alone, since it turned out damaged.
-    var ignoresStored: Bool
-    /// Statuses that are not taken from the store: the request is made again because of them.
-    let unwantedStatuses: Set<Int>
-    /// Whether what was found is all that there is.
-    var hasLookedIntoDisk = false
+    /// Whether stored responses are ignored, since one was damaged.
+    private var ignoresStored: Bool
+    /// Stored statuses that are not served: the request is repeated because of them.
+    private let unwantedStatuses: Set<Int>
+    /// Whether the disk was read, or need not be.
+    private var hasLookedIntoDisk = false
 
-    var found: [StoredResponse] = []
-    var decision: CacheDecision
-    var epoch: InvalidationLedger.Epoch
+    private(set) var found: [StoredResponse] = []
+    private(set) var decision: CacheDecision
+    private(set) var epoch: InvalidationLedger.Epoch
 
     init(
-        cache: ResponseCache, core: SessionCore, dialer: Dialer, call: Call, control: TransferControl,
-        ignoresStored: Bool, unwantedStatuses: Set<Int> = []
+        _ cache: ResponseCache, core: SessionCore, dialer: Dialer, call: Call, control: TransferControl,
+        ignoresStored: Bool = false, unwantedStatuses: Set<Int> = []
     ) {
-        self.unwantedStatuses = unwantedStatuses
         self.cache = cache
         self.core = core
         self.dialer = dialer
         self.call = call
         self.control = control
         self.ignoresStored = ignoresStored
+        self.unwantedStatuses = unwantedStatuses
         request = call.cacheRequest()
         epoch = cache.store.epoch
         decision = .unsatisfiable(.nothing)
     }
 
-    /// The answer to the request.
+    /// The response to the request.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     mutating func answer() async throws -> Answer {
-        guard call.method == .get || call.method == .head, !call.body.isPresent else {
+        guard call.isLookedUp else {
             guard request.isOffline else { return try await changing() }
-            cache.count(\.unsatisfiable)
             var status = CacheStatus.nothing
             status.detail = "only-if-cached, and the method is never answered here"
             return unsatisfiable(status)
@@ -59,7 +54,7 @@ struct CacheStep {
         while true {
             let seen = core.flights.endCount
             epoch = cache.store.epoch
-            // The memory is looked into here; the disk only where the memory does not do.
+            // The disk is only read if memory is not enough.
             hasLookedIntoDisk = !cache.store.hasDisk || ignoresStored
             if let answer = answerAtOnce() { return answer }
             if case .serve(let answer) = decision { return try await stored(answer) }
@@ -73,68 +68,51 @@ struct CacheStep {
             }
             if !hasLookedIntoDisk { await lookIntoDisk() }
             switch decision {
-            case .serve(let answer):
-                if let answer = try await storedIfWhole(answer) { return answer }
-                continue
-            case .serveStaleWhileRevalidating(let answer, _):
-                guard let stale = try await storedIfWhole(answer) else { continue }
-                revalidate()
-                return stale
-            case .serveThenValidate(let answer, _):
-                guard let preview = try await storedIfWhole(answer, isPreview: true) else { continue }
-                return preview
-            case .unsatisfiable(let status):
-                cache.count(\.unsatisfiable)
-                return unsatisfiable(status)
-            case .forward(let plan) where !plan.isShareable: return try await direct(plan.fields)
+            case .serve(let answer), .serveStaleWhileRevalidating(let answer, _),
+                .serveThenValidate(let answer, _):
+                do {
+                    let result = try await stored(answer)
+                    if case .serveStaleWhileRevalidating = decision { revalidate() }
+                    return result
+                } catch let error as HTTPError where error.code == .storedBodyDamaged {
+                    // The entry may still exist: the file system may have failed to read it, and would again.
+                    ignoresStored = true
+                    continue
+                }
+            case .unsatisfiable(let status): return unsatisfiable(status)
+            case .forward(let plan) where !request.isShareable: return try await direct(plan.fields)
             case .forward, .validate: break
             }
-            guard mayShare else {
-                let flight = makeFlight(isUnattended: false)
-                guard let member = flight.join() else { continue }
-                start(flight) {}
-                if let answer = try await landed(member, isFirst: true) { return answer }
-                continue
-            }
-            let key = makeKey()
+            let key = mayShare ? makeKey() : nil
+            let answer: Answer?
             switch core.flights.enter(key, seen: seen, make: { makeFlight(isUnattended: false) }) {
             case .lookAgain: continue
-            case .joined(let member):
-                if let answer = try await landed(member, isFirst: false) { return answer }
-                isAlone = true
+            case .joined(let member): answer = try await landed(member, isFirst: false)
             case .first(let member):
-                let (flights, flight) = (core.flights, member.flight)
-                start(flight) { flights.end(key, flight) }
-                if let answer = try await landed(member, isFirst: true) { return answer }
-                isAlone = true
+                start(member.flight, as: key)
+                answer = try await landed(member, isFirst: true)
             }
+            if let answer { return answer }
+            isAlone = isAlone || mayShare
         }
     }
 
-    /// The answer of what the memory holds, where nothing has to be waited for; else `nil`, and ``decision`` is what follows from
-    /// the memory.
+    /// The response from memory, if it need not be waited for; otherwise `nil`, and ``decision`` is based on memory.
     mutating func answerAtOnce() -> Answer? {
         decide(on: ignoresStored ? [] : cache.store.inMemory(request.key))
         guard case .serve(let answer) = decision else { return nil }
         let response = found[answer.variant]
-        guard case .bytes(let bytes) = response.body else { return nil }
-        let part: ArraySlice<UInt8>
-        switch answer.content {
-        case .none: part = []
-        // What cannot be decoded is asked for again.
-        case .whole:
-            if call.undoesCoding, answer.head.fields.contains("content-encoding") { return nil }
-            part = bytes[...]
-        case .bytes(let range): part = bytes[Int(range.lowerBound)..<Int(range.upperBound)]
+        let body = answer.body(of: response)
+        if case .file = body { return nil }
+        // A coded body takes the longer path, which reports a coding that cannot be decoded.
+        if answer.content == .whole, call.undoesCoding, answer.head.fields.contains("content-encoding") {
+            return nil
         }
-        control.download?.update { $0.totalByteCount = answer.byteCount(of: response) }
         cache.noteUse(of: response, answer)
-        return Answer(
-            call, answer, CachedBody(.bytes(part), in: cache, of: response, loop: core.loop), of: response,
-            codings: [], AnswerCaching(answer.source, answer.status))
+        return make(answer, of: response, body, AnswerCaching(answer.source, answer.status))
     }
 
-    /// Removes what the request is made again because of; nothing that is stored behind it might do so.
+    /// Removes stored responses with the statuses because of which the request is repeated.
     private func removeUnwanted() async {
         let (store, key, statuses) = (cache.store, request.key, unwantedStatuses)
         _ = await StoreWork.run(in: store, on: core.loop) {
@@ -144,13 +122,12 @@ struct CacheStep {
         }
     }
 
-    /// What its answer would be shared by. It costs more than a look into memory, so it is made where it is needed.
+    /// The key of shared transfers. It costs more than a lookup in memory, so it is only created when it is needed.
     func makeKey() -> FlightRegistry.Key {
-        FlightRegistry.Key(
-            request, cache: cache, dialer: dialer, proxy: call.proxy?.description, pace: FlightPace(call))
+        FlightRegistry.Key(request, of: call, cache: cache, dialer: dialer)
     }
 
-    /// Whether something stored answers, though the network is to be asked about it: nobody waits for that.
+    /// Whether a stored response is served although the network is to be asked: then no transfer is waited for.
     private var isAnsweredStale: Bool {
         switch decision {
         case .serveStaleWhileRevalidating, .serveThenValidate: true
@@ -166,58 +143,37 @@ struct CacheStep {
             request, variants: self.found.map(\.variant), now: .now, policy: cache.policy)
     }
 
-    mutating func lookIntoDisk() async {
+    private mutating func lookIntoDisk() async {
         let (store, key) = (cache.store, request.key)
         hasLookedIntoDisk = true
-        // A worker that has to be woken costs ten times what a small file does that is in the kernel's memory.
+        // Waking a worker costs ten times as much as reading a small file that is in the kernel's memory.
         if let found = store.allAtHand(key) { return decide(on: found) }
         let found = await StoreWork.run(in: store, on: core.loop) { store.all(key) }
         decide(on: found ?? store.inMemory(key))
     }
-}
 
-/// What is answered from the store.
-extension CacheStep {
-    /// The answer of what is stored, where that can still be read; what cannot is gone then.
-    mutating func storedIfWhole(_ answer: CachedAnswer, isPreview: Bool = false) async throws
-        -> Answer?
-    {
-        do {
-            return try await stored(answer, isPreview: isPreview)
-        } catch let error as HTTPError where error.code == .storedBodyDamaged {
-            // It need not be gone: the file system may refuse to read it, and would again.
-            ignoresStored = true
-            return nil
-        }
-    }
+    // MARK: Stored responses
 
-    func stored(_ answer: CachedAnswer, isPreview: Bool = false) async throws -> Answer {
+    private func stored(_ answer: CachedAnswer) async throws -> Answer {
         let response = found[answer.variant]
-        let result = try await make(answer, of: response, source: answer.source, isPreview: isPreview)
+        var isPreview = false
+        if case .serveThenValidate = decision { isPreview = true }
+        let provenance = AnswerCaching(answer.source, answer.status, isPreview: isPreview)
+        let result = try await make(answer, of: response, provenance)
         cache.noteUse(of: response, answer)
         return result
     }
 
-    /// Makes an answer of what is stored.
+    /// Makes the response of a stored one.
     func make(
-        _ answer: CachedAnswer, of response: StoredResponse, source: HTTPExchange.Source,
-        setCookies: [[UInt8]] = [], isPreview: Bool = false
+        _ answer: CachedAnswer, of response: StoredResponse, _ provenance: AnswerCaching
     ) async throws -> Answer {
-        var body = CachedBody.Source.bytes([])
+        let body = answer.body(of: response)
         var ahead: [UInt8] = []
-        let count = answer.byteCount(of: response)
-        if count > 0 {
-            var range = UInt64(0)..<response.variant.bodyLength
-            if case .bytes(let part) = answer.content { range = part }
-            switch response.body {
-            case .bytes(let bytes): body = .bytes(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
-            case .file(let reader):
-                body = .file(reader, range)
-                // The first bytes are read before anything is answered: where they are damaged, it is a miss.
-                let limit = Int(min(256 * 1024, range.upperBound - range.lowerBound))
-                let start = range.lowerBound
-                ahead = try await CachedBody.read(reader, at: start, limit, for: call)
-            }
+        if case .file(let reader, let range) = body {
+            // The first bytes are read before anything is returned: if they are damaged, it is a miss.
+            let limit = Int(min(CachedBody.pieceByteCount, range.upperBound - range.lowerBound))
+            ahead = try await CachedBody.read(reader, at: range.lowerBound, limit, for: call)
         }
         let codings: [ContentCoding]
         do throws(ContentDecodingError) {
@@ -227,15 +183,25 @@ extension CacheStep {
                 .contentDecodingFailed, phase: .receivingBody, message: error.description,
                 origin: call.url.origin.description, underlying: error)
         }
-        control.download?.update { $0.totalByteCount = count }
-        return Answer(
-            call, answer, CachedBody(body, in: cache, of: response, ahead: ahead, loop: core.loop),
-            of: response, codings: codings,
-            AnswerCaching(source, answer.status, setCookies: setCookies, isPreview: isPreview))
+        return make(answer, of: response, body, ahead: ahead, codings: codings, provenance)
     }
 
-    /// The answer where nothing else may answer (RFC 9111 §5.2.1.7).
-    func unsatisfiable(_ status: CacheStatus) -> Answer {
+    private func make(
+        _ answer: CachedAnswer, of response: StoredResponse, _ source: CachedBody.Source,
+        ahead: [UInt8] = [], codings: [ContentCoding] = [], _ provenance: AnswerCaching
+    ) -> Answer {
+        let count = answer.byteCount(of: response)
+        control.download?.update { $0.totalByteCount = count }
+        let body = CachedBody(source, in: cache, of: response, ahead: ahead, loop: core.loop)
+        return Answer(
+            call: call, channel: .stored(body), head: answer.head, codings: codings,
+            announcedByteCount: count, hasTrailers: response.variant.head.trailers != nil, interim: [],
+            attempts: 0, waited: call.start, provenance: provenance)
+    }
+
+    /// The response if only the cache may respond and cannot (RFC 9111 §5.2.1.7).
+    private func unsatisfiable(_ status: CacheStatus) -> Answer {
+        cache.count(\.unsatisfiable)
         let head = ResponseHead(
             status: 504, reason: "Gateway Timeout", fields: FieldBlock([("Content-Length", "0")]))
         return Answer(
@@ -244,17 +210,13 @@ extension CacheStep {
             waited: call.start, provenance: AnswerCaching(.cache, status))
     }
 
-    // MARK: In the place of errors
-
-    /// What may stand in for an answer that did not come; `nil` where nothing may.
+    /// The stored response that replaces an error; `nil` if there is none.
     mutating func staleAnswer(status: Int? = nil) async throws -> Answer? {
-        guard let standIn = try await standIn(status: status) else { return nil }
-        standIn.whenUsed()
-        return standIn.answer
+        try await standIn(status: status)?.use()
     }
 
-    /// What may stand in for an error, without counting it yet: another attempt may still succeed.
-    /// - Parameter status: The server's error; `nil` where there was no answer.
+    /// The stored response that may replace an error. It is not counted yet, since another attempt may succeed.
+    /// - Parameter status: The status of the error; `nil` if there was no response.
     mutating func standIn(status: Int?) async throws -> StandIn? {
         if !hasLookedIntoDisk { await lookIntoDisk() }
         guard let answer = cache.decider(request, after: decision, found).failed(with: status, now: .now)
@@ -262,7 +224,7 @@ extension CacheStep {
         let response = found[answer.variant]
         let made: Answer
         do {
-            made = try await make(answer, of: response, source: .staleCache)
+            made = try await make(answer, of: response, AnswerCaching(.staleCache, answer.status))
         } catch let error as HTTPError where error.code == .storedBodyDamaged {
             return nil
         }
@@ -275,22 +237,9 @@ extension CacheStep {
     }
 }
 
-extension Answer {
-    /// One of what is stored.
-    convenience init(
-        _ call: Call, _ answer: CachedAnswer, _ body: CachedBody, of response: StoredResponse,
-        codings: [ContentCoding], _ caching: AnswerCaching
-    ) {
-        self.init(
-            call: call, channel: .stored(body), head: answer.head, codings: codings,
-            announcedByteCount: answer.byteCount(of: response), hasTrailers: response.hasTrailers,
-            interim: [], attempts: 0, waited: call.start, provenance: caching)
-    }
-}
-
 extension ResponseCache {
-    /// What is stored was served.
-    func noteUse(of response: StoredResponse, _ answer: CachedAnswer) {
+    /// Records that a stored response was served.
+    fileprivate func noteUse(of response: StoredResponse, _ answer: CachedAnswer) {
         store.noteUse(of: response)
         store.promote(response)
         let byteCount = answer.byteCount(of: response)
@@ -302,35 +251,45 @@ extension ResponseCache {
 }
 
 extension CachedAnswer {
-    /// Where it comes from.
-    var source: HTTPExchange.Source { isStale ? .staleCache : .cache }
+    /// Its source.
+    fileprivate var source: HTTPExchange.Source { isStale ? .staleCache : .cache }
 
-    /// How many bytes of a stored body it has.
-    func byteCount(of response: StoredResponse) -> UInt64 {
+    /// The part of the stored body that it has.
+    private func range(of response: StoredResponse) -> Range<UInt64> {
         switch content {
-        case .none: 0
-        case .whole: response.variant.bodyLength
-        case .bytes(let range): range.upperBound - range.lowerBound
+        case .none: 0..<0
+        case .whole: 0..<response.variant.bodyLength
+        case .bytes(let range): range
+        }
+    }
+
+    /// The length of that part, in bytes.
+    func byteCount(of response: StoredResponse) -> UInt64 {
+        let range = range(of: response)
+        return range.upperBound - range.lowerBound
+    }
+
+    /// The source of that part.
+    fileprivate func body(of response: StoredResponse) -> CachedBody.Source {
+        let range = range(of: response)
+        if range.isEmpty { return .bytes([]) }
+        return switch response.body {
+        case .bytes(let bytes): .bytes(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+        case .file(let reader): .file(reader, range)
         }
     }
 }
 
-/// What the cache had to do with an answer.
+/// The part of the cache in a response.
 final class AnswerCaching: AnswerProvenance {
-    /// Where the answer came from.
     let source: HTTPExchange.Source
-    /// What the cache did, and why.
-    let status: CacheStatus
-    /// The answer of the network whose body is shared; `nil` where the body is not, or was stored.
     let transfer: Answer?
-    /// What takes the answer's place, which is an error, where nothing else follows it (RFC 5861 §4).
-    let fallback: Answer?
-    /// Called when that happens, to count it.
-    private let whenUsed: (@Sendable () -> Void)?
-    /// The cookies that the network set as it said that what is stored is good; those that are stored were set before.
     let setCookies: [[UInt8]]
-    /// Whether it is a first delivery, behind which one of the network is to come.
     let isPreview: Bool
+    /// The handling of the request by the cache.
+    private let status: CacheStatus
+    /// The stored response that replaces this one, which is an error, unless another attempt follows (RFC 5861 §4).
+    private let standIn: StandIn?
 
     init(
         _ source: HTTPExchange.Source, _ status: CacheStatus, transfer: Answer? = nil,
@@ -339,34 +298,34 @@ final class AnswerCaching: AnswerProvenance {
         self.source = source
         self.status = status
         self.transfer = transfer
-        fallback = standIn?.answer
-        whenUsed = standIn?.whenUsed
+        self.standIn = standIn
         self.setCookies = setCookies
         self.isPreview = isPreview
     }
 
-    /// The member of `Cache-Status` that describes it.
     var cacheStatus: String { status.text }
 
-    /// Whether nothing but the cache might answer, and it had nothing: whatever is stored is a hit, be it a 504 as well.
+    // A stored response is a hit, even if it is a 504.
     var isUnsatisfied: Bool { source == .cache && !status.isHit }
 
-    /// Takes what stands in for the answer, which counts from now on.
-    func useFallback() -> Answer? {
-        if fallback != nil { whenUsed?() }
-        return fallback
+    func useFallback() -> Answer? { standIn?.use() }
+}
+
+/// A stored response that may replace an error (RFC 5861 §4). It is counted, and reported, only when it does.
+struct StandIn {
+    /// The stored response.
+    let answer: Answer
+    /// Called when it replaces the error.
+    let whenUsed: @Sendable () -> Void
+
+    /// Replaces the error.
+    func use() -> Answer {
+        whenUsed()
+        return answer
     }
 }
 
-/// What may take the place of an error (RFC 5861 §4): it counts, and is told of, only where it does.
-struct StandIn {
-    /// The answer of what is stored.
-    let answer: Answer
-    /// Called when it takes the error's place.
-    let whenUsed: @Sendable () -> Void
-}
-
 extension SessionCore {
-    /// The requests that are made for several calls at once.
-    var flights: FlightRegistry { state { FlightRegistry() } }
+    /// The requests that are shared by several calls.
+    nonisolated var flights: FlightRegistry { state { FlightRegistry() } }
 }

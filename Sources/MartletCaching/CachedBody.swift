@@ -1,32 +1,31 @@
 import MartletCore
 import MartletCache
-import MartletConnections
 import MartletTransport
 import MartletWire
 import Synchronization
 
-/// The body of an answer that comes from the cache, or by a transfer that is shared.
+/// The body of a response from the cache, or from a shared transfer.
 ///
-/// One task reads it, as it would from a connection; nothing is read that was not asked for.
+/// One task reads it, as from a connection; nothing is read in advance.
 final class CachedBody: StoredBody {
-    /// Where the bytes are.
+    /// The location of the bytes.
     enum Source: Sendable {
         /// In memory.
         case bytes(ArraySlice<UInt8>)
-        /// On disk, so many of them.
+        /// A range of a file.
         case file(EntryReader, Range<UInt64>)
-        /// On their way.
+        /// In a transfer.
         case transfer(FlightMember)
     }
 
     private struct State {
         var source: Source
-        /// Bytes of a file that were read already.
+        /// Bytes of a file that were read in advance.
         var ahead: [UInt8] = []
     }
 
-    /// How much is read from a file at once, in bytes.
-    private static let pieceByteCount = 256 * 1024
+    /// The maximum number of bytes that are read from a file at once.
+    static let pieceByteCount: UInt64 = 256 * 1024
 
     private let loop: EventLoop
     private let cache: ResponseCache
@@ -35,11 +34,8 @@ final class CachedBody: StoredBody {
     /// Guards where it is read from: its reader, and whoever ends it.
     private let state: Mutex<State>
 
-    /// A body.
-    /// - Parameters:
-    ///   - cache: Where it is stored, if it is.
-    ///   - stored: The response that it is of; `nil` for a transfer, and for no body.
-    ///   - ahead: What was read of a file already.
+    /// Creates a body.
+    /// - Parameter stored: The response of the body; `nil` for a transfer, and without a body.
     init(
         _ source: Source, in cache: ResponseCache, of stored: StoredResponse?, ahead: [UInt8] = [],
         loop: EventLoop
@@ -51,21 +47,21 @@ final class CachedBody: StoredBody {
         state = Mutex(State(source: source, ahead: ahead))
     }
 
-    /// Which stored body it is.
+    private var member: FlightMember? {
+        if case .transfer(let member) = state.withLock({ $0.source }) { member } else { nil }
+    }
+
     var representation: UInt64? { stored?.representation ?? flight?.representation }
 
-    /// The exchange of the transfer that it comes by.
     var exchange: Exchange? {
         if case .exchange(let exchange) = flight?.network?.channel { exchange } else { nil }
     }
 
-    /// Fields behind the body.
     var trailers: FieldBlock? {
         if let stored { return stored.head.trailers }
         return flight?.network?.trailers
     }
 
-    /// All of it, where it is in memory; it is read then.
     func takeWhole() -> [UInt8]? {
         state.withLock { state in
             guard case .bytes(let bytes) = state.source else { return nil }
@@ -74,18 +70,10 @@ final class CachedBody: StoredBody {
         }
     }
 
-    /// Notes that its reader takes all of it: what is short need not come in pieces.
-    func collect() { if case .transfer(let member) = state.withLock({ $0.source }) { member.collect() } }
+    func collect() { member?.collect() }
 
-    /// What came of it for a reader who takes all of it, and has not been given it: for one who waits no longer.
-    var collected: [UInt8] {
-        if case .transfer(let member) = state.withLock({ $0.source }) { member.collected } else { [] }
-    }
+    var collected: [UInt8] { member?.collected ?? [] }
 
-    /// The next bytes; `nil` at the end.
-    ///
-    /// - Parameter patience: When waiting for more is given up, where that is sooner than the clocks have it.
-    /// - Throws: ``HTTPError``, `.storedBodyDamaged` among them; `CancellationError`.
     func next(for call: Call, control: TransferControl, patience: MonotonicTime?) async throws -> [UInt8]? {
         if control.isExposed, control.isPaused {
             control.begin(.none)
@@ -98,11 +86,10 @@ final class CachedBody: StoredBody {
                 wasSent: true, origin: call.url.origin.description, clock: .total,
                 elapsed: MonotonicTime.now().since(call.start))
         }
-        let source = state.withLock { $0.source }
-        switch source {
+        switch state.withLock({ $0.source }) {
         case .bytes(let bytes):
             guard !bytes.isEmpty else { return nil }
-            let piece = bytes.prefix(4 * CachedBody.pieceByteCount)
+            let piece = bytes.prefix(4 * Int(CachedBody.pieceByteCount))
             state.withLock { $0.source = .bytes(bytes[piece.endIndex...]) }
             return Array(piece)
         case .file(let reader, let range): return try await read(reader, range, for: call, control)
@@ -120,7 +107,7 @@ final class CachedBody: StoredBody {
             return state.ahead
         }
         if bytes.isEmpty {
-            let limit = Int(min(UInt64(CachedBody.pieceByteCount), range.upperBound - range.lowerBound))
+            let limit = Int(min(CachedBody.pieceByteCount, range.upperBound - range.lowerBound))
             bytes = try await CachedBody.read(reader, at: range.lowerBound, limit, for: call)
             if control.isCancelled { throw CancellationError() }
         }
@@ -132,7 +119,7 @@ final class CachedBody: StoredBody {
         return bytes
     }
 
-    /// Reads from a file: here what is at hand, and else by a worker.
+    /// Reads from a file, on a worker if it might have to wait for the disk.
     static func read(
         _ reader: EntryReader, at offset: UInt64, _ limit: Int, for call: Call
     ) async throws -> [UInt8] {
@@ -142,7 +129,6 @@ final class CachedBody: StoredBody {
         return read
     }
 
-    /// Reads no more.
     func leave() {
         let source = state.withLock { state in
             defer { if case .transfer = state.source {} else { state.source = .bytes([]) } }
@@ -151,20 +137,17 @@ final class CachedBody: StoredBody {
         if case .transfer(let member) = source { member.leave() }
     }
 
-    /// Reads no more, and waits a moment for what is left of a small body.
     func leave(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {
-        guard case .transfer(let member) = state.withLock({ $0.source }) else { return leave() }
+        guard let member else { return leave() }
         await member.leave(waitingUntil: deadline, for: control)
     }
 
-    /// Has it be stored no longer, nor joined by others: it makes no sense, and whoever asks next is to get another.
     func withdraw() async {
         if let stored { await cache.remove([stored], on: loop) }
         if await flight?.withdraw() == true { cache.count { $0.removals &+= 1 } }
     }
 
-    /// The error of a stored body that turns out damaged as it is read, whereupon its entry goes, or that the disk does
-    /// not give.
+    /// The error of a stored body that is damaged, whereupon its entry is removed, or that the disk fails to read.
     static func damage(_ call: Call) -> HTTPError {
         HTTPError(
             .storedBodyDamaged, phase: .receivingBody,

@@ -5,70 +5,114 @@ import FoundationEssentials
 public import MartletCache
 import MartletStorage
 import MartletTransport
-import MartletWire
 import Synchronization
 public import SystemPackage
 
-/// A private cache of responses (RFC 9111): in memory before on disk, each tier bounded, and each able to do without the
-/// other.
+/// A private cache of responses (RFC 9111), in memory and on disk. Each tier is bounded, and works without the other.
 ///
-/// It is given to sessions by ``SessionConfiguration/cache``, any number of them, and is safe to use from anywhere.
-/// Processes may share a folder. What goes wrong with the disk never fails a request: what cannot be read is a miss, what
-/// cannot be stored is not stored, and an event says so.
+/// It is set as ``SessionConfiguration/cache`` of any number of sessions, and may be used from anywhere. Processes may share a
+/// directory. Problems with the disk never fail a request: what cannot be read is a miss, what cannot be stored is not stored,
+/// and an event reports it.
 ///
 /// ```swift
 /// configuration.cache = try .at("/var/cache/app", memory: .mebibytes(32), disk: .gibibytes(1))
 /// ```
 ///
-/// Bodies stream into it as their reader takes them, and are never held whole unless they are small. A body larger than an
-/// eighth of the disk's limit (of the memory's, without a disk) is delivered and not stored.
+/// Bodies are stored as their reader receives them, and are held in memory as a whole only if they are small. A body larger than
+/// an eighth of the disk's limit (of the memory's, without a disk) is delivered and not stored.
 public final class ResponseCache: Sendable {
-    /// What a cache does beyond what messages ask for. The defaults are those of RFC 9111.
+    /// The behavior of a cache beyond what messages request. The defaults are those of RFC 9111.
     public struct Options: Sendable {
-        /// What goes first when there is no room; the least recently used by default.
+        /// The order of eviction; the least recently used first by default.
         public var eviction = Eviction.leastRecentlyUsed
-        /// For how long a stored response that has become stale stands in for an error, where neither it nor the request
-        /// says (`stale-if-error`, RFC 5861 §4); `nil`, the default, for never. Whole seconds count.
+        /// The time for which a stale response may replace an error if neither it nor the request specifies that
+        /// (`stale-if-error`, RFC 5861 §4), in whole seconds. With `nil` (the default) none may.
         public var staleIfError: Duration?
-        /// How long responses are fresh that say nothing of it; by the guess of RFC 9111 §4.2.2 by default.
+        /// Lifetimes of responses that specify none; by default they are estimated as in RFC 9111 §4.2.2.
         public var defaultFreshness = DefaultFreshness.none
-        /// The most variants of one URL (`Vary`), 1…8; 8 by default.
+        /// The maximum number of variants of a URL (`Vary`), 1…8; 8 by default.
         public var variantLimit = 8
-        /// What tells when memory runs short, whereupon half of what is in memory goes, and all of it when that is critical;
-        /// what is on no disk yet is written to it first. The machine's by default; `nil` for none.
+        /// The source that reports when memory is short: then half of the responses in memory are evicted, all of them when it
+        /// is critical; those that are not on disk are written there first. The machine's by default; `nil` for none.
         public var memoryPressure: MemoryPressureSource? = .system
 
-        /// The defaults.
+        /// Creates the default options.
         public init() {}
     }
 
-    /// What goes first when there is no room.
+    /// The order of eviction when there is no room.
     public enum Eviction: String, Hashable, Sendable, CaseIterable {
-        /// What was used longest ago.
+        /// The least recently used first.
         case leastRecentlyUsed
-        /// What was not used since it was last passed over (SIEVE, NSDI 2024): better where much is asked for only once.
+        /// Those that were not used since the last pass (SIEVE, NSDI 2024): better if many responses are requested only once.
         case sieve
+
+        fileprivate var order: EvictionOrder { self == .sieve ? .sieve : .leastRecentlyUsed }
+    }
+
+    /// The use of a cache in this process, and its content, in numbers that agree with those of its servers: each request that
+    /// ended counts once, by its response.
+    public struct Statistics: Hashable, Sendable {
+        /// Requests answered by fresh stored responses.
+        public var hits: UInt64 = 0
+        /// Requests answered by stale stored responses, without waiting for the network.
+        public var staleHits: UInt64 = 0
+        /// Requests answered by stored responses after a 304.
+        public var validated: UInt64 = 0
+        /// Requests answered by the network.
+        public var misses: UInt64 = 0
+        /// Requests answered by stored responses in place of errors.
+        public var staleOnErrors: UInt64 = 0
+        /// Requests that bypassed the cache.
+        public var bypasses: UInt64 = 0
+        /// Requests answered by the transfer of another.
+        public var shared: UInt64 = 0
+        /// Requests answered by 504, since only the cache might respond, and had no response.
+        public var unsatisfiable: UInt64 = 0
+        /// Validations of responses that had been served stale.
+        public var revalidations: UInt64 = 0
+        /// Stored responses.
+        public var stores: UInt64 = 0
+        /// Responses evicted from memory and from disk.
+        public var evictions: UInt64 = 0
+        /// Stored responses removed because they were out of date or damaged.
+        public var removals: UInt64 = 0
+        /// Bytes of bodies delivered from the cache.
+        public var bytesServed: UInt64 = 0
+        /// Bytes of bodies stored.
+        public var bytesStored: UInt64 = 0
+        /// Responses in memory.
+        public var memoryEntries = 0
+        /// The cost of the responses in memory, in bytes.
+        public var memoryBytes = 0
+        /// Known responses on disk: all, once the index is complete.
+        public var diskEntries = 0
+        /// The size on disk when it was last determined, in bytes.
+        public var diskBytes: UInt64 = 0
+
+        /// Creates statistics of zeros.
+        public init() {}
     }
 
     package let store: ResponseStore
     let policy: MartletCache.CachePolicy
-    /// The folder; `nil` for memory alone.
+    /// The directory; `nil` for a cache in memory only.
     public let directory: FilePath?
     /// Counted by all who use it.
     private let counts = Mutex(Statistics())
     private let teller: CacheTeller
     private let work: Task<Void, Never>?
 
-    /// A cache in a folder, which is made where it is missing, with a tier of memory before it.
+    /// Creates a cache in a directory, which is created if it is missing, with a tier in memory.
     ///
-    /// It serves at once: the index of a large folder is read behind its first answers.
+    /// It serves immediately: the index of a large directory is read in the background.
     /// - Parameters:
-    ///   - path: The folder. It must be its owner's alone (mode 0700), and new, empty, or a cache's. Files that others put
-    ///     there later are left alone.
-    ///   - memory: How much may be held in memory, 32 MiB by default; 0 for none.
-    ///   - disk: How much may be occupied on disk, in allocated blocks; 256 MiB by default. It is never exceeded.
-    /// - Throws: ``CacheDirectoryError``: the folder belongs to another user, others may read or write it, or it has other
-    ///   files and is no cache's.
+    ///   - path: The directory. It must belong to the user alone (mode 0700), and be new, empty, or a cache's. Files that
+    ///     others put there later are ignored.
+    ///   - memory: The limit of the tier in memory, 32 MiB by default; 0 for none.
+    ///   - disk: The maximum size on disk, in allocated blocks; 256 MiB by default. It is never exceeded.
+    /// - Throws: ``CacheDirectoryError`` if the directory belongs to another user, others may read or write it, or it has other
+    ///   files and is not a cache's.
     public static func at(
         _ path: FilePath, memory: ByteCount = .mebibytes(32), disk: ByteCount = .mebibytes(256),
         options: Options = Options()
@@ -86,7 +130,7 @@ public final class ResponseCache: Sendable {
         return ResponseCache(memory: memory, disk: tier, directory: path, options: options, teller: teller)
     }
 
-    /// A cache in memory alone, of 32 MiB by default.
+    /// Creates a cache in memory only, of 32 MiB by default.
     public static func memoryOnly(
         _ limit: ByteCount = .mebibytes(32), options: Options = Options()
     ) -> ResponseCache {
@@ -108,7 +152,8 @@ public final class ResponseCache: Sendable {
             Task { [weak store] in
                 for await level in source where level > .normal {
                     guard let store else { return }
-                    await ResponseCache.relieve(store, level)
+                    let target = level == .critical ? 0 : store.statistics.memory.byteCount / 2
+                    await BlockingWorkers.shared.run { store.trim(to: target) }
                 }
             }
         }
@@ -117,32 +162,39 @@ public final class ResponseCache: Sendable {
     deinit {
         work?.cancel()
         teller.end()
-        // What memory alone has outlives it on disk; the index is written for the next who opens the folder.
+        // Responses that are only in memory are written to disk; the index is for the next process that opens the directory.
         let store = store
         BlockingWorkers.shared.submit { store.flush() }
     }
 
-    private static func relieve(_ store: ResponseStore, _ level: MemoryPressure) async {
-        let target = level == .critical ? 0 : store.statistics.memory.byteCount / 2
-        await BlockingWorkers.shared.run { store.trim(to: target) }
-    }
+    // MARK: Public functions
 
-    // MARK: Its owner's
-
-    /// What happens in it, as an `AsyncSequence`.
+    /// The events of the cache, as an `AsyncSequence`.
     public var events: CacheEvents { CacheEvents(teller) }
 
-    /// What it did so far, and what it holds.
-    public var statistics: Statistics { counts.withLock { $0 }.with(store.statistics) }
+    /// The use of the cache so far, and its content.
+    public var statistics: Statistics {
+        var statistics = counts.withLock { $0 }
+        let tiers = store.statistics
+        statistics.memoryEntries = tiers.memory.entryCount
+        statistics.memoryBytes = tiers.memory.byteCount
+        statistics.evictions = UInt64(tiers.memory.evictions)
+        guard let disk = tiers.disk else { return statistics }
+        statistics.diskEntries = disk.entryCount
+        statistics.diskBytes = disk.byteCount
+        statistics.evictions += UInt64(disk.evictions)
+        statistics.removals += UInt64(disk.damaged)
+        return statistics
+    }
 
-    /// Removes all stored responses of a URL: all variants of it.
+    /// Removes all stored responses of a URL, in all variants.
     ///
-    /// What is being received of it is not stored, either.
-    /// - Parameter partition: Whose, beside those that are everybody's; `nil`, the default, for all of them, by whatever
-    ///   credential, partition, `Host` or server they are told apart. The head of each entry on disk is read for that.
+    /// A response that is being received is not stored, either.
+    /// - Parameter partition: The partition, besides that for everyone. With `nil` (the default) all are removed, whichever
+    ///   credential, partition, `Host` or server distinguishes them. The head of each entry on disk is read for that.
     public func remove(_ url: HTTPURL, partition: String? = nil) async {
-        let (store, url) = (store, url.absoluteForm)
-        await BlockingWorkers.shared.run {
+        let url = url.absoluteForm
+        await run { store in
             if let partition {
                 store.invalidate(CacheKey(url: url, partition: partition))
             } else {
@@ -152,73 +204,63 @@ public final class ResponseCache: Sendable {
     }
 
     /// Removes everything.
-    public func removeAll() async {
-        let store = store
-        await BlockingWorkers.shared.run { store.removeAll() }
-    }
+    public func removeAll() async { await run { $0.removeAll() } }
 
-    /// Gives up what is held in memory, down to so many bytes, writing what is not yet on disk to it first.
-    public func trimMemory(to limit: ByteCount = 0) async {
-        let store = store
-        await BlockingWorkers.shared.run { store.trim(to: limit.bytes) }
-    }
+    /// Evicts responses from memory until they cost at most so many bytes; those that are not on disk are written there first.
+    public func trimMemory(to limit: ByteCount = 0) async { await run { $0.trim(to: limit.bytes) } }
 
-    /// Writes what is in memory alone to disk, where there is one, and the index of that.
+    /// Writes the responses that are only in memory, and the index, to disk, if there is one.
     ///
-    /// Nothing is lost without it but the order in which entries were used last.
-    public func flush() async {
+    /// Without it, nothing is lost but the order in which entries were last used.
+    public func flush() async { await run { $0.flush() } }
+
+    private func run(_ body: @escaping @Sendable (ResponseStore) -> Void) async {
         let store = store
-        await BlockingWorkers.shared.run { store.flush() }
+        await BlockingWorkers.shared.run { body(store) }
     }
 
-    // MARK: What steps need
+    // MARK: Functions for requests
 
-    /// Decides about answers.
+    /// The decider about the response of the network.
     func decider(
         _ request: CacheRequest, after decision: CacheDecision, _ found: [StoredResponse]
     ) -> ResponseDecider {
         ResponseDecider(request, after: decision, variants: found.map(\.variant), policy: policy)
     }
 
-    /// Carries out what an answer means for what is stored. The response does not wait for a folder that is held up.
+    /// Applies a decision to the stored responses. It does not wait for a directory that is held up.
     /// - Returns: The responses with new heads, by index.
     func carryOut(
         _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLedger.Epoch,
         on loop: EventLoop
     ) async -> [Int: StoredResponse] {
-        guard !decided.freshened.isEmpty || !decided.removed.isEmpty else { return [:] }
-        let carriedOut = await StoreWork.run(in: store, on: loop) {
-            var freshened: [Int: StoredResponse] = [:]
-            for one in decided.freshened {
-                freshened[one.variant] = self.store.freshen(found[one.variant], to: one.head, epoch: epoch)
-            }
+        let heads = decided.freshened
+        guard !heads.isEmpty || !decided.removed.isEmpty else { return [:] }
+        let stored = await StoreWork.run(in: store, on: loop) {
+            let stored = heads.map { self.store.freshen(found[$0.variant], to: $0.head, epoch: epoch) }
             self.removeNow(decided.removed.map { found[$0] })
-            return freshened
+            return stored
         }
-        if let carriedOut { return carriedOut }
-        var freshened: [Int: StoredResponse] = [:]
-        for one in decided.freshened {
-            freshened[one.variant] = StoredResponse(found[one.variant], head: one.head)
-        }
-        return freshened
+        let freshened = stored ?? heads.map { StoredResponse(found[$0.variant], head: $0.head) }
+        return Dictionary(zip(heads.map(\.variant), freshened)) { $1 }
     }
 
-    /// Removes what another response says is out of date.
+    /// Removes responses that are out of date.
     func remove(_ responses: [StoredResponse], on loop: EventLoop) async {
         guard !responses.isEmpty else { return }
         _ = await StoreWork.run(in: store, on: loop) { self.removeNow(responses) }
     }
 
-    /// The same at once; it blocks on files.
+    /// Removes responses that are out of date; it blocks on files.
     func removeNow(_ responses: [StoredResponse]) {
         for response in responses { store.remove(response) }
         if !responses.isEmpty { count { $0.removals &+= UInt64(responses.count) } }
     }
 
-    /// Counts what was done.
+    /// Changes the statistics.
     func count(_ change: (inout Statistics) -> Void) { counts.withLock { change(&$0) } }
 
-    /// Counts a request, by the figure of what answered it, and the bytes of a body that the cache delivered.
+    /// Counts a request by the kind of its response, and the bytes of a body that the cache delivered.
     func count(_ figure: WritableKeyPath<Statistics, UInt64>, served byteCount: UInt64 = 0) {
         count { counts in
             counts[keyPath: figure] &+= 1
@@ -226,39 +268,30 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Has a closure told which stored bodies are stored no longer, until it says that it does not want to know any more. It
-    /// is called under locks: it must neither take long nor call the cache.
+    /// Adds a closure to call with each body that is no longer stored, until it returns false. It is called under locks: it must
+    /// not take long or call the cache.
     func whenBodyEnds(_ listener: @escaping @Sendable (UInt64) -> Bool) {
         store.whenRepresentationEnds { _, representation in listener(representation) }
     }
 
     func tell(_ event: CacheEvent) { teller.tell(event) }
 
-    /// Makes something of a secret that may be written down and still tells two of them apart.
+    /// Computes a digest of a secret, which may be written to disk.
     static func conceal(_ secret: String) -> String {
-        // The prefix keeps it from being the digest of anything else.
+        // The prefix distinguishes it from digests for other purposes.
         let digest = try? MessageDigest.digest(.sha256, of: "martlet cache: \(secret)".utf8)
-        // Without the function nothing is ever found again, which is safe.
+        // Without the function no response is ever found, which is safe.
         guard let digest else { return String(UInt64.random(in: 0 ... .max), radix: 16) }
         return String(decoding: MessageDigest.hexadecimal(digest.prefix(16)), as: UTF8.self)
     }
 }
 
-extension ResponseCache.Eviction {
-    var order: EvictionOrder {
-        switch self {
-        case .leastRecentlyUsed: .leastRecentlyUsed
-        case .sieve: .sieve
-        }
-    }
-}
-
 extension SessionConfiguration {
-    /// Where connections for a URL lead by what the caller says of it: a socket's path, another host or port, or given
-    /// addresses; `nil` where they lead to where the URL says, whatever is said of others. A proxy looks names up itself, and
-    /// given addresses count all the same: which proxy a call takes is not known here, and they cost a request at most.
+    /// The target of connections for a URL, if the configuration sets another than the URL's: the path of a socket, another host
+    /// or port, or given addresses; otherwise `nil`. A proxy resolves names itself, but given addresses count nevertheless: the
+    /// proxy of a call is not known here, and they cost a request at most.
     func otherPlace(of url: HTTPURL) -> String? {
-        // A connector looks at none of these.
+        // A connector ignores these settings.
         guard connector == nil else { return nil }
         if let unixSocketPath { return "unix " + unixSocketPath }
         guard !connectRedirections.isEmpty || !resolveOverrides.isEmpty else { return nil }
@@ -274,30 +307,29 @@ extension SessionConfiguration {
     }
 }
 
-/// A wall clock that nobody sets: it begins at what the machine's says, and goes on as time passes.
+/// A wall clock that is never set: it starts with the machine's time, and advances as time passes.
 ///
-/// What a process stored it knows the age of, whatever becomes of the machine's clock meanwhile: a clock that is set forward
-/// makes nothing stale, and one that is set back keeps nothing fresh. Other processes see its stamps and compare them with
-/// clocks of their own: what comes from their future is validated.
+/// So the age of a response that this process stored is always right: setting the machine's clock forward makes nothing stale,
+/// and setting it back keeps nothing fresh. Other processes compare the times with their own clocks: responses from their
+/// future are validated.
 struct SteadyWallClock: Sendable {
-    /// What the wall clock said when it began.
+    /// The machine's time at the start.
     let beginning: WallTime
-    /// The same instant, by a clock that goes on while the computer is suspended.
+    /// The same instant, by a clock that also advances while the computer is suspended.
     let instant: MonotonicTime
 
-    /// The moment at an instant; one before the beginning is the beginning.
+    /// The time at an instant; an instant before the start counts as the start.
     func time(at now: MonotonicTime) -> WallTime {
         let passed = now > instant ? (now.nanoseconds - instant.nanoseconds) / 1_000_000 : 0
-        let (sum, overflows) = beginning.milliseconds.addingReportingOverflow(Int64(passed))
-        return WallTime(milliseconds: overflows ? .max : sum)
+        return WallTime(milliseconds: beginning.milliseconds.clampedSum(Int64(passed)))
     }
 
-    /// That of this process, which begins when it is first asked.
+    /// The clock of this process, which starts when it is first used.
     static let ofProcess = SteadyWallClock(
         beginning: WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)), instant: .sinceBoot())
 }
 
 extension WallTime {
-    /// The present, by the clock of the process's caches: see ``SteadyWallClock``.
+    /// The current time, by the clock of the process's caches (``SteadyWallClock``).
     package static var now: WallTime { SteadyWallClock.ofProcess.time(at: .sinceBoot()) }
 }

@@ -7,9 +7,9 @@ import HTTPTypes
 import MartletCache
 import MartletTransport
 
-/// Options are encoded without secrets: ``authentication``, the credentials of a proxy, and fields of ``trailers`` that hold
-/// credentials are left out. A validator cannot be encoded: without it other answers would be taken. Keys that are not known
-/// are ignored; those that are missing have their default.
+/// Options are encoded without secrets: ``authentication``, the credentials of a proxy, and fields of ``trailers`` with
+/// credentials. A validator cannot be encoded: without it other responses would be accepted. Unknown keys are ignored; missing
+/// keys have their default.
 extension RequestOptions: Codable {
     private enum CodingKeys: String, CodingKey {
         case timeouts, priority, bodyLimit, decompresses, version, omittedFields, isRaw, trailers, proxy
@@ -33,19 +33,19 @@ extension RequestOptions: Codable {
         .init(.bandwidth, \.bandwidth) { $0 == .none ? nil : $0 },
     ]
 
-    /// Reads options.
+    /// Decodes options.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        // What few calls have is set only where it is there: each setting makes room for all of it.
+        // Settings of few calls are set only if they are present: each allocates the storage of all.
         for setting in RequestOptions.settings { try setting.decode(&self, container) }
     }
 
-    /// Writes the options, without secrets.
-    /// - Throws: `EncodingError.invalidValue` where a closure chooses the proxy, and for a validator.
+    /// Encodes the options, without secrets.
+    /// - Throws: `EncodingError.invalidValue` if a closure chooses the proxy, and for a validator.
     public func encode(to encoder: any Encoder) throws {
-        try validator?.refuseEncoding(to: encoder)
+        if let validator { throw encoder.refusal(of: validator, "a validator cannot be encoded") }
         var container = encoder.container(keyedBy: CodingKeys.self)
         for setting in RequestOptions.settings { try setting.encode(self, &container) }
     }
@@ -57,18 +57,15 @@ extension RetryPolicy: Codable {
         case includesUnsafeMethods, includesAllErrors, timeLimit
     }
 
-    /// Reads a policy.
+    /// Decodes a policy.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let attempts = try container.number(.attempts, in: 1..., or: 1)
         self = attempts == 1 ? .never : .transient(attempts: attempts)
         let wait = try container.duration(.wait) ?? .zero
-        if let from = try container.duration(.growsFrom) {
-            backoff = .exponential(from: from, upTo: wait)
-        } else {
-            backoff = .constant(wait)
-        }
+        let start = try container.duration(.growsFrom)
+        backoff = start.map { .exponential(from: $0, upTo: wait) } ?? .constant(wait)
         budget = try container.decodeIfPresent(Double.self, forKey: .budget)
         if let budget, !(budget >= 0) {
             throw DecodingError.dataCorruptedError(
@@ -81,7 +78,7 @@ extension RetryPolicy: Codable {
         timeLimit = try container.duration(.timeLimit)
     }
 
-    /// Writes the policy.
+    /// Encodes the policy.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(attempts, forKey: .attempts)
@@ -106,7 +103,7 @@ extension RedirectPolicy: Codable {
             trustsOtherOrigins
     }
 
-    /// Reads a policy. What is missing is as in ``follow(limit:)``.
+    /// Decodes a policy. Missing values are those of ``follow(limit:)``.
     /// - Throws: `DecodingError`, also for a negative limit.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -129,7 +126,7 @@ extension RedirectPolicy: Codable {
         trustsOtherOrigins = try container.value(.trustsOtherOrigins, or: false)
     }
 
-    /// Writes the policy.
+    /// Encodes the policy.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(isFollowing, forKey: .isFollowing)
@@ -145,13 +142,13 @@ extension RedirectPolicy: Codable {
 extension IdempotencyKey: Codable {
     private enum CodingKeys: String, CodingKey { case value }
 
-    /// Reads a key; without a value it is drawn for each call.
+    /// Decodes a key; without a value it is random for each call.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self = try container.decodeIfPresent(String.self, forKey: .value).map { .value($0) } ?? .random
     }
 
-    /// Writes the key.
+    /// Encodes the key.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(text, forKey: .value)

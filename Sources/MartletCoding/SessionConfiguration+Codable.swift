@@ -6,17 +6,15 @@ package import HTTPTypes
 import MartletCache
 import MartletTransport
 
-/// A configuration is encoded as far as it is data.
+/// The data of a configuration is encoded.
 ///
-/// Left out, and as in ``SessionConfiguration/default`` when it is decoded: code (the delegate, middleware, the error mapper,
-/// the resolver, the logger, and what measures and traces), what tells the network's condition and path, the cookie jar, the
-/// cache, and secrets: ``authentication``, the credentials of proxies,
-/// identities with their keys and pass phrases, and the fields `Authorization`, `Proxy-Authorization`, `Cookie` and
-/// `Set-Cookie` of ``headers``. Where a closure decides about trust or about proxies, or a validator about answers, encoding
-/// throws: without it others would be trusted, calls would go another way, or other answers would be taken.
+/// Omitted, and decoded as in ``SessionConfiguration/default``: code (the delegate, middleware, the error mapper, the resolver,
+/// the logger, metrics and tracing), network monitors, the cookie jar, the cache, and secrets: ``authentication``, the
+/// credentials of proxies, identities with their keys and passphrases, and the fields `Authorization`, `Proxy-Authorization`,
+/// `Cookie` and `Set-Cookie` of ``headers``. A closure that decides on trust or proxies, or a validator, cannot be encoded:
+/// without it others would be trusted, calls would take another way, or other responses would be accepted.
 ///
-/// Keys that are not known are ignored, as a later version may write them; those that are missing have their default; values
-/// that are out of range throw.
+/// Unknown keys are ignored, as a later version may write them; missing keys have their default; values out of range throw.
 extension SessionConfiguration: Codable {
     private enum CodingKeys: String, CodingKey {
         case timeouts, bufferedBodyLimit, headers, userAgent, decompressesResponses, decompressionLimits
@@ -25,7 +23,7 @@ extension SessionConfiguration: Codable {
         case order, concurrency, cacheMode, cachePartition
     }
 
-    /// All but those that are written, or checked, in another way.
+    /// All settings but those that are encoded, or checked, in another way.
     private static let settings: [CodedSetting<SessionConfiguration, CodingKeys>] = [
         .init(.timeouts, \.timeouts), .init(.bufferedBodyLimit, \.bufferedBodyLimit),
         .init(.headers, \.headers, written: \.withoutSecrets),
@@ -40,24 +38,24 @@ extension SessionConfiguration: Codable {
         .init(.cachePartition, optional: \.cachePartition),
     ]
 
-    /// Reads a configuration.
+    /// Decodes a configuration.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self = .default
         for setting in SessionConfiguration.settings { try setting.decode(&self, container) }
-        // No agent is a choice of its own.
+        // `null` means no agent.
         if container.contains(.userAgent) {
             userAgent = try container.decodeIfPresent(String.self, forKey: .userAgent)
         }
         continueTimeout = try container.duration(.continueTimeout) ?? continueTimeout
     }
 
-    /// Writes the configuration, without secrets and without code.
-    /// - Throws: `EncodingError.invalidValue` where a closure decides about trust or about proxies, for a validator, and where a
-    ///   root's text holds a private key.
+    /// Encodes the configuration, without secrets and without code.
+    /// - Throws: `EncodingError.invalidValue` for a closure that decides on trust or proxies, for a validator, and for the text
+    ///   of a root with a private key.
     public func encode(to encoder: any Encoder) throws {
-        try validator?.refuseEncoding(to: encoder)
+        if let validator { throw encoder.refusal(of: validator, "a validator cannot be encoded") }
         var container = encoder.container(keyedBy: CodingKeys.self)
         for setting in SessionConfiguration.settings { try setting.encode(self, &container) }
         try container.encode(userAgent, forKey: .userAgent)
@@ -65,14 +63,14 @@ extension SessionConfiguration: Codable {
     }
 }
 
-/// Settings are encoded without credentials. A selector cannot be encoded: without it calls would go another way.
+/// Settings are encoded without credentials. A selector cannot be encoded: without it calls would take another way.
 extension ProxySettings: Codable {
     private enum CodingKeys: String, CodingKey {
         case usesEnvironment, server, bypass, replacesExceptions, tunnelsEverything
     }
 
-    /// Reads settings, without credentials. What is missing is as in ``none``.
-    /// - Throws: `DecodingError`, also for a proxy that is none.
+    /// Decodes settings, without credentials. Missing values are those of ``none``.
+    /// - Throws: `DecodingError`, also for an invalid proxy.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         var settings: ProxySettings
@@ -89,7 +87,7 @@ extension ProxySettings: Codable {
         self = settings
     }
 
-    /// Writes the settings. Credentials are left out.
+    /// Encodes the settings, without credentials.
     /// - Throws: `EncodingError.invalidValue` for a selector.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
@@ -98,11 +96,7 @@ extension ProxySettings: Codable {
         case .environment: try container.encode(true, forKey: .usesEnvironment)
         case .server(let server): try container.encode(server, forKey: .server)
         case .selector:
-            throw EncodingError.invalidValue(
-                self,
-                EncodingError.Context(
-                    codingPath: encoder.codingPath,
-                    debugDescription: "a proxy that a closure chooses cannot be encoded"))
+            throw encoder.refusal(of: self, "a proxy that a closure chooses cannot be encoded")
         }
         if !bypass.isEmpty || replacesExceptions {
             try container.encode(bypass.text, forKey: .bypass)
@@ -112,26 +106,52 @@ extension ProxySettings: Codable {
     }
 }
 
-extension ResponseValidator {
-    /// Keeps settings from being written without their validator: without it answers would be taken that are refused now.
-    /// - Throws: `EncodingError.invalidValue`, always.
-    func refuseEncoding(to encoder: any Encoder) throws {
-        throw EncodingError.invalidValue(
-            self,
-            EncodingError.Context(
-                codingPath: encoder.codingPath, debugDescription: "a validator cannot be encoded"))
+extension Encoder {
+    /// The error for a value that cannot be encoded.
+    func refusal(of value: Any, _ reason: String) -> EncodingError {
+        .invalidValue(value, .init(codingPath: codingPath, debugDescription: reason))
     }
 }
 
 extension HTTPFields {
-    /// The fields without those that hold credentials: secrets are never encoded.
+    /// The fields without those with credentials, which are never encoded.
     package var withoutSecrets: HTTPFields {
         var fields = self
-        for name in HTTPFields.secretNames { fields[name] = nil }
+        for name in [HTTPField.Name.authorization, .proxyAuthorization, .cookie, .setCookie] {
+            fields[name] = nil
+        }
         return fields
     }
+}
 
-    private static let secretNames: [HTTPField.Name] = [
-        .authorization, .proxyAuthorization, .cookie, .setCookie,
-    ]
+/// The key and the place of a setting that is encoded.
+struct CodedSetting<Settings, Key: CodingKey>: Sendable {
+    /// The place of a setting.
+    typealias Place<Value> = any WritableKeyPath<Settings, Value> & Sendable
+
+    /// Decodes the setting; a missing one is unchanged.
+    let decode: @Sendable (inout Settings, KeyedDecodingContainer<Key>) throws -> Void
+    /// Encodes the setting.
+    let encode: @Sendable (Settings, inout KeyedEncodingContainer<Key>) throws -> Void
+
+    /// A setting that always has a value.
+    /// - Parameter written: The encoded value; `nil` for none.
+    init<Value: Codable & Sendable>(
+        _ key: Key, _ place: Place<Value>, written: @escaping @Sendable (Value) -> Value? = { $0 }
+    ) {
+        decode = { settings, container in
+            guard let value = try container.decodeIfPresent(Value.self, forKey: key) else { return }
+            settings[keyPath: place] = value
+        }
+        encode = { try $1.encodeIfPresent(written($0[keyPath: place]), forKey: key) }
+    }
+
+    /// A setting that may have no value, which is not encoded.
+    init<Value: Codable & Sendable>(_ key: Key, optional place: Place<Value?>) {
+        decode = { settings, container in
+            guard let value = try container.decodeIfPresent(Value.self, forKey: key) else { return }
+            settings[keyPath: place] = value
+        }
+        encode = { try $1.encodeIfPresent($0[keyPath: place], forKey: key) }
+    }
 }

@@ -2,56 +2,55 @@ package import MartletTransport
 package import MartletWire
 import Synchronization
 
-/// The connections of a session: a ``PoolMachine`` that decides, and here what it decides about.
+/// The connections of a session: a ``PoolMachine`` that decides, and the objects that it decides about.
 ///
-/// A lock and not an actor, so that giving a connection back is synchronous: it needs no task, cannot be cancelled, and
+/// It has a lock and is no actor, so that giving a connection back is synchronous: it needs no task, cannot be cancelled, and
 /// works in a `deinit`. The lock is held for the machine's decision alone; connections are opened, closed and handed over
-/// after it is given up.
+/// after it.
 package final class ConnectionPool: TimerTarget {
-    /// What the lock guards.
+    /// The state that the lock guards.
     struct State {
+        /// A request in the line, with the clocks of its wait.
+        struct Waiting {
+            let waiter: PoolWaiter
+            var clock: PoolWaiterClock
+            /// Whether its long wait was reported.
+            var isReported = false
+        }
+
         var machine: PoolMachine<ConnectionKey>
-        /// By the index of their names.
+        /// The connections by the index of their names.
         var connections: [HTTP1Connection?] = []
-        var waiters: [PoolWaiterID: PoolWaiter] = [:]
+        var waiters: [PoolWaiterID: Waiting] = [:]
         /// Dials that have not begun yet.
         var gate = DialGate<PendingDial>()
         var dials: [PoolConnectionID: Task<Void, Never>] = [:]
-        /// Dials that were given up before their task was known.
+        /// Dials that were cancelled before their task was known.
         var abandoned: Set<PoolConnectionID> = []
-        /// What the timer is armed for, on the pool's clock.
+        /// The time of the timer, on the pool's clock.
         var armed = UInt64.max
         var reusedCount: UInt64 = 0
         var openedCount: UInt64 = 0
         var addresses = AddressLoss()
-        /// When long waits were reported last.
+        /// The time of the last report of long waits.
         var longWaitsReported: MonotonicTime?
 
-        /// A dial as it begins, with the time that the request it is made for has for it.
-        mutating func beginning(_ dial: PendingDial) -> PendingDial {
-            var dial = dial
-            let waiter = machine.waiter(of: dial.id).flatMap { waiters[$0] }
-            // What the dial waited at the gate does not count. The timer that is set may fire before that, and is set again.
-            _ = waiter?.clock.dialBegan(at: MonotonicTime.now())
-            dial.timeout = waiter.map { $0.clock.connectTimeout } ?? .seconds(10)
-            return dial
-        }
-
-        /// A dial has ended.
-        mutating func forgetDial(_ id: PoolConnectionID) {
-            dials[id] = nil
-            abandoned.remove(id)
-            gate.ended(id)
+        /// Starts or stops the connect clock of a waiting request.
+        mutating func noteDialling(_ isDialling: Bool, _ id: PoolWaiterID, _ work: inout Work) {
+            let now = MonotonicTime.now()
+            let deadline =
+                isDialling ? waiters[id]?.clock.dialBegan(at: now) : waiters[id]?.clock.dialEnded(at: now)
+            if let deadline, let waiter = waiters[id]?.waiter { work.waiterTimers.append((waiter, deadline)) }
         }
     }
 
     let state: Mutex<State>
     let loop: EventLoop
-    let alarm = PoolAlarm()
+    let wireLimits: WireLimits
     let onLongWait: (@Sendable ([LongWait]) -> Void)?
-    private let wireLimits: WireLimits
+    private let alarm = PoolAlarm()
 
-    /// An empty pool.
+    /// Creates an empty pool.
     /// - Parameter onLongWait: Called when requests have waited for ``longWait``, once for each request, on a task of its own.
     package init(
         limits: PoolLimits, wireLimits: WireLimits, loop: EventLoop,
@@ -71,89 +70,72 @@ package final class ConnectionPool: TimerTarget {
         for connection in connections { connection?.stream.close() }
     }
 
-    // MARK: Taking a connection
+    // MARK: Acquiring a connection
 
     /// Asks for a connection.
     /// - Parameters:
-    ///   - destination: Where to.
-    ///   - dialer: How a connection is opened.
-    ///   - proxy: The proxy it leads through; where requests are handed to the proxy itself, the destination is the
-    ///     proxy's.
-    ///   - request: What else the pool needs to know.
+    ///   - destination: The server; the proxy, where requests are handed to the proxy itself.
+    ///   - dialer: Opens a new connection.
+    ///   - proxy: The proxy that the connection leads through.
+    ///   - refused: The connection that the request got after a wait and does not want. It is closed; the request keeps its
+    ///     place in the line, and the connection that is opened instead is its own.
     /// - Returns: A connection, or a place in the line for one, which may have carried an exchange whatever was asked for.
     /// - Throws: `.transport(.closed)` when the pool is shut down.
     package func acquire(
         _ destination: consuming Destination, by dialer: Dialer, through proxy: ProxyServer? = nil,
-        _ request: Request
+        _ request: Request, insteadOf refused: Lease? = nil
     ) throws(ExchangeError) -> Acquisition {
         let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
-        // Nearly every request of a busy session: an idle connection, and nothing else to do.
-        let candidate = request.isFresh || request.arrival != nil ? nil : idleConnection(key, request)
-        if let (id, connection) = candidate, request.accepts(connection) {
-            return .lease(Lease(connection: connection, id: id, isReused: true, pool: self))
+        if let refused {
+            refused.refuse()
+            return try acquire(key, dialer, request, after: (refused.id, refused.connection))
         }
+        // Nearly every request of a busy session: an idle connection, and nothing else to do.
+        let candidate = state.withLock { state -> Candidate? in
+            let id = state.machine.takeIdle(
+                key, priority: request.priority, order: request.order, arrival: request.arrival,
+                now: PoolClock.now())
+            return id.flatMap { state.candidate($0) }
+        }
+        if let candidate, request.accepts(candidate.connection) { return lease(candidate, request) }
         return try acquire(key, dialer, request, after: candidate)
     }
 
-    /// Asks for another connection than one that was waited for, which is closed. The request keeps its place in the line, and
-    /// the connection that is opened in place of that one is its own.
-    /// - Throws: `.transport(.closed)` when the pool is shut down.
-    package func acquire(
-        _ destination: consuming Destination, by dialer: Dialer, through proxy: ProxyServer? = nil,
-        _ request: Request, insteadOf lease: Lease
-    ) throws(ExchangeError) -> Acquisition {
-        let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
-        lease.refuse()
-        return try acquire(key, dialer, request, after: (lease.id, lease.connection))
-    }
-
-    /// The idle connection that a request gets where there is a good one.
-    private func idleConnection(_ key: ConnectionKey, _ request: Request) -> Candidate? {
-        state.withLock { state in
-            guard
-                let id = state.machine.takeIdle(
-                    key, priority: request.priority, order: request.order, now: PoolClock.now()),
-                let connection = state.connections[id.index]
-            else { return nil }
-            state.reusedCount += 1
-            return (id, connection)
-        }
-    }
-
     /// Finds a request a connection, or its place in the line.
-    /// - Parameter refused: The one that it was given and that had ended, or spoken out of turn, while nobody looked
-    ///   (RFC 9112 §9.3): the next one, please.
+    /// - Parameter refused: The connection that it was given and that had ended, or received unsolicited bytes, meanwhile
+    ///   (RFC 9112 §9.3): it gets the next one.
     @inline(never)
     private func acquire(
         _ key: ConnectionKey, _ dialer: Dialer, _ request: Request, after refused: Candidate?
     ) throws(ExchangeError) -> Acquisition {
         var refused = refused
         while true {
-            let decision = state.withLock { state in
+            let (candidate, ticket, timer, work) = state.withLock {
+                state -> (Candidate?, Ticket?, MonotonicTime?, Work?) in
+                let now = PoolClock.now()
                 let admission =
                     if let refused {
-                        state.machine.checkoutRefused(refused.id, now: PoolClock.now())
+                        state.machine.checkoutRefused(refused.id, now: now)
                     } else {
                         state.machine.request(
                             key, priority: request.priority, order: request.order,
-                            arrival: request.arrival, now: PoolClock.now())
+                            arrival: request.arrival, now: now)
                     }
-                return note(admission, dialer, request, &state)
+                let candidate = admission.lease.flatMap { state.candidate($0) }
+                let (ticket, timer) =
+                    admission.waiter.map { enqueue($0, dialer, request, &state) } ?? (nil, nil)
+                return (candidate, ticket, timer, collect(admission.effects, &state))
             }
-            run(decision.work)
-            if let (id, connection) = decision.candidate {
-                if !(request.isFresh && connection.hasCarriedExchange), request.accepts(connection) {
-                    // One that was opened for another, and has carried nothing, is what is wanted.
-                    return .lease(
-                        Lease(connection: connection, id: id, isReused: !request.isFresh, pool: self))
-                }
-                refused = decision.candidate
+            run(work)
+            if let candidate {
+                if request.accepts(candidate.connection) { return lease(candidate, request) }
+                refused = candidate
                 continue
             }
-            guard let ticket = decision.ticket else {
+            guard let ticket else {
                 throw ExchangeError(cause: .transport(.closed), phase: .waiting, wasSent: false)
             }
-            if decision.timer != .distantFuture { loop.schedule(ticket.waiter, token: 0, at: decision.timer) }
+            if let timer, timer != .distantFuture { loop.schedule(ticket.waiter, token: 0, at: timer) }
             if onLongWait != nil {
                 loop.schedule(
                     ticket.waiter, token: PoolWaiter.longWaitToken,
@@ -163,75 +145,44 @@ package final class ConnectionPool: TimerTarget {
         }
     }
 
-    /// A connection that lay idle, and is not looked at yet.
-    private typealias Candidate = (id: PoolConnectionID, connection: HTTP1Connection)
+    /// An idle connection that was not checked yet.
+    fileprivate typealias Candidate = (id: PoolConnectionID, connection: HTTP1Connection)
 
-    private struct Decision {
-        var candidate: Candidate?
-        var ticket: Ticket?
-        /// When the timer of the one that waits fires first.
-        var timer = MonotonicTime.distantFuture
-        var work: Work?
+    private func lease(_ candidate: Candidate, _ request: Request) -> Acquisition {
+        .lease(
+            Lease(
+                connection: candidate.connection, id: candidate.id, isReused: !request.isFresh, pool: self))
     }
 
-    /// What is left to do when the lock is given up.
-    struct Work {
-        var grants: [(PoolWaiter, Lease)] = []
-        var failures: [(PoolWaiter, ExchangeError)] = []
-        var closes: [HTTP1Connection] = []
-        var dials: [PendingDial] = []
-        var abandons: [Task<Void, Never>] = []
-        var waiterTimers: [(PoolWaiter, MonotonicTime)] = []
-        var timer: MonotonicTime?
-    }
-
-    /// A connection that is to be opened.
-    struct PendingDial {
-        var id: PoolConnectionID
-        var key: ConnectionKey
-        var dialer: Dialer
-        /// How long it may take, from its beginning; `nil` for ever.
-        var timeout: Duration?
-    }
-
-    private func note(
-        _ admission: PoolMachine<ConnectionKey>.Admission, _ dialer: Dialer, _ request: Request,
-        _ state: inout State
-    ) -> Decision {
-        var decision = Decision()
-        if let id = admission.lease, let connection = state.connections[id.index] {
-            state.reusedCount += 1
-            decision.candidate = (id, connection)
-        }
-        if let id = admission.waiter {
-            let waiter = PoolWaiter(
-                id: id, pool: self, dialer: dialer, connectTimeout: request.connectTimeout,
-                poolTimeout: request.poolTimeout, now: request.waitStart)
-            state.waiters[id] = waiter
-            // Another request's dial serves it: that begins for it now, and not when it first asked.
-            if state.machine.isDialling(for: id) { _ = waiter.clock.dialBegan(at: MonotonicTime.now()) }
-            decision.timer = waiter.clock.firstTimer
-            decision.ticket = Ticket(
-                id: id, waiter: waiter, pool: self, totalDeadline: request.totalDeadline,
-                arrival: state.machine.arrival(of: id))
-        }
-        decision.work = collect(admission.effects, &state)
-        return decision
+    /// - Returns: The request's place in the line, and the time at which the first timer of its clocks has to fire.
+    private func enqueue(
+        _ id: PoolWaiterID, _ dialer: Dialer, _ request: Request, _ state: inout State
+    ) -> (Ticket?, MonotonicTime?) {
+        let waiter = PoolWaiter(id: id, pool: self, dialer: dialer, start: request.waitStart)
+        var clock = PoolWaiterClock(
+            connectTimeout: request.connectTimeout, poolTimeout: request.poolTimeout, now: waiter.start)
+        // Another request's dial serves it: that begins for it now, and not when it first asked.
+        if state.machine.isDialling(for: id) { _ = clock.dialBegan(at: MonotonicTime.now()) }
+        state.waiters[id] = State.Waiting(waiter: waiter, clock: clock)
+        let ticket = Ticket(
+            id: id, waiter: waiter, pool: self, totalDeadline: request.totalDeadline,
+            arrival: state.machine.arrival(of: id))
+        return (ticket, clock.firstTimer)
     }
 
     // MARK: Giving it back
 
     func release(_ lease: Lease, isReusable: Bool, at now: MonotonicTime) {
-        let verdict = lease.connection.conclude(at: now)
-        let isReusable = isReusable && verdict.isReusable && lease.connection.lossOfAddress == nil
-        finish(lease, isReusable: isReusable, keepAliveTimeout: verdict.keepAliveTimeout)
+        let (canReuse, keepAliveTimeout) = lease.connection.conclude(at: now)
+        let isReusable = isReusable && canReuse && lease.connection.lossOfAddress == nil
+        finish(lease, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout)
     }
 
     func returnUnused(_ lease: Lease) { finish(lease, isReusable: true, keepAliveTimeout: nil) }
 
     private func finish(_ lease: Lease, isReusable: Bool, keepAliveTimeout: UInt64?) {
         let (work, isReusable, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
-            // Whoever is in the line may get it at once, without the look that an idle one is taken out with.
+            // A waiter may get it immediately, without the check of a connection that was idle.
             let isReusable =
                 isReusable
                 && (state.machine.waitingCount == 0 || lease.connection.isQuiet(at: MonotonicTime.now()))
@@ -244,217 +195,264 @@ package final class ConnectionPool: TimerTarget {
         }
         if !isReusable { lease.connection.stream.close() }
         run(work)
-        // One that its server closes is closed here at once, not at its next use. Lease and connection refer to each other
-        // only while it idles: taking it out, and closing it, end the watch.
+        // A connection that its server closes is closed here immediately, not at its next use. Lease and connection refer to
+        // each other only while it idles: taking it out, and closing it, end the watch.
         if isIdle { lease.connection.stream.watchWhileIdle(lease) }
-    }
-
-    /// Whether nobody has a connection, which is open.
-    func isIdle(_ id: PoolConnectionID) -> Bool { state.withLock { $0.machine.isIdle(id) } }
-
-    /// Forgets an idle connection that its server has closed, or that has spoken out of turn.
-    func idleConnectionDied(_ id: PoolConnectionID) {
-        let work = state.withLock { state in collect(state.machine.connectionDied(id), &state) }
-        run(work)
     }
 
     // MARK: Waiting
 
-    /// Whether a connection is being opened for a request in the line.
-    func isDialling(for id: PoolWaiterID) -> Bool { state.withLock { $0.machine.isDialling(for: id) } }
-
     func cancel(_ id: PoolWaiterID) {
         let (waiter, work) = state.withLock { state -> (PoolWaiter?, Work?) in
-            let cancellation = state.machine.cancelWaiter(id)
-            guard case .withdrawn = cancellation.outcome else { return (nil, nil) }
-            return (state.waiters.removeValue(forKey: id), collect(cancellation.effects, &state))
+            guard let effects = state.machine.cancelWaiter(id) else { return (nil, nil) }
+            return (state.waiters.removeValue(forKey: id)?.waiter, collect(effects, &state))
         }
         waiter?.result.interrupt()
         run(work)
     }
 
-    func setPriority(_ priority: RequestPriority, of id: PoolWaiterID) {
-        state.withLock { $0.machine.setPriority(priority, of: id) }
-    }
-
+    /// Ends the wait of a request whose clock ran out.
+    /// - Returns: The time of the next call.
     func waiterTimerFired(_ id: PoolWaiterID, now: MonotonicTime) -> MonotonicTime? {
         let (next, waiter, error, work) = state.withLock {
             state -> (MonotonicTime?, PoolWaiter?, ExchangeError?, Work?) in
-            guard let waiter = state.waiters[id] else { return (nil, nil, nil, nil) }
             let isDialling = state.machine.isDialling(for: id)
             let clock: ExchangeError.Clock
-            switch waiter.clock.timerFired(isDialling: isDialling, now: now) {
+            switch state.waiters[id]?.clock.timerFired(isDialling: isDialling, now: now) {
+            case nil: return (nil, nil, nil, nil)
             case .goOn(let next): return (next, nil, nil, nil)
             case .timedOut(let expired): clock = expired
             }
             let shortage = state.shortage(of: id)
-            let cancellation = state.machine.cancelWaiter(id)
-            guard case .withdrawn = cancellation.outcome else { return (nil, nil, nil, nil) }
-            state.waiters[id] = nil
+            guard let effects = state.machine.cancelWaiter(id),
+                let waiter = state.waiters.removeValue(forKey: id)?.waiter
+            else { return (nil, nil, nil, nil) }
             let error = ExchangeError(
                 cause: .timedOut(clock), phase: isDialling ? .connecting : .waiting,
                 wasSent: false, waited: now.since(waiter.start), shortage: shortage)
-            return (nil, waiter, error, collect(cancellation.effects, &state))
+            return (nil, waiter, error, collect(effects, &state))
         }
         if let waiter, let error { waiter.result.fulfil(.failure(error)) }
         run(work)
         return next
     }
 
-    // MARK: Opening
-
-    /// Begins to open a connection.
-    func begin(_ dial: PendingDial) {
-        // Unstructured: a dial belongs to the pool, and may serve another request than the one that caused it.
-        let dials = Self.enclosingDials + [EnclosingDial(pool: ObjectIdentifier(self), id: dial.id)]
-        let task = Task {
-            await Self.$enclosingDials.withValue(dials) {
-                let deadline = MonotonicTime.now().deadline(after: dial.timeout)
-                do throws(ExchangeError) {
-                    self.dialSucceeded(dial.id, try await self.open(dial, until: deadline))
-                } catch {
-                    self.dialFailed(dial.id, error)
-                }
-            }
-        }
-        let isAbandoned = state.withLock { state in
-            if state.abandoned.remove(dial.id) != nil { return true }
-            if state.machine.isDialling(dial.id) { state.dials[dial.id] = task }
-            return false
-        }
-        if isAbandoned { task.cancel() }
-    }
-
-    private func open(
-        _ dial: PendingDial, until deadline: MonotonicTime
-    ) async throws(ExchangeError) -> ProxyDial.Way {
-        if let proxy = dial.key.proxy {
-            let way = ProxyDial(
-                dialer: dial.dialer, proxy: proxy, destination: dial.key.destination, limits: wireLimits,
-                until: deadline)
-            return try await way.run()
-        }
-        do throws(DialError) {
-            return ProxyDial.Way(
-                connected: try await dial.dialer.dial(dial.key.destination, until: deadline))
-        } catch {
-            throw ExchangeError(error)
-        }
-    }
-
-    private func dialSucceeded(_ id: PoolConnectionID, _ way: ProxyDial.Way) {
-        let connected = way.connected
-        let connection = HTTP1Connection(
-            stream: connected.stream, timings: connected.timings, tunnelHeads: way.heads, limits: wireLimits)
-        let (work, isKnown, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
-            state.forgetDial(id)
-            guard state.machine.isDialling(id) else { return (nil, false, false) }
-            if state.addresses.isLost(connected.stream.information.localAddress) {
-                // The address went while the connection was being made: it will never carry anything.
-                let failure = ExchangeError(
-                    cause: .transport(.addressLost), phase: .connecting, wasSent: false)
-                return (collect(state.machine.dialFailed(id), &state, failure: failure), false, false)
-            }
-            while state.connections.count <= id.index { state.connections.append(nil) }
-            state.connections[id.index] = connection
-            state.openedCount += 1
-            let effects = state.machine.dialSucceeded(id, now: PoolClock.now())
-            let work = collect(effects, &state, isFresh: true)
-            return (work, true, effects.grant == nil && state.connections[id.index] === connection)
-        }
-        if !isKnown { connection.stream.close() }
-        run(work)
-        if isIdle {
-            connection.stream.watchWhileIdle(
-                Lease(connection: connection, id: id, isReused: false, pool: self, isReleased: true))
-        }
-    }
-
-    private func dialFailed(_ id: PoolConnectionID, _ failure: ExchangeError) {
-        let work = state.withLock { state in
-            state.forgetDial(id)
-            return collect(state.machine.dialFailed(id), &state, failure: failure)
-        }
-        run(work)
-    }
-
-    package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
-        let work = state.withLock { state -> Work? in
-            state.armed = .max
-            return collect(state.machine.expire(now: PoolClock.now()), &state)
-        }
-        run(work)
-        return nil
-    }
-
     // MARK: The whole pool
 
-    /// Closes what is idle, gives up what is being opened, fails who waits; connections in use close when they are
-    /// given back. Further requests are refused.
+    /// Closes idle connections, cancels dials and fails waiting requests; connections in use close when they are given back.
+    /// Further requests are refused.
     package func shutDown() {
-        let work = state.withLock { state in collect(state.machine.shutdown(), &state) }
-        run(work)
+        perform { $0.machine.shutdown() }
         alarm.disarm()
     }
 
     /// Changes the limits while requests run.
-    /// - Parameter limits: Gives the limits as they are to be now. It is called under the pool's lock, so that of several
-    ///   changes at once the last has the last word; it must not call the pool.
+    /// - Parameter limits: Returns the new limits. It is called under the pool's lock, so that of several concurrent changes
+    ///   the last wins; it must not call the pool.
     package func setLimits(_ limits: () -> PoolLimits) {
-        let work = state.withLock { state in
-            collect(state.machine.setLimits(limits(), now: PoolClock.now()), &state)
-        }
-        run(work)
+        perform { $0.machine.setLimits(limits(), now: PoolClock.now()) }
     }
 
-    /// Closes the idle connections of a key: one of them has just been found dead, and its companions are as old.
+    /// Closes the idle connections of a key: one of them has just been found dead, and the others are as old.
     package func closeIdle(destination: Destination, dialer: Dialer, proxy: ProxyServer? = nil) {
         let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
-        let work = state.withLock { state in collect(state.machine.closeIdle(key), &state) }
-        run(work)
+        perform { $0.machine.closeIdle(key) }
     }
-}
 
-extension ConnectionPool {
-    /// This machine has these addresses now. Connections from one that it had before are closed where they are idle, and
-    /// fail where they are in use, as though the peer had gone: no byte will come on them any more, and waiting for one
-    /// would last until a clock runs out.
-    package func localAddresses(are addresses: Set<IPAddress>) {
-        let (works, busy) = state.withLock { state -> ([Work], [HTTP1Connection]) in
-            guard state.addresses.update(addresses) else { return ([], []) }
-            var works: [Work] = []
-            var busy: [HTTP1Connection] = []
-            for (index, connection) in state.connections.enumerated() {
-                guard let connection, state.addresses.isLost(connection.stream.information.localAddress)
-                else { continue }
-                if let id = state.machine.idleConnection(at: index) {
-                    if let work = collect(state.machine.connectionDied(id), &state) { works.append(work) }
-                } else {
-                    busy.append(connection)
-                }
-            }
-            return (works, busy)
+    package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+        perform { state in
+            state.armed = .max
+            return state.machine.expire(now: PoolClock.now())
         }
-        for work in works { run(work) }
-        for connection in busy { connection.loseAddress() }
+        return nil
     }
-}
 
-extension ConnectionPool {
     /// The limits in force.
     package var limits: PoolLimits { state.withLock { $0.machine.limits } }
 
-    /// Counts of the present moment.
+    /// The present counts.
     package var snapshot: PoolStatus {
         state.withLock { state in
-            PoolStatus(
-                idle: state.machine.idleCount, leased: state.machine.leasedCount,
-                dialling: state.machine.diallingCount,
-                waiting: state.machine.waitingCount, opened: state.openedCount, reused: state.reusedCount)
+            let counts = state.machine.counts
+            return PoolStatus(
+                idle: counts.idle, leased: counts.leased, dialling: counts.dialling, waiting: counts.waiting,
+                opened: state.openedCount, reused: state.reusedCount)
         }
     }
 
-    /// Counts of the present moment for every host with a connection or a request that waits. Takes time in proportion to
-    /// their number.
-    package var hostCounts: [ConnectionKey: PoolCounts] { state.withLock { $0.machine.snapshot.hosts } }
+    /// The present counts of every host with a connection or a waiting request. Takes time in proportion to their number.
+    package var hostCounts: [ConnectionKey: PoolCounts] { state.withLock { $0.machine.hostCounts } }
+
+    // MARK: Effects
+
+    /// The work that is left after the lock is released.
+    struct Work {
+        var grant: (waiter: PoolWaiter, lease: Lease)?
+        var failures: [(PoolWaiter, ExchangeError)] = []
+        var closes: [HTTP1Connection] = []
+        var dials: [PendingDial] = []
+        var abandons: [Task<Void, Never>] = []
+        var waiterTimers: [(PoolWaiter, MonotonicTime)] = []
+        var timer: MonotonicTime?
+    }
+
+    /// Passes an event to the machine, and runs its effects.
+    func perform(_ event: (inout State) -> PoolMachine<ConnectionKey>.Effects) {
+        run(state.withLock { state in collect(event(&state), &state) })
+    }
+
+    /// Looks up the objects of the machine's names, under the lock.
+    func collect(
+        _ effects: PoolMachine<ConnectionKey>.Effects, _ state: inout State, isFresh: Bool = false,
+        failure: ExchangeError? = nil
+    ) -> Work? {
+        if effects.isEmpty, state.gate.waitingCount == 0 { return timer(&state).map { Work(timer: $0) } }
+        var work = Work()
+        if let grant = effects.grant, let connection = state.connections[grant.connection.index],
+            let waiter = state.waiters.removeValue(forKey: grant.waiter)?.waiter
+        {
+            if !isFresh { state.reusedCount += 1 }
+            let lease = Lease(connection: connection, id: grant.connection, isReused: !isFresh, pool: self)
+            work.grant = (waiter, lease)
+        }
+        for order in effects.orders {
+            switch order {
+            case .fail(let id):
+                guard let waiter = state.waiters.removeValue(forKey: id)?.waiter else { continue }
+                let closed = ExchangeError(cause: .transport(.closed), phase: .waiting, wasSent: false)
+                work.failures.append((waiter, failure ?? closed))
+            case .close(let id):
+                guard id.index < state.connections.count else { continue }
+                if let connection = state.connections[id.index].take() { work.closes.append(connection) }
+            case .dial(let dial):
+                // The pool does not keep dialers: the request that the dial is made for brings its own.
+                guard let id = state.machine.waiter(of: dial.connection), let waiting = state.waiters[id]
+                else { continue }
+                state.noteDialling(true, id, &work)
+                let pending = PendingDial(id: dial.connection, key: dial.key, dialer: waiting.waiter.dialer)
+                if let dial = state.gate.admit(pending.id, pending, now: PoolClock.now()) {
+                    work.dials.append(state.beginning(dial))
+                }
+            case .coverageChanged(let id): state.noteDialling(state.machine.isDialling(for: id), id, &work)
+            case .abandon(let id):
+                if let task = state.dials[id] {
+                    work.abandons.append(task)
+                } else {
+                    state.abandoned.insert(id)
+                    // A dial that has not begun begins in order to be cancelled: it ends as the others do.
+                    if let dial = state.gate.withdraw(id) { work.dials.append(dial) }
+                }
+            }
+        }
+        if state.gate.waitingCount > 0 {
+            for dial in state.gate.next(now: PoolClock.now()) { work.dials.append(state.beginning(dial)) }
+        }
+        work.timer = timer(&state)
+        return work
+    }
+
+    /// The new time of the pool's timer; `nil` if it need not be set.
+    private func timer(_ state: inout State) -> MonotonicTime? {
+        let deadline = min(state.machine.nextDeadline ?? .max, state.gate.nextDeadline ?? .max)
+        guard deadline < state.armed else { return nil }
+        state.armed = deadline
+        return MonotonicTime.now().advanced(by: PoolClock.until(deadline))
+    }
+
+    /// Does the work that is left, outside of the lock.
+    func run(_ work: Work?) {
+        guard let work else { return }
+        for connection in work.closes { connection.stream.close() }
+        for task in work.abandons { task.cancel() }
+        if let (waiter, lease) = work.grant, !waiter.result.fulfil(.success(lease)) {
+            // The wait ended at the same time, and so nothing was written on the connection.
+            lease.returnUnused()
+        }
+        for (waiter, error) in work.failures { waiter.result.fulfil(.failure(error)) }
+        for (waiter, deadline) in work.waiterTimers { loop.schedule(waiter, token: 0, at: deadline) }
+        for dial in work.dials { begin(dial) }
+        if let timer = work.timer { alarm.set(for: self, at: timer) }
+    }
+}
+
+extension ConnectionPool.State {
+    fileprivate mutating func candidate(_ id: PoolConnectionID) -> ConnectionPool.Candidate? {
+        guard let connection = connections[id.index] else { return nil }
+        reusedCount += 1
+        return (id, connection)
+    }
+}
+
+/// The key by which connections are pooled: where they lead, and how they were opened.
+///
+/// The dialer stands for everything else that must not be mixed: TLS identity and trust, resolver and overrides, local
+/// address, unix domain socket.
+package struct ConnectionKey: Hashable, Sendable {
+    /// The server.
+    package var destination: Destination
+    /// The dialer's number.
+    package var dialer: UInt64
+    /// The proxy that the connection leads through, with its credentials and trust; `nil` for none.
+    package var proxy: ProxyServer?
+
+    /// Feeds its parts; the proxy only if there is one, which costs others nothing.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(destination)
+        hasher.combine(dialer)
+        if let proxy { hasher.combine(proxy) }
+    }
+}
+
+/// The number of connections of a pool by state, and of the requests that wait for one.
+public struct PoolStatus: Hashable, Sendable {
+    /// Open and free.
+    public var idle: Int
+    /// In use.
+    public var leased: Int
+    /// Being opened.
+    public var dialling: Int
+    /// Waiting requests.
+    public var waiting: Int
+    /// Connections opened since the pool was made.
+    public var opened: UInt64
+    /// Exchanges that used a connection which had carried one before.
+    public var reused: UInt64
+}
+
+/// The timer of a pool, which the event loop keeps until it fires. Without the pool it is a few bytes, so a pool that
+/// was shut down is not kept in memory until then.
+///
+/// The loop could refer to the pool weakly instead, but that would make each of the pool's retains and releases slow.
+private final class PoolAlarm: TimerTarget {
+    /// The pool, while the alarm is set.
+    private let pool = Mutex<ConnectionPool?>(nil)
+
+    func set(for pool: ConnectionPool, at deadline: MonotonicTime) {
+        self.pool.withLock { $0 = pool }
+        pool.loop.schedule(self, token: 0, at: deadline, isRetained: true)
+    }
+
+    /// Releases the pool.
+    func disarm() {
+        // The last reference to the pool may go here, outside of the lock.
+        _ = pool.withLock { $0.take() }
+    }
+
+    func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+        let pool = pool.withLock { $0.take() }
+        return pool?.timerFired(token: token, now: now)
+    }
+}
+
+/// The clock of the pool's machine. It runs while the computer is suspended, so that a connection which slept through its
+/// lifetime is never handed out.
+enum PoolClock {
+    /// Nanoseconds since the computer was started.
+    static func now() -> UInt64 { MonotonicTime.sinceBoot().nanoseconds }
+
+    /// The time until an instant of this clock.
+    static func until(_ instant: UInt64) -> Duration {
+        let now = now()
+        return .nanoseconds(Int64(clamping: instant > now ? instant - now : 0))
+    }
 }

@@ -1,11 +1,148 @@
 package import MartletTransport
 import Synchronization
 
+extension ConnectionPool {
+    /// The parameters of an acquisition beside the destination: numbers, which cost nothing to pass on.
+    package struct Request: Sendable {
+        /// The urgency, which orders waiting requests.
+        package var priority: RequestPriority
+        /// The order among waiting requests of equal urgency.
+        package var order: WaitingOrder
+        /// The maximum wait for a connection to be free; `nil` for no limit.
+        package var poolTimeout: Duration?
+        /// The maximum time to open a connection; `nil` for no limit.
+        package var connectTimeout: Duration?
+        /// The end of the total clock.
+        package var totalDeadline: MonotonicTime
+        /// The present instant.
+        package var start: MonotonicTime
+        /// Whether a connection that has carried an exchange is not accepted: one has died under the request.
+        package var isFresh: Bool
+        /// The time at which it came first, by ``Ticket/arrival``: it gave up its place in the line, and gets it back. `nil`
+        /// for now.
+        package var arrival: UInt64?
+        /// The time that it has waited before, by the pool clock.
+        package var waited = Duration.zero
+        /// Whether the socket of a kept connection is always checked before use: the request may not be sent again, should
+        /// the connection have ended.
+        package var mustLook: Bool
+
+        /// Creates a request for a connection.
+        package init(
+            priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
+            poolTimeout: Duration? = nil, connectTimeout: Duration? = nil,
+            totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now(),
+            isFresh: Bool = false, mustLook: Bool = false
+        ) {
+            self.isFresh = isFresh
+            self.mustLook = mustLook
+            self.start = start
+            self.priority = priority
+            self.order = order
+            self.poolTimeout = poolTimeout
+            self.connectTimeout = connectTimeout
+            self.totalDeadline = totalDeadline
+        }
+
+        /// The time at which its wait would have begun without interruption.
+        var waitStart: MonotonicTime { waited == .zero ? start : start.advanced(by: .zero - waited) }
+
+        /// Whether a kept connection is fit for the request.
+        func accepts(_ connection: HTTP1Connection) -> Bool {
+            !(isFresh && connection.hasCarriedExchange) && connection.isQuiet(at: start, mustLook: mustLook)
+        }
+    }
+
+    /// The immediate result of an acquisition.
+    package enum Acquisition: Sendable {
+        /// An idle connection.
+        case lease(Lease)
+        /// A place in the line.
+        case ticket(Ticket)
+    }
+
+    /// A place in the line for a connection.
+    package struct Ticket: Sendable {
+        let id: PoolWaiterID
+        let waiter: PoolWaiter
+        let pool: ConnectionPool
+        let totalDeadline: MonotonicTime
+        /// The arrival of the request, on the pool's clock: with it, a request that gave up its place gets it back.
+        package let arrival: UInt64?
+
+        /// Gives the place up; the wait throws. Any thread may call it, any number of times.
+        package func cancel() { pool.cancel(id) }
+
+        /// Changes the urgency of the request. Any thread may call it, at any time.
+        package func setPriority(_ priority: RequestPriority) {
+            pool.state.withLock { $0.machine.setPriority(priority, of: id) }
+        }
+
+        /// Notes that the request was made by calls that run, such as a request in the closure of a stream, or while a
+        /// connection is opened, such as one of a resolver. It does not wait for the connections that are held meanwhile.
+        /// - Parameter exchanges: The exchanges of those calls, the outermost first.
+        package func nest(in exchanges: [Exchange]) {
+            let dials = ConnectionPool.enclosingDials.filter { $0.pool == ObjectIdentifier(pool) }.map(\.id)
+            let holders =
+                dials + exchanges.filter { $0.lease.pool === pool && !$0.isFinished }.map(\.lease.id)
+            if !holders.isEmpty { pool.perform { $0.machine.nest(id, in: holders) } }
+        }
+
+        /// Waits for the connection.
+        package func lease() async throws(ExchangeError) -> Lease {
+            switch await waiter.result.wait(until: totalDeadline, on: pool.loop) {
+            case .value(.success(let lease)): return lease
+            case .value(.failure(let error)): throw error
+            case .timedOut: throw timedOut()
+            case .interrupted: throw ExchangeError(cause: .cancelled, phase: .waiting, wasSent: false)
+            }
+        }
+
+        /// Leaves the line when the total clock has run out. Not inlined, so that waiting takes no room for it.
+        @inline(never)
+        private func timedOut() -> ExchangeError {
+            let (isDialling, shortage) = pool.state.withLock {
+                ($0.machine.isDialling(for: id), $0.shortage(of: id))
+            }
+            // A connection granted in this very moment finds the place settled and goes back by itself.
+            pool.cancel(id)
+            return ExchangeError(
+                cause: .timedOut(.total), phase: isDialling ? .connecting : .waiting, wasSent: false,
+                waited: MonotonicTime.now().since(waiter.start), shortage: shortage)
+        }
+    }
+}
+
+/// A request that waits for a connection.
+final class PoolWaiter: TimerTarget {
+    /// The result, settled by the pool alone.
+    let result = OneShot<Result<Lease, ExchangeError>>()
+    let dialer: Dialer
+    let start: MonotonicTime
+    private let id: PoolWaiterID
+    private let pool: ConnectionPool
+
+    init(id: PoolWaiterID, pool: ConnectionPool, dialer: Dialer, start: MonotonicTime) {
+        self.id = id
+        self.pool = pool
+        self.dialer = dialer
+        self.start = start
+    }
+
+    /// The token of the timer that reports a long wait; 0 is that of the deadlines.
+    static let longWaitToken: UInt64 = 1
+
+    func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+        token == PoolWaiter.longWaitToken
+            ? pool.longWaitTimerFired(id, now: now) : pool.waiterTimerFired(id, now: now)
+    }
+}
+
 /// The right to use one connection, until it is given back; once.
 ///
-/// A lease that is dropped closes its connection: what was not given back in order cannot be trusted to be in order.
+/// A lease that is dropped closes its connection: one that was not given back in order cannot be trusted to be in order.
 ///
-/// Once given back, it looks after the connection while that idles: nothing else has to be made for it.
+/// Once given back, it watches the connection while that idles: nothing else has to be made for it.
 package final class Lease: IdleWatcher {
     /// The connection.
     package let connection: HTTP1Connection
@@ -15,8 +152,7 @@ package final class Lease: IdleWatcher {
     let pool: ConnectionPool
     private let isReleased: Atomic<Bool>
 
-    /// A lease.
-    /// - Parameter isReleased: Whether nobody has the connection, which idles from its beginning.
+    /// - Parameter isReleased: Whether the connection idles, unused, from its beginning.
     init(
         connection: HTTP1Connection, id: PoolConnectionID, isReused: Bool, pool: ConnectionPool,
         isReleased: Bool = false
@@ -31,27 +167,13 @@ package final class Lease: IdleWatcher {
     deinit { release(isReusable: false) }
 
     /// Gives the connection back; the first call counts.
-    /// - Parameter isReusable: Whether the exchange ended in order; the connection's own verdict counts besides.
-    /// - Parameter now: The present instant, where it is known.
+    /// - Parameters:
+    ///   - isReusable: Whether the exchange ended in order; the connection decides as well.
+    ///   - now: The present instant, if it is known.
     package func release(isReusable: Bool, at now: MonotonicTime? = nil) {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
         pool.release(self, isReusable: isReusable, at: now ?? MonotonicTime.now())
     }
-
-    /// Stops counting the connection against the pool's limits, until it is given back at the latest.
-    func exempt() {
-        guard !isReleased.load(ordering: .relaxed) else { return }
-        pool.exempt(id)
-    }
-
-    /// Counts the connection against the pool's limits again.
-    func endExemption() { pool.endExemption(id) }
-
-    /// Whether the connection is open, and has said nothing out of turn, at this moment: asks the kernel.
-    package var isQuiet: Bool { connection.stream.probe() == .quiet }
-
-    /// Gives up a connection on which nothing was begun, and which whoever has it does not want; its pool does the rest.
-    func refuse() { isReleased.store(true, ordering: .relaxed) }
 
     /// Gives back a connection on which nothing was begun.
     package func returnUnused() {
@@ -59,17 +181,33 @@ package final class Lease: IdleWatcher {
         pool.returnUnused(self)
     }
 
+    /// Gives up a connection that its holder does not want, and on which nothing was begun; its pool does the rest.
+    func refuse() { isReleased.store(true, ordering: .relaxed) }
+
+    /// Whether the connection is open, and has received nothing unsolicited, at this moment: queries the kernel.
+    package var isQuiet: Bool { connection.stream.probe() == .quiet }
+
     package func idleStreamStirred() {
-        // The watch may have been set when somebody had it already: what he reads is his.
-        guard pool.isIdle(id), connection.stream.probe() == .unusable else { return }
-        pool.idleConnectionDied(id)
+        // The watch may have been set after the connection was leased again: what is read then is the holder's.
+        guard pool.state.withLock({ $0.machine.isIdle(id) }), connection.stream.probe() == .unusable else {
+            return
+        }
+        pool.perform { $0.machine.connectionDied(id) }
     }
+
+    /// Stops counting the connection against the pool's limits, until it is given back at the latest.
+    fileprivate func exempt() {
+        if !isReleased.load(ordering: .relaxed) { pool.perform { $0.machine.exempt(id) } }
+    }
+
+    /// Counts the connection against the pool's limits again.
+    fileprivate func endExemption() { pool.state.withLock { $0.machine.endExemption(id) } }
 }
 
 /// Keeps a connection out of its pool's limits while the call that holds it waits for code of the program.
 ///
 /// That code may make calls to the same host, or wait for other calls that do. The exemption begins after a grace period,
-/// so that code which returns at once does not make the pool open connections above its limits.
+/// so that code which returns immediately does not make the pool open connections above its limits.
 package final class Exemption: TimerTarget {
     /// The time after which the connection no longer counts.
     package static let grace = Duration.milliseconds(20)
@@ -91,7 +229,7 @@ package final class Exemption: TimerTarget {
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
         let begins = state.withLock { state in
-            guard case .pending = state else { return false }
+            guard state == .pending else { return false }
             state = .exempt
             return true
         }
@@ -106,40 +244,8 @@ package final class Exemption: TimerTarget {
     package func end() {
         let wasExempt = state.withLock { state in
             defer { state = .ended }
-            if case .exempt = state { return true }
-            return false
+            return state == .exempt
         }
         if wasExempt { lease.endExemption() }
-    }
-}
-
-extension ConnectionPool {
-    /// Stops counting a connection in use against the limits.
-    func exempt(_ id: PoolConnectionID) {
-        let work = state.withLock { state in collect(state.machine.exempt(id), &state) }
-        run(work)
-    }
-
-    /// Counts a connection in use again.
-    func endExemption(_ id: PoolConnectionID) { state.withLock { $0.machine.endExemption(id) } }
-}
-
-/// What keeps connections apart: where they lead, and how they were opened.
-///
-/// The dialer stands for everything else that must not be mixed: TLS identity and trust, resolver and overrides, local
-/// address, unix domain socket.
-package struct ConnectionKey: Hashable, Sendable {
-    /// Where the connection leads.
-    package var destination: Destination
-    /// The dialer's number.
-    package var dialer: UInt64
-    /// The proxy it leads through, with what that is told and how it is trusted; `nil` for none.
-    package var proxy: ProxyServer?
-
-    /// Feeds its parts; the proxy only where there is one, which costs others nothing.
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(destination)
-        hasher.combine(dialer)
-        if let proxy { hasher.combine(proxy) }
     }
 }

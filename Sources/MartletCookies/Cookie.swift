@@ -1,61 +1,59 @@
-import MartletCore
 public import FoundationEssentials
 import MartletWire
 
-/// A cookie as a ``CookieJar`` keeps it (RFC 6265bis §5.7).
+/// A cookie of a ``CookieJar`` (RFC 6265bis §5.7).
 ///
-/// Its value is a secret: it is in ``value`` and nowhere else, not in the description and not in what `dump`
-/// prints.
+/// Its value is a secret: only ``value`` contains it, not the description, and not the output of `dump`.
 public struct Cookie: Sendable, Hashable {
-    /// The bytes of the name; empty for a cookie that was set without one.
+    /// The request context in which a cookie is sent to another site (RFC 6265bis §5.6.7).
+    public enum SameSite: String, Sendable, Hashable, Codable {
+        /// It is sent with no request that another site causes.
+        case strict = "Strict"
+        /// It is sent with such requests only if they take the user to its site.
+        case lax = "Lax"
+        /// It is sent with all requests.
+        case none = "None"
+        /// Not specified, or an unknown value.
+        case unspecified = "Default"
+    }
+
+    /// The bytes of the name; empty for a cookie without one.
     package let nameBytes: [UInt8]
     /// The bytes of the value.
     package let valueBytes: [UInt8]
-
-    /// The host or domain it belongs to: lower case, A-labels, without a leading dot; an IPv6 address without
-    /// brackets.
+    /// The host or domain: lower case, A-labels, without a leading dot; an IPv6 address without brackets.
     public let domain: String
-
-    /// Whether it goes to exactly ``domain``; else also to all names below it.
+    /// Whether it is sent to exactly ``domain``; otherwise also to all names below it.
     public internal(set) var isHostOnly: Bool
-
-    /// The path it goes to, with all paths below; begins with `/`.
+    /// The path to which it is sent, and to all paths below; starts with `/`.
     public let path: String
-
-    /// When it ends; `nil` for a cookie of the session. No later than 400 days after it was stored.
+    /// The time of expiry, at most 400 days after it was stored; `nil` for a session cookie.
     public internal(set) var expires: Date?
-
-    /// Whether it goes out over TLS only.
+    /// Whether it is only sent over TLS.
     public let isSecure: Bool
-
-    /// Whether scripts of a browser may not see it. Kept for those that read the jar; here it changes
-    /// nothing.
+    /// Whether scripts of a browser may not read it. It has no effect here, and is kept for readers of the jar.
     public let isHTTPOnly: Bool
-
-    /// What was said of requests that other sites cause. Kept for those that read the jar; requests of this
-    /// library are caused by no site.
+    /// The restriction on requests that other sites cause. It has no effect here, since no site causes the requests of this
+    /// library, and is kept for readers of the jar.
     public let sameSite: SameSite
-
-    /// When it was first set. Setting it again keeps this, and so its place among others of its path's
-    /// length.
+    /// The time when it was first set, which decides the order of cookies with paths of the same length.
     public package(set) var created: Date
-
-    /// When it was last sent or set.
+    /// The time when it was last sent or set.
     public package(set) var lastUsed: Date
 
-    /// The name, as UTF-8; empty for a cookie that was set without one.
+    /// The name, as UTF-8; empty for a cookie without one.
     public var name: String { String(decoding: nameBytes, as: UTF8.self) }
 
-    /// The value, as UTF-8. Bytes that are none are shown as U+FFFD, and sent as they came.
+    /// The value, as UTF-8. Invalid bytes are replaced by U+FFFD here, and sent unchanged.
     public var value: String { String(decoding: valueBytes, as: UTF8.self) }
 
     /// Whether it ends with the session: it has no ``expires``.
     public var isSessionCookie: Bool { expires == nil }
 
-    /// Whether it has ended.
+    /// Whether it has expired.
     public func isExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
 
-    /// Whether another cookie has the same name, domain, reach and path, so that one takes the other's place.
+    /// Whether another cookie has the same name, domain, reach and path, so that one replaces the other.
     package func isSame(as other: Cookie) -> Bool {
         // Bytes, not strings: two spellings of a letter are one string and two names.
         nameBytes == other.nameBytes && isHostOnly == other.isHostOnly && domain == other.domain
@@ -63,24 +61,22 @@ public struct Cookie: Sendable, Hashable {
     }
 }
 
-// Here, so that the structure keeps its own initialiser, of parts that were checked.
+// In an extension, so that the structure keeps its memberwise initializer for checked parts.
 extension Cookie {
-    /// Makes a cookie of one's own, held to the rules that hold for a server's.
-    ///
+    /// Creates a cookie, by the rules for cookies of servers.
     /// - Parameters:
     ///   - name: the name; not empty together with the value.
     ///   - value: the value; with the name at most 4,096 bytes.
-    ///   - domain: a host, in any spelling that an address may have; a leading dot is dropped.
-    ///   - isHostOnly: whether it goes to that host alone. An IP address has nothing below it, whatever this
-    ///     says.
-    ///   - path: where it goes; begins with `/`, at most 1,024 bytes.
-    ///   - expires: when it ends; `nil` for never, within the session.
+    ///   - domain: a host, in any spelling that a URL may have; a leading dot is removed.
+    ///   - isHostOnly: whether it is only sent to that host. Always true for an IP address.
+    ///   - path: the path; starts with `/`, at most 1,024 bytes.
+    ///   - expires: the time of expiry; `nil` for a session cookie.
     ///   - isSecure: whether it needs TLS.
-    ///   - isHTTPOnly: whether scripts may not see it.
-    ///   - sameSite: what is said of requests that other sites cause.
-    ///   - created: when it was made, by which it is sorted among others.
-    /// - Throws: ``CookieError`` when a part is not allowed, or a name that begins with `__Host-` or
-    ///   `__Secure-` promises what the rest does not keep.
+    ///   - isHTTPOnly: whether scripts may not read it.
+    ///   - sameSite: the restriction on requests that other sites cause.
+    ///   - created: the time of creation, by which it is sorted among others.
+    /// - Throws: ``CookieError`` if a part is not allowed, or the cookie does not satisfy the `__Host-` or `__Secure-` prefix of
+    ///   its name.
     public init(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",
         expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false,
@@ -92,7 +88,7 @@ extension Cookie {
             created: created, lastUsed: created)
     }
 
-    /// Checks the parts and makes a cookie of them.
+    /// Creates a cookie of parts that it checks.
     package init(
         checking nameBytes: [UInt8], _ valueBytes: [UInt8], domain: String, isHostOnly: Bool, path: String,
         expires: Date?, isSecure: Bool, isHTTPOnly: Bool, sameSite: SameSite, created: Date, lastUsed: Date
@@ -107,9 +103,10 @@ extension Cookie {
         else { throw .invalidPath }
         guard let host = CookieHost(domain) else { throw .invalidDomain }
         let isHostOnly = isHostOnly || host.isAddress
-        let isPromiseKept = CookiePrefixRule(name: nameBytes, value: valueBytes)
-            .allows(isSecure: isSecure, isHostOnly: isHostOnly, path: path)
-        guard isPromiseKept else { throw .prefixNotHonored }
+        guard
+            CookiePrefixRule.allows(
+                nameBytes, valueBytes, isSecure: isSecure, isHostOnly: isHostOnly, path: path)
+        else { throw .prefixNotHonored }
         self.init(
             nameBytes: nameBytes, valueBytes: valueBytes, domain: host.text, isHostOnly: isHostOnly,
             path: path, expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
@@ -118,7 +115,7 @@ extension Cookie {
 }
 
 extension Cookie: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Name, domain and attributes; the value is left out.
+    /// Name, domain and attributes, without the value.
     public var description: String {
         var parts = ["\(name)=***", "\(isHostOnly ? "" : ".")\(domain)\(path)"]
         if let expires {
@@ -130,88 +127,64 @@ extension Cookie: CustomStringConvertible, CustomDebugStringConvertible, CustomR
         return parts.joined(separator: "; ")
     }
 
-    /// As ``description``: without the value.
+    /// The same as ``description``: without the value.
     public var debugDescription: String { description }
 
-    /// Shows ``description`` alone, so that `dump` prints no value either.
+    /// A mirror of ``description`` only, so that `dump` does not print the value.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 extension Cookie: Codable {
-    private enum Key: String, CodingKey {
-        case name, value, nameBytes, valueBytes, domain, isHostOnly, path, expires, isSecure, isHTTPOnly,
-            sameSite
-        case created, lastUsed
+    private enum Key: String, CodingKey { case name, value, nameBytes, valueBytes }
+
+    /// The coded properties besides name and value, with their names.
+    private struct Attributes: Codable {
+        let domain: String
+        let isHostOnly: Bool
+        let path: String
+        let expires: Date?
+        let isSecure: Bool
+        let isHTTPOnly: Bool
+        let sameSite: SameSite
+        let created: Date
+        let lastUsed: Date?
     }
 
-    /// Reads a cookie, and holds it to the rules of its initialiser.
-    ///
+    /// Decodes a cookie, and checks it as its initializer does.
     /// - Throws: `DecodingError.dataCorrupted` with the text of the ``CookieError``.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
-        // Outside, since what these throw is not an error of a cookie.
-        let name = try Cookie.bytes(container, text: .name, bytes: .nameBytes)
-        let value = try Cookie.bytes(container, text: .value, bytes: .valueBytes)
-        let domain = try container.decode(String.self, forKey: .domain)
-        let isHostOnly = try container.decode(Bool.self, forKey: .isHostOnly)
-        let path = try container.decode(String.self, forKey: .path)
-        let expires = try container.decodeIfPresent(Date.self, forKey: .expires)
-        let isSecure = try container.decode(Bool.self, forKey: .isSecure)
-        let isHTTPOnly = try container.decode(Bool.self, forKey: .isHTTPOnly)
-        let sameSite = try container.decode(SameSite.self, forKey: .sameSite)
-        let created = try container.decode(Date.self, forKey: .created)
-        let lastUsed = try container.decodeIfPresent(Date.self, forKey: .lastUsed) ?? created
+        func bytes(_ text: Key, _ bytes: Key) throws -> [UInt8] {
+            if let bytes = try container.decodeIfPresent([UInt8].self, forKey: bytes) { return bytes }
+            return Array(try container.decode(String.self, forKey: text).utf8)
+        }
+        let (name, value) = (try bytes(.name, .nameBytes), try bytes(.value, .valueBytes))
+        let rest = try Attributes(from: decoder)
         do throws(CookieError) {
             try self.init(
-                checking: name, value, domain: domain, isHostOnly: isHostOnly, path: path, expires: expires,
-                isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite, created: created,
-                lastUsed: lastUsed)
+                checking: name, value, domain: rest.domain, isHostOnly: rest.isHostOnly, path: rest.path,
+                expires: rest.expires, isSecure: rest.isSecure, isHTTPOnly: rest.isHTTPOnly,
+                sameSite: rest.sameSite, created: rest.created, lastUsed: rest.lastUsed ?? rest.created)
         } catch {
             throw DecodingError.dataCorrupted(
                 .init(codingPath: decoder.codingPath, debugDescription: error.description))
         }
     }
 
-    private static func bytes(
-        _ container: KeyedDecodingContainer<Key>, text: Key, bytes: Key
-    ) throws -> [UInt8] {
-        if let bytes = try container.decodeIfPresent([UInt8].self, forKey: bytes) { return bytes }
-        return Array(try container.decode(String.self, forKey: text).utf8)
-    }
-
-    /// Writes the cookie with its value, so that it reads back equal. Keep it where only its owner can read.
+    /// Encodes the cookie with its value, so that it is decoded to an equal one. Only its owner must be able to read that.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         for (bytes, text, raw) in [(nameBytes, Key.name, Key.nameBytes), (valueBytes, .value, .valueBytes)] {
-            // Bytes that are not UTF-8 are written as numbers, since a string would change them.
+            // Bytes that are not UTF-8 are encoded as numbers, since a string would change them.
             if let string = String(validating: bytes, as: UTF8.self) {
                 try container.encode(string, forKey: text)
             } else {
                 try container.encode(bytes, forKey: raw)
             }
         }
-        try container.encode(domain, forKey: .domain)
-        try container.encode(isHostOnly, forKey: .isHostOnly)
-        try container.encode(path, forKey: .path)
-        try container.encodeIfPresent(expires, forKey: .expires)
-        try container.encode(isSecure, forKey: .isSecure)
-        try container.encode(isHTTPOnly, forKey: .isHTTPOnly)
-        try container.encode(sameSite, forKey: .sameSite)
-        try container.encode(created, forKey: .created)
-        try container.encode(lastUsed, forKey: .lastUsed)
-    }
-}
-
-extension Cookie {
-    /// What a cookie says of requests that other sites cause (RFC 6265bis §5.6.7).
-    public enum SameSite: String, Sendable, Hashable, Codable {
-        /// It goes with no request that another site causes.
-        case strict = "Strict"
-        /// It goes with such requests only when they lead the user to its site.
-        case lax = "Lax"
-        /// It goes with all requests.
-        case none = "None"
-        /// Nothing, or nothing that is known.
-        case unspecified = "Default"
+        let attributes = Attributes(
+            domain: domain, isHostOnly: isHostOnly, path: path, expires: expires, isSecure: isSecure,
+            isHTTPOnly: isHTTPOnly, sameSite: sameSite, created: created, lastUsed: lastUsed)
+        try attributes.encode(to: encoder)
     }
 }

@@ -1,10 +1,8 @@
-import MartletCore
-
-/// A `Set-Cookie` field that was not stored, and why. It holds nothing of the cookie's value.
+/// A `Set-Cookie` field that was not stored, and the reason. It does not contain the cookie's value.
 public struct CookieRefusal: Sendable, Hashable, CustomStringConvertible {
-    /// Why a cookie is not stored.
+    /// The reason why a cookie is not stored.
     public enum Reason: Error, Sendable, Hashable {
-        /// There is a control character at that byte of the field's value, counted from 0.
+        /// There is a control character at this byte of the field's value, starting at 0.
         case controlCharacter(offset: Int)
         /// Name and value have more than 4,096 bytes.
         case tooLarge
@@ -12,7 +10,7 @@ public struct CookieRefusal: Sendable, Hashable, CustomStringConvertible {
         case empty
         /// `Domain` is not ASCII.
         case invalidDomain
-        /// `Path` is not UTF-8; or there is none, and that of the address has more than 1,024 bytes.
+        /// `Path` is not UTF-8; or there is none, and that of the URL has more than 1,024 bytes.
         case invalidPath
         /// `Domain` is not the host's own, or one above it.
         case foreignDomain
@@ -24,64 +22,59 @@ public struct CookieRefusal: Sendable, Hashable, CustomStringConvertible {
         case shadowsSecureCookie
         /// `SameSite=None` without `Secure`.
         case crossSiteWithoutSecure
-        /// The name begins with `__Secure-` or `__Host-`, and the cookie is not what that promises.
+        /// The name starts with `__Secure-` or `__Host-`, and the cookie does not satisfy that.
         case prefixNotHonored
-        /// It was not among the first fields of a response that are heeded: ``CookieLimits/perResponse``.
+        /// The field is beyond the limit of a response: ``CookieLimits/perResponse``.
         case overLimit
+
+        /// The reason as text.
+        var explanation: String {
+            switch self {
+            case .controlCharacter(let offset): "a control character at byte \(offset)"
+            case .tooLarge: "name and value have more than 4,096 bytes"
+            case .empty: "neither a name nor a value"
+            case .invalidDomain: "Domain is not a host name"
+            case .invalidPath: "Path is not UTF-8, or that of the address too long"
+            case .foreignDomain: "Domain is not one of the host's"
+            case .publicSuffix: "Domain is a public suffix"
+            case .insecureOrigin: "Secure over a connection that is not"
+            case .shadowsSecureCookie: "it would take the place of a Secure cookie"
+            case .crossSiteWithoutSecure: "SameSite=None without Secure"
+            case .prefixNotHonored: "the name's prefix promises what the cookie is not"
+            case .overLimit: "too many Set-Cookie fields in one response"
+            }
+        }
     }
 
-    /// Which field of the response it was, counted from 0.
+    /// The number of the field in the response, starting at 0.
     public let index: Int
-    /// The cookie's name; empty when it has none or could not be read.
+    /// The name of the cookie; empty if it has none or could not be parsed.
     public let name: String
-    /// Why it was not stored.
+    /// The reason.
     public let reason: Reason
 
-    /// As text for people.
+    /// The field and the reason as text.
     public var description: String {
         "Set-Cookie \(index + 1)\(name.isEmpty ? "" : " (\(name))"): \(reason.explanation)"
     }
 }
 
-extension CookieRefusal.Reason {
-    /// Why, as text for people.
-    var explanation: String {
-        switch self {
-        case .controlCharacter(let offset): "a control character at byte \(offset)"
-        case .tooLarge: "name and value have more than 4,096 bytes"
-        case .empty: "neither a name nor a value"
-        case .invalidDomain: "Domain is not a host name"
-        case .invalidPath: "Path is not UTF-8, or that of the address too long"
-        case .foreignDomain: "Domain is not one of the host's"
-        case .publicSuffix: "Domain is a public suffix"
-        case .insecureOrigin: "Secure over a connection that is not"
-        case .shadowsSecureCookie: "it would take the place of a Secure cookie"
-        case .crossSiteWithoutSecure: "SameSite=None without Secure"
-        case .prefixNotHonored: "the name's prefix promises what the cookie is not"
-        case .overLimit: "too many Set-Cookie fields in one response"
-        }
-    }
-}
-
-/// Why a cookie cannot be made. It never holds the value.
+/// The reason why a cookie cannot be created. It never contains the value.
 public enum CookieError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The name holds a control character, `;` or `=`, has white space at an end, or is empty as the value
-    /// is.
+    /// The name contains a control character, `;` or `=`, has white space at an end, or is empty together with the value.
     case invalidName
-    /// The value holds a control character or `;`, or has white space at an end.
+    /// The value contains a control character or `;`, or has white space at an end.
     case invalidValue
     /// The domain is not a host.
     case invalidDomain
-    /// The path does not begin with `/`, holds a control character or ends in white space, or is longer than
-    /// 1,024 bytes.
+    /// The path does not start with `/`, contains a control character, ends in white space, or is longer than 1,024 bytes.
     case invalidPath
     /// Name and value have more than 4,096 bytes.
     case tooLarge
-    /// The name begins with `__Secure-` or `__Host-`, and the cookie is not what that promises (RFC 6265bis
-    /// §4.1.3).
+    /// The name starts with `__Secure-` or `__Host-`, and the cookie does not satisfy that (RFC 6265bis §4.1.3).
     case prefixNotHonored
 
-    /// What is wrong, as a sentence.
+    /// The problem.
     public var description: String {
         switch self {
         case .invalidName:
@@ -95,24 +88,23 @@ public enum CookieError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// How much a ``CookieJar`` takes and gives. Each limit stops a server from filling the memory or the
-/// requests.
+/// The limits of a ``CookieJar``. Each stops a server from filling the memory or the requests.
 ///
-/// Name and value of a cookie have at most 4,096 bytes and an attribute 1,024, whatever is set here (RFC
-/// 6265bis §5.6).
+/// The limits of a cookie (4,096 bytes of name and value, 1,024 bytes of an attribute) do not depend on these (RFC 6265bis
+/// §5.6).
 public struct CookieLimits: Sendable, Hashable {
-    /// The most `Set-Cookie` fields of a response that are heeded; default 50, as in curl.
+    /// The maximum number of `Set-Cookie` fields of a response; default 50, as in curl.
     public var perResponse: Int { didSet { perResponse = max(0, perResponse) } }
-    /// The most cookies kept for a registrable domain and all names below it; default 180, as in Chrome.
+    /// The maximum number of cookies of a registrable domain and all names below it; default 180, as in Chrome.
     public var perDomain: Int { didSet { perDomain = max(0, perDomain) } }
-    /// The most cookies kept in all; default 3,000 (RFC 6265bis §6.1).
+    /// The maximum number of all cookies; default 3,000 (RFC 6265bis §6.1).
     public var total: Int { didSet { total = max(0, total) } }
-    /// The most bytes of the value of `Cookie`; default 8,192. Cookies that do not fit are left out.
+    /// The maximum length of a `Cookie` value, in bytes; default 8,192. Cookies that do not fit are left out.
     public var headerBytes: Int { didSet { headerBytes = max(0, headerBytes) } }
-    /// The most days for which a cookie is kept, up to 36,500; default 400 (RFC 6265bis §5.6.1).
+    /// The maximum lifetime of a cookie in days, up to 36,500; default 400 (RFC 6265bis §5.6.1).
     public var days: Int { didSet { days = CookieLimits.clamped(days) } }
 
-    /// Creates limits. A number out of range becomes the nearest in it, here as in the properties.
+    /// Creates limits. Numbers are clamped to their ranges, here as in the properties.
     public init(
         perResponse: Int = 50, perDomain: Int = 180, total: Int = 3000, headerBytes: Int = 8192,
         days: Int = 400
@@ -127,14 +119,14 @@ public struct CookieLimits: Sendable, Hashable {
     private static func clamped(_ days: Int) -> Int { min(max(0, days), 36_500) }
 }
 
-/// What a session does about cookies.
+/// The use of cookies by a session.
 public struct CookiePolicy: Sendable, Hashable {
     /// Whether cookies are sent.
     public var sendsCookies: Bool
-    /// Whether cookies that come are stored.
+    /// Whether received cookies are stored.
     public var storesCookies: Bool
 
-    /// A policy of one's own.
+    /// Creates a policy.
     public init(sendsCookies: Bool, storesCookies: Bool) {
         self.sendsCookies = sendsCookies
         self.storesCookies = storesCookies
@@ -144,6 +136,6 @@ public struct CookiePolicy: Sendable, Hashable {
     public static let always = CookiePolicy(sendsCookies: true, storesCookies: true)
     /// Cookies are neither stored nor sent.
     public static let never = CookiePolicy(sendsCookies: false, storesCookies: false)
-    /// Cookies that are there are sent; none are stored.
+    /// Existing cookies are sent; none are stored.
     public static let sendOnly = CookiePolicy(sendsCookies: true, storesCookies: false)
 }

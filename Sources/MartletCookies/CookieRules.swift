@@ -1,42 +1,43 @@
 import MartletURL
-import MartletCore
 import FoundationEssentials
 import MartletWire
 
-/// Whether a site may set the cookie that it asks for, and what becomes of it (RFC 6265bis §5.7), as far as
-/// that does not depend on other cookies.
+/// Whether, and with which properties, a site may set a cookie (RFC 6265bis §5.7), apart from other cookies.
 struct CookieAcceptanceRule {
-    /// The address whose response it was. Never the `Host` field: that one says what the caller liked.
+    /// The URL of the response. Never its `Host` field, which the caller may set.
     let url: HTTPURL
     /// Whether the connection counts as secure.
     let isSecure: Bool
     /// The public suffixes.
     let suffixes: any PublicSuffixes
-    /// The present.
+    /// The current time.
     let now: Date
 
     /// The cookie to store.
     func cookie(_ request: SetCookie) throws(CookieRefusal.Reason) -> Cookie {
-        let host = CookieHost(url)
-        let (domain, isHostOnly) = try reach(request, host)
+        let (domain, isHostOnly) = try reach(request, CookieHost(url))
         if request.isSecure, !isSecure { throw .insecureOrigin }
         if request.sameSite == .none, !request.isSecure { throw .crossSiteWithoutSecure }
-        let path = try path(request)
+        let path = request.path.flatMap { String(validating: $0, as: UTF8.self) }
+        // A path that is not UTF-8 would match no request, and is refused here, where that is reported.
+        guard path != nil || request.path == nil else { throw .invalidPath }
         let defaultPath = CookiePathRule.defaultPath(of: url.path)
-        // An attribute has no more. An address may, and a server chooses addresses by redirecting to them.
+        // The length of an attribute is limited. That of a URL is not, and a server chooses URLs by redirects to them.
         guard path != nil || defaultPath.utf8.count <= CookieTextRule.attributeLimit else {
             throw .invalidPath
         }
-        let isPromiseKept = CookiePrefixRule(name: request.name, value: request.value)
-            .allows(isSecure: request.isSecure, isHostOnly: isHostOnly, path: path)
-        guard isPromiseKept else { throw .prefixNotHonored }
+        guard
+            CookiePrefixRule.allows(
+                request.name, request.value, isSecure: request.isSecure, isHostOnly: isHostOnly,
+                path: path)
+        else { throw .prefixNotHonored }
         return Cookie(
             nameBytes: request.name, valueBytes: request.value, domain: domain, isHostOnly: isHostOnly,
             path: path ?? defaultPath, expires: expiry(request), isSecure: request.isSecure,
             isHTTPOnly: request.isHTTPOnly, sameSite: request.sameSite, created: now, lastUsed: now)
     }
 
-    /// The domain it goes to, and whether to it alone.
+    /// The domain to which it is sent, and whether only to that.
     private func reach(
         _ request: SetCookie, _ host: CookieHost
     ) throws(CookieRefusal.Reason) -> (domain: String, isHostOnly: Bool) {
@@ -44,39 +45,28 @@ struct CookieAcceptanceRule {
         guard bytes.allSatisfy({ $0 < 0x80 }) else { throw .invalidDomain }
         let domain = String(decoding: bytes, as: UTF8.self)
         if host.isAddress || suffixes.isPublicSuffix(host.text) {
-            // Nothing is below an address, and what is below a public suffix is another site.
+            // There are no names below an address, and those below a public suffix are other sites.
             guard domain == host.text else { throw .foreignDomain }
             return (host.text, true)
         }
         guard host.matches(domain: domain) else {
             throw suffixes.isPublicSuffix(domain) ? .publicSuffix : .foreignDomain
         }
-        // Also what is above the public suffix without being one itself.
+        // This includes domains above the public suffix that are not public suffixes themselves.
         guard let registrable = suffixes.registrableDomain(of: host.text),
             domain.utf8.count >= registrable.utf8.count
         else { throw .publicSuffix }
         return (domain, false)
     }
 
-    /// The path it was given in so many words. One that is not UTF-8 would go to no request, and is refused
-    /// here, where it is told.
-    private func path(_ request: SetCookie) throws(CookieRefusal.Reason) -> String? {
-        guard let bytes = request.path else { return nil }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw .invalidPath }
-        return text
-    }
-
-    /// `Max-Age` counts before `Expires`; what is neither ends with the session.
+    /// `Max-Age` has precedence over `Expires`; a cookie without both is a session cookie.
     private func expiry(_ request: SetCookie) -> Date? {
-        if let age = request.maximumAge {
-            return age <= 0 ? .distantPast : now.addingTimeInterval(Double(age))
-        }
-        return request.expires.map(CookieDate.date)
+        guard let age = request.maximumAge else { return request.expires.map(CookieDate.date) }
+        return age <= 0 ? .distantPast : now.addingTimeInterval(Double(age))
     }
 }
 
-/// Which paths a cookie goes to (RFC 6265bis §5.1.4). Both are compared as they are written: nothing is
-/// decoded.
+/// The paths to which a cookie is sent (RFC 6265bis §5.1.4). Both are compared as they are written, without decoding.
 enum CookiePathRule {
     private static let slash = UInt8(ascii: "/")
 
@@ -89,7 +79,7 @@ enum CookiePathRule {
             || path.dropFirst(cookiePath.count).first == slash
     }
 
-    /// The path of a cookie that names none: that of the request up to its last slash, without it.
+    /// The path of a cookie without the attribute: that of the request up to its last slash, without it.
     static func defaultPath(of path: String) -> String {
         let bytes = path.utf8
         guard bytes.first == slash, let last = bytes.lastIndex(of: slash), last > bytes.startIndex else {
@@ -99,57 +89,34 @@ enum CookiePathRule {
     }
 }
 
-/// What the beginning of a cookie's name promises of it (RFC 6265bis §4.1.3, §5.7), in any case of its
-/// letters.
-struct CookiePrefixRule {
-    private enum Promise {
-        case none, secure, host
-        /// A cookie without a name whose value would be read as a name with a prefix.
-        case pretended
-    }
-
-    private let promise: Promise
-
-    init(name: [UInt8], value: [UInt8]) {
-        let isNameless = name.isEmpty
-        let text = isNameless ? value : name
-        if CookiePrefixRule.begins(text, with: "__secure-") {
-            promise = isNameless ? .pretended : .secure
-        } else if CookiePrefixRule.begins(text, with: "__host-") {
-            promise = isNameless ? .pretended : .host
-        } else {
-            promise = .none
+/// The requirements of the prefix of a cookie's name, whose letters may have any case (RFC 6265bis §4.1.3, §5.7).
+enum CookiePrefixRule {
+    /// Whether a cookie satisfies the prefix of its name.
+    /// - Parameter path: the path that it was given; `nil` without one.
+    static func allows(
+        _ name: [UInt8], _ value: [UInt8], isSecure: Bool, isHostOnly: Bool, path: String?
+    ) -> Bool {
+        func begins(_ prefix: String) -> Bool {
+            let text = name.isEmpty ? value : name
+            return text.prefix(prefix.utf8.count).map(ByteClass.lowercased).elementsEqual(prefix.utf8)
         }
-    }
-
-    /// Whether a cookie is what its name promises.
-    ///
-    /// - Parameter path: the path it was given in so many words; nil when it was given none.
-    func allows(isSecure: Bool, isHostOnly: Bool, path: String?) -> Bool {
-        switch promise {
-        case .none: true
-        case .secure: isSecure
-        case .host: isSecure && isHostOnly && path == "/"
-        case .pretended: false
-        }
-    }
-
-    private static func begins(_ text: [UInt8], with prefix: String) -> Bool {
-        text.prefix(prefix.utf8.count).map(ByteClass.lowercased).elementsEqual(prefix.utf8)
+        let isHost = begins("__host-")
+        guard isHost || begins("__secure-") else { return true }
+        // The value of a cookie without a name would be read as a name with a prefix.
+        return !name.isEmpty && isSecure && (!isHost || isHostOnly && path == "/")
     }
 }
 
-/// Which bytes and how many a cookie may have (RFC 6265bis §5.6, §5.7).
+/// The bytes and lengths that a cookie may have (RFC 6265bis §5.6, §5.7).
 enum CookieTextRule {
-    /// The most bytes of name and value together.
+    /// The maximum length of name and value together, in bytes.
     static let byteLimit = 4096
-    /// The most bytes of an attribute's value; a longer one is as if it were not there.
+    /// The maximum length of an attribute's value, in bytes; a longer one is ignored.
     static let attributeLimit = 1024
 
-    /// Whether bytes can be a name, a value or a path: no control characters but tabs, no `;`, no white space
-    /// at an end.
+    /// Whether bytes can be a name, a value or a path: no control characters but tabs, no `;`, no white space at the ends.
     ///
-    /// A path may have `;`: no `Set-Cookie` can name such a one, but an address can, whose path then counts.
+    /// A path may contain `;`: a `Set-Cookie` cannot specify such a path, but a URL can have it.
     static func isAllowed(_ bytes: [UInt8], isPath: Bool = false) -> Bool {
         guard let first = bytes.first, let last = bytes.last else { return true }
         return !ByteClass.isBlank(first) && !ByteClass.isBlank(last)
@@ -157,42 +124,37 @@ enum CookieTextRule {
     }
 }
 
-/// A host as cookies know it: the text of ``HTTPURL/host``, and whether it is an address.
+/// A host for the matching of cookies: the text of ``HTTPURL/host``, and whether it is an address.
 struct CookieHost: Hashable, Sendable {
     /// Lower case, A-labels, no brackets.
     let text: String
-    /// Whether it is an IP address, which has no parent and nothing below it.
+    /// Whether it is an IP address, which has no parent and no names below it.
     let isAddress: Bool
 
-    /// The host of an address.
+    /// The host of a URL.
     init(_ url: HTTPURL) {
         text = url.host
         isAddress = url.isIPLiteral
     }
 
-    /// A host in any spelling, with or without a leading dot; nil when it is none.
+    /// Parses a host in any spelling, with or without a leading dot; `nil` if it is invalid.
     init?(_ spelling: String) {
         var bytes = Array(spelling.utf8)[...]
         if bytes.first == UInt8(ascii: "."), bytes.count > 1 { bytes = bytes.dropFirst() }
-        guard !bytes.isEmpty else { return nil }
-        let host: URLHost?
-        if bytes.contains(UInt8(ascii: ":")) {
-            if bytes.first == UInt8(ascii: "["), bytes.last == UInt8(ascii: "]") {
-                bytes = bytes.dropFirst().dropLast()
-            }
-            host = try? URLHost(ipv6: bytes)
-        } else {
-            host = try? URLHost(name: bytes)
+        let isIPv6 = bytes.contains(UInt8(ascii: ":"))
+        if isIPv6, bytes.first == UInt8(ascii: "["), bytes.last == UInt8(ascii: "]") {
+            bytes = bytes.dropFirst().dropLast()
         }
-        guard let host else { return nil }
+        let host = try? isIPv6 ? URLHost(ipv6: bytes) : URLHost(name: bytes)
+        guard !bytes.isEmpty, let host else { return nil }
         text = host.text
         isAddress = host.kind != .name
     }
 
-    /// A host in its final form.
+    /// A host in normal form.
     init(canonical text: String) {
         self.text = text
-        // No name that parses ends in a label of digits, and only IPv6 has colons.
+        // No valid name ends in a label of digits, and only IPv6 addresses have colons.
         let lastLabel = text.utf8.split(separator: UInt8(ascii: ".")).last
         isAddress =
             text.utf8.contains(UInt8(ascii: ":")) || (lastLabel?.allSatisfy(ByteClass.isDigit) ?? false)

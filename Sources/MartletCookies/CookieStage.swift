@@ -2,7 +2,7 @@ public import MartletCore
 import MartletConnections
 import MartletWire
 
-/// Sends the cookies of a jar, and keeps those that answers set.
+/// Sends the cookies of a jar, and stores those that responses set.
 package struct CookieStage: CallStage {
     let jar: CookieJar
     let progress: CallProgress
@@ -25,16 +25,13 @@ package struct CookieStage: CallStage {
     }
 
     private func store(_ answer: Answer) async throws {
-        // A forwarding proxy's refusal says nothing of the origin, whether it is answered with credentials or returned.
+        // The rejection of a forwarding proxy is not a response of the origin, whether it is answered or returned.
         if answer.head.status == 407, answer.call.isForwarded { return }
-        let values: [[UInt8]]
-        if answer.source == .network {
-            guard answer.head.fields.contains("set-cookie") else { return }
-            values = answer.head.fields.rawValues(of: "set-cookie").map(Array.init)
-        } else {
-            // What is stored set its cookies when it came; what validated it may set others.
-            values = answer.provenance?.setCookies ?? []
-        }
+        // A stored response has set its cookies when it was received; its validation may set others.
+        let values =
+            answer.source == .network
+            ? answer.head.fields.rawValues(of: "set-cookie").map(Array.init)
+            : answer.provenance?.setCookies ?? []
         guard !values.isEmpty else { return }
         let url = answer.call.url
         try await reading(.evaluating, holding: answer.channel.heldExchange) {
@@ -42,7 +39,7 @@ package struct CookieStage: CallStage {
         }
     }
 
-    /// Runs what needs the jar's public suffixes, which may be knowledge of the program, and its file.
+    /// Runs a closure that needs the jar's public suffixes, which may be code of the program, and its file.
     private func reading<Value: Sendable>(
         _ phase: HTTPError.Phase, holding exchange: Exchange? = nil,
         _ body: @escaping @Sendable () async -> Value

@@ -1,15 +1,12 @@
-import MartletURL
-package import MartletCore
+package import MartletURL
 package import FoundationEssentials
 import MartletWire
 
-/// The cookies, and which of them go where (RFC 6265bis §5.7, §5.8). The present is passed in; nothing here
-/// waits.
+/// The cookies, and the choice of those for a URL (RFC 6265bis §5.7, §5.8). The current time is passed in; nothing waits.
 ///
-/// Cookies are kept by registrable domain: those that can go to a host are on one shelf, however many there
-/// are of others.
+/// Cookies are grouped by registrable domain: all cookies for a host are on one shelf, however many others there are.
 package struct CookieStore: Sendable {
-    /// A cookie, and its number in the order of arrival, which tells apart what was made at one instant.
+    /// A cookie, and its number in the order of arrival, which distinguishes cookies of the same time.
     struct Entry: Sendable {
         var cookie: Cookie
         let ordinal: UInt64
@@ -19,15 +16,15 @@ package struct CookieStore: Sendable {
     package let limits: CookieLimits
     /// The public suffixes, which do not change while there are cookies.
     package let suffixes: any PublicSuffixes
-    /// How many cookies there are, expired ones that nobody has met yet included.
-    package internal(set) var count = 0
-    /// Counts what changed: cookies that were stored and that went away, but not that they were used.
-    package internal(set) var revision: UInt64 = 0
-    /// The cookies by the registrable domain of theirs, or by the whole name where there is none.
-    var shelves: [String: [Entry]] = [:]
+    /// The number of cookies, including expired ones that are not removed yet.
+    package private(set) var count = 0
+    /// Counts changes: cookies that were stored or removed, but not their use.
+    package private(set) var revision: UInt64 = 0
+    /// The cookies by registrable domain, or by the whole name if there is none.
+    private var shelves: [String: [Entry]] = [:]
     private var nextOrdinal: UInt64 = 0
 
-    /// A store without cookies.
+    /// Creates a store without cookies.
     package init(limits: CookieLimits, suffixes: any PublicSuffixes) {
         self.limits = limits
         self.suffixes = suffixes
@@ -35,14 +32,9 @@ package struct CookieStore: Sendable {
 
     // MARK: Storing
 
-    /// Stores what a response sets.
-    ///
-    /// - Parameters:
-    ///   - fields: the values of its `Set-Cookie` fields, in order.
-    ///   - url: the address it came from.
-    ///   - isSecure: whether the connection counts as secure.
-    ///   - now: the present.
-    /// - Returns: what was not stored, and why.
+    /// Stores the cookies of a response, given by its `Set-Cookie` fields, in order.
+    /// - Parameter isSecure: whether the connection counts as secure.
+    /// - Returns: the fields that were not stored, with the reasons.
     package mutating func receive(
         _ fields: [[UInt8]], from url: HTTPURL, isSecure: Bool, now: Date
     ) -> [CookieRefusal] {
@@ -66,34 +58,29 @@ package struct CookieStore: Sendable {
         return refusals
     }
 
-    /// Stores a cookie, in the place of the same one if there is such, and evicts what is then too much.
+    /// Stores a cookie in place of the same one, and evicts cookies beyond the limits.
     ///
-    /// One that is expired removes the same one. A domain that is a public suffix, by the list there is now,
-    /// is narrowed to the host of its name; the end is held within the limit.
-    ///
-    /// - Returns: whether it is there now.
+    /// An expired cookie removes the same one. One for a public suffix is restricted to that host; the expiry is limited.
+    /// - Returns: whether it is stored now.
     @discardableResult
     package mutating func insert(_ given: Cookie, now: Date) -> Bool {
         var cookie = fitted(given, now: now)
         let key = key(of: CookieHost(canonical: cookie.domain))
         let isExpired = cookie.isExpired(at: now)
         if let old = shelves[key]?.firstIndex(where: { $0.cookie.isSame(as: cookie) }) {
-            revision &+= 1
             if !isExpired, let found = shelves[key]?[old].cookie, !found.isExpired(at: now) {
+                revision &+= 1
                 cookie.created = found.created
                 shelves[key]?[old].cookie = cookie
                 return true
             }
-            shelves[key]?.remove(at: old)
-            count -= 1
+            drop(from: key, at: old)
         }
         if !isExpired {
             shelves[key, default: []].append(Entry(cookie: cookie, ordinal: nextOrdinal))
             nextOrdinal &+= 1
             count += 1
             revision &+= 1
-        } else if shelves[key]?.isEmpty ?? false {
-            shelves[key] = nil
         }
         guard evict(from: key, now: now) else { return !isExpired }
         return shelves[key]?.contains { $0.cookie.isSame(as: cookie) } ?? false
@@ -107,8 +94,8 @@ package struct CookieStore: Sendable {
         return cookie
     }
 
-    /// Whether a cookie would go, over a secure connection, where a secure one of its name goes: whoever can
-    /// write to the insecure connection could put his own in the place of it.
+    /// Whether a cookie would be sent, over a secure connection, together with a secure one of its name: an attacker on the
+    /// insecure connection could replace that.
     private func wouldShadow(_ cookie: Cookie, at now: Date) -> Bool {
         let host = CookieHost(canonical: cookie.domain)
         return (shelves[key(of: host)] ?? []).contains { entry in
@@ -120,29 +107,18 @@ package struct CookieStore: Sendable {
         }
     }
 
-    // MARK: Finding
+    // MARK: Sending
 
-    /// The cookies that go to an address, in the order they are sent.
+    /// The cookies for a URL, in the order in which they are sent.
     package func cookies(for url: HTTPURL, isSecure: Bool, now: Date) -> [Cookie] {
-        let key = key(of: CookieHost(url))
-        let shelf = shelves[key] ?? []
+        let shelf = shelves[key(of: CookieHost(url))] ?? []
         return places(on: shelf, for: url, isSecure: isSecure, now: now).map { shelf[$0].cookie }
     }
 
-    /// The value of the `Cookie` field for an address; nil when there is nothing to send.
-    ///
-    /// Notes that what is sent was used.
+    /// The value of the `Cookie` field for a URL; `nil` without cookies. The cookies in it count as used.
     package mutating func header(for url: HTTPURL, isSecure: Bool, now: Date) -> [UInt8]? {
         let key = key(of: CookieHost(url))
-        let (value, sent) = value(of: shelves[key] ?? [], for: url, isSecure: isSecure, now: now)
-        for place in sent { shelves[key]?[place].cookie.lastUsed = now }
-        return value.isEmpty ? nil : value
-    }
-
-    /// The value of the field, and where on the shelf are those that are in it.
-    private func value(
-        of shelf: [Entry], for url: HTTPURL, isSecure: Bool, now: Date
-    ) -> (value: [UInt8], sent: [Int]) {
+        let shelf = shelves[key] ?? []
         var value: [UInt8] = []
         var sent: [Int] = []
         for place in places(on: shelf, for: url, isSecure: isSecure, now: now) {
@@ -158,10 +134,11 @@ package struct CookieStore: Sendable {
             value += cookie.valueBytes
             sent.append(place)
         }
-        return (value, sent)
+        for place in sent { shelves[key]?[place].cookie.lastUsed = now }
+        return value.isEmpty ? nil : value
     }
 
-    /// Where on a shelf are those that go to an address: longer paths first, then earlier ones.
+    /// The places on a shelf of the cookies for a URL: longer paths first, then earlier cookies.
     private func places(on shelf: [Entry], for url: HTTPURL, isSecure: Bool, now: Date) -> [Int] {
         let host = CookieHost(url)
         let path = url.path
@@ -178,17 +155,15 @@ package struct CookieStore: Sendable {
         }
     }
 
-    /// The shelf of a host: its registrable domain, or all of it when it has none.
-    func key(of host: CookieHost) -> String {
+    /// The shelf of a host: its registrable domain, or the whole name if it has none.
+    private func key(of host: CookieHost) -> String {
         guard !host.isAddress, let domain = suffixes.registrableDomain(of: host.text) else {
             return host.text
         }
         return String(domain)
     }
-}
 
-extension CookieStore {
-    /// All cookies that have not ended, by domain, then in the order they came.
+    /// All cookies that have not expired, by domain, then in the order of arrival.
     package func allCookies(at now: Date) -> [Cookie] {
         let entries = shelves.values.flatMap { $0.filter { !$0.cookie.isExpired(at: now) } }
         let sorted = entries.sorted { left, right in
@@ -197,7 +172,9 @@ extension CookieStore {
         return sorted.map(\.cookie)
     }
 
-    /// Removes the cookies that something is true of; returns how many.
+    // MARK: Removal
+
+    /// Removes the cookies that pass a test; returns their number.
     @discardableResult
     package mutating func remove(where isUnwanted: (Cookie) -> Bool) -> Int {
         let before = count
@@ -213,14 +190,12 @@ extension CookieStore {
         if rest.count < shelf.count { shelves[key] = rest.isEmpty ? nil : rest }
     }
 
-    /// Evicts what is too much after a cookie was put on a shelf: first what has ended, then what is not
-    /// secure, then the rest, each time what was not used for longest (RFC 6265bis §5.7).
+    /// Evicts cookies beyond the limits after one was added to a shelf: first expired ones, then insecure ones, then the others,
+    /// each time the least recently used (RFC 6265bis §5.7).
     ///
-    /// That insecure ones go first keeps a network that can only write to `http` from washing secure ones
-    /// out.
-    ///
-    /// - Returns: whether anything was evicted.
-    mutating func evict(from key: String, now: Date) -> Bool {
+    /// Insecure ones are evicted first so that an attacker who can only write to `http` cannot evict secure ones.
+    /// - Returns: whether any was evicted.
+    private mutating func evict(from key: String, now: Date) -> Bool {
         let before = count
         if let shelf = shelves[key], shelf.count > limits.perDomain {
             remove(from: key) { $0.isExpired(at: now) }
@@ -234,16 +209,15 @@ extension CookieStore {
         return count < before
     }
 
-    /// How many cookies a domain may have before it is the first to give some up: what every client should
-    /// keep of one (RFC 6265bis §6.1).
+    /// The number of cookies above which a domain loses some first: every client should store so many (RFC 6265bis §6.1).
     private static let fairShare = 50
 
-    /// The cookie to give up of a shelf.
+    /// The cookie of a shelf to evict.
     private func stalest(of shelf: [Entry]) -> Int? {
         shelf.indices.min { rank(shelf[$0], isCrowded: true) < rank(shelf[$1], isCrowded: true) }
     }
 
-    /// The cookie to give up of all.
+    /// The cookie of all to evict.
     private func stalest() -> (key: String, place: Int)? {
         var best: (key: String, place: Int, rank: (Int, Date, UInt64))?
         for (key, shelf) in shelves {
@@ -257,7 +231,7 @@ extension CookieStore {
         return best.map { ($0.key, $0.place) }
     }
 
-    /// The place in the order in which cookies are given up, the first least missed.
+    /// The rank of a cookie in the order of eviction.
     private func rank(_ entry: Entry, isCrowded: Bool) -> (kind: Int, lastUsed: Date, ordinal: UInt64) {
         (isCrowded ? (entry.cookie.isSecure ? 1 : 0) : 2, entry.cookie.lastUsed, entry.ordinal)
     }

@@ -1,20 +1,18 @@
 import MartletURL
-import MartletCore
 package import FoundationEssentials
 import MartletWire
 
-/// The cookie file of Netscape, which curl, wget and Python read and write: seven fields a line, tabs between
-/// them.
+/// The cookie file of Netscape, which curl, wget and Python read and write: seven fields in a line, separated by tabs.
 ///
-/// Domain, whether names below it count, path, whether it needs TLS, the end in seconds since 1970 or 0 for
-/// that of the session, name, value. `#HttpOnly_` before the domain marks cookies that scripts may not see;
-/// other lines that begin with `#` are comments.
+/// Domain, whether names below it are included, path, whether it needs TLS, the expiry in seconds since 1970 or 0 for a session
+/// cookie, name, value. `#HttpOnly_` before the domain marks cookies that scripts may not read; other lines that start with `#`
+/// are comments.
 package enum NetscapeCookieFile {
     private static let title = Array("# Netscape HTTP Cookie File\n# Written by Martlet.\n\n".utf8)
     private static let mark = Array("#HttpOnly_".utf8)
 
-    /// The text of a file of cookies, without those that have no place in it: whose name, value or path holds a tab. Read
-    /// again, it would be another cookie, and perhaps one that its sender could not set.
+    /// The text of a file of cookies, without those whose name, value or path contains a tab: such a line would be parsed as
+    /// another cookie, perhaps one that its sender could not set.
     package static func text(of cookies: [Cookie]) -> [UInt8] {
         cookies.lazy.filter(isWritable).reduce(into: title) { text, cookie in
             let seconds = cookie.expires.map { max(1, CookieDate.seconds(of: $0)) } ?? 0
@@ -30,35 +28,26 @@ package enum NetscapeCookieFile {
     }
 
     private static func isWritable(_ cookie: Cookie) -> Bool {
-        func isPlain(_ bytes: some Sequence<UInt8>) -> Bool { bytes.allSatisfy { $0 >= 0x20 } }
-        return isPlain(cookie.nameBytes) && isPlain(cookie.valueBytes) && isPlain(cookie.path.utf8)
+        [cookie.nameBytes, cookie.valueBytes, Array(cookie.path.utf8)].joined().allSatisfy { $0 >= 0x20 }
     }
 
-    /// The cookies of a text, and the lines that are none.
-    ///
-    /// - Parameter now: when the cookies count as made; a file does not say.
-    package static func cookies(_ text: [UInt8], now: Date) -> (cookies: [Cookie], malformedLines: [Int]) {
-        var cookies: [Cookie] = []
-        var malformed: [Int] = []
-        let lines = text.split(separator: ByteClass.lineFeed, omittingEmptySubsequences: false)
-        for (index, whole) in lines.enumerated() {
-            var line = whole.last == ByteClass.carriageReturn ? whole.dropLast() : whole
-            let isHTTPOnly = line.starts(with: mark)
-            if isHTTPOnly { line = line.dropFirst(mark.count) }
-            let isPassedOver = line.first == UInt8(ascii: "#") || ByteClass.trimmed(line).isEmpty
-            guard isHTTPOnly || !isPassedOver else { continue }
-            if let cookie = cookie(line, isHTTPOnly: isHTTPOnly, now: now) {
-                cookies.append(cookie)
-            } else if malformed.count < CookieImportReport.malformedLimit {
-                malformed.append(index + 1)
-            }
+    /// Parses the text of a file.
+    /// - Parameter now: the time of creation of the cookies, which a file does not contain.
+    package static func cookies(_ text: [UInt8], now: Date) -> CookieFile.Content {
+        let isComment = { (line: ArraySlice<UInt8>) in
+            let text = line.last == ByteClass.carriageReturn ? line.dropLast() : line
+            return text.first == UInt8(ascii: "#") && !text.starts(with: mark)
+                || ByteClass.trimmed(text).isEmpty
         }
-        return (cookies, malformed)
+        return CookieFile.Content(text, isComment: isComment) { cookie($0, now: now) }
     }
 
-    private static func cookie(_ line: ArraySlice<UInt8>, isHTTPOnly: Bool, now: Date) -> Cookie? {
+    private static func cookie(_ whole: ArraySlice<UInt8>, now: Date) -> Cookie? {
+        var line = whole.last == ByteClass.carriageReturn ? whole.dropLast() : whole
+        let isHTTPOnly = line.starts(with: mark)
+        if isHTTPOnly { line = line.dropFirst(mark.count) }
         var fields = line.split(separator: ByteClass.tab, maxSplits: 6, omittingEmptySubsequences: false)
-        // Some writers leave the path out, and some the value with its tab when it is empty.
+        // Some writers omit the path, and some an empty value with its tab.
         if fields.count > 2, bool(fields[2]) != nil { fields.insert(Array("/".utf8)[...], at: 2) }
         if fields.count == 8 {
             fields[6] = line[fields[6].startIndex...]
@@ -79,7 +68,7 @@ package enum NetscapeCookieFile {
     private static func flag(_ isSet: Bool) -> [UInt8] { Array((isSet ? "TRUE" : "FALSE").utf8) }
 
     private static func bool(_ field: ArraySlice<UInt8>) -> Bool? {
-        // In any case of letters, as curl reads it.
+        // In any case of letters, as in curl.
         switch String(decoding: field.prefix(6), as: UTF8.self).uppercased() {
         case "TRUE": true
         case "FALSE": false
@@ -88,11 +77,11 @@ package enum NetscapeCookieFile {
     }
 }
 
-/// A cookie as one line of a jar's file: fields with tabs between them, a checksum behind them.
+/// A cookie as a line of a jar's file: fields separated by tabs, followed by a checksum.
 ///
-/// Each line is checked by itself, so that a damaged one costs one cookie.
+/// Each line has its own, so that damage costs one cookie.
 enum CookieRecord {
-    /// What every line begins with; another version of the format begins otherwise.
+    /// The first field of each line, the version of the format.
     private static let version = Array("1".utf8)
     private static let fieldCount = 12
 
@@ -108,13 +97,13 @@ enum CookieRecord {
         return line + [ByteClass.tab] + Array(String(checksum(line[...]), radix: 16).utf8)
     }
 
-    /// The cookie of a line; nil when the line is damaged or says what no cookie can be.
+    /// The cookie of a line; `nil` if the line is damaged or the cookie invalid.
     static func cookie(_ line: ArraySlice<UInt8>) -> Cookie? {
         guard let tab = line.lastIndex(of: ByteClass.tab),
-            UInt64(String(decoding: line[(tab + 1)...], as: UTF8.self), radix: 16) == checksum(line[..<tab])
+            UInt64(text(line[(tab + 1)...]), radix: 16) == checksum(line[..<tab])
         else { return nil }
-        let fields = line[..<tab].split(separator: ByteClass.tab, omittingEmptySubsequences: false).map(
-            unescaped)
+        let fields = line[..<tab].split(separator: ByteClass.tab, omittingEmptySubsequences: false)
+            .map(unescaped)
         guard fields.count == fieldCount, fields[0] == version,
             let sameSite = Cookie.SameSite(rawValue: text(fields[6])), let created = date(fields[7]),
             let lastUsed = date(fields[8])
@@ -127,28 +116,41 @@ enum CookieRecord {
             isHTTPOnly: fields[5] == flag(true), sameSite: sameSite, created: created, lastUsed: lastUsed)
     }
 
-    private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+    private static func text(_ bytes: some Collection<UInt8>) -> String {
+        String(decoding: bytes, as: UTF8.self)
+    }
 
     private static func flag(_ isSet: Bool) -> [UInt8] { [UInt8(ascii: isSet ? "1" : "0")] }
 
     private static func milliseconds(_ date: Date) -> [UInt8] {
-        let value = (date.timeIntervalSince1970 * 1000).rounded()
-        let limit = 9_007_199_254_740_992.0
-        let held = value == value ? min(max(value, -limit), limit) : 0
-        return Array(String(Int64(held)).utf8)
+        Array(String(CookieDate.clamped((date.timeIntervalSince1970 * 1000).rounded())).utf8)
     }
 
     private static func date(_ bytes: [UInt8]) -> Date? {
         Int64(text(bytes)).map { Date(timeIntervalSince1970: Double($0) / 1000) }
     }
 
-    /// Tabs, ends of lines and `%` as `%` with two digits.
+    /// Replaces control characters, tabs and ends of lines among them, and `%` by `%` with two digits.
     private static func escaped(_ field: [UInt8]) -> [UInt8] {
-        guard field.contains(where: mustEscape) else { return field }
-        var bytes: [UInt8] = []
-        for byte in field {
-            if mustEscape(byte) {
+        field.reduce(into: []) { bytes, byte in
+            if byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "%") {
                 PercentEncoding.append(escaped: byte, to: &bytes)
+            } else {
+                bytes.append(byte)
+            }
+        }
+    }
+
+    private static func unescaped(_ field: ArraySlice<UInt8>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var rest = field
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), rest.count >= 2,
+                let high = ByteClass.hexDigit(rest[rest.startIndex]),
+                let low = ByteClass.hexDigit(rest[rest.startIndex + 1])
+            {
+                bytes.append(UInt8(high << 4 | low))
+                rest = rest.dropFirst(2)
             } else {
                 bytes.append(byte)
             }
@@ -156,29 +158,7 @@ enum CookieRecord {
         return bytes
     }
 
-    private static func mustEscape(_ byte: UInt8) -> Bool {
-        byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "%")
-    }
-
-    private static func unescaped(_ field: ArraySlice<UInt8>) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var index = field.startIndex
-        while index < field.endIndex {
-            if field[index] == UInt8(ascii: "%"), index + 2 < field.endIndex,
-                let high = ByteClass.hexDigit(field[index + 1]),
-                let low = ByteClass.hexDigit(field[index + 2])
-            {
-                bytes.append(UInt8(high << 4 | low))
-                index += 3
-            } else {
-                bytes.append(field[index])
-                index += 1
-            }
-        }
-        return bytes
-    }
-
-    /// FNV-1a of 64 bits: no single changed byte leaves it as it was.
+    /// FNV-1a of 64 bits: any change of a single byte changes it.
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
         bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
     }

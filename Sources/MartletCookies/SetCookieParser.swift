@@ -1,45 +1,27 @@
-import MartletCore
 package import FoundationEssentials
 import MartletWire
 
-/// Reads the value of one `Set-Cookie` field (RFC 6265bis §5.6): lenient as browsers are, in linear time.
+/// Parses the value of a `Set-Cookie` field (RFC 6265bis §5.6): lenient as browsers are, in linear time.
 ///
 /// Several cookies are several fields: a comma is part of a value.
 package enum SetCookieParser {
-    /// Reads a field's value.
-    ///
-    /// - Throws: why it is no cookie: a control character, nothing at all, or more than 4,096 bytes.
+    /// Parses the value of a field.
+    /// - Throws: the reason why it is not a cookie: a control character, an empty field, or more than 4,096 bytes.
     package static func parse(_ field: ArraySlice<UInt8>) throws(CookieRefusal.Reason) -> SetCookie {
         if let index = field.firstIndex(where: { !ByteClass.isFieldValue($0) }) {
             throw .controlCharacter(offset: index - field.startIndex)
         }
-        let semicolon = UInt8(ascii: ";")
-        let end = field.firstIndex(of: semicolon) ?? field.endIndex
-        var cookie = try pair(field[..<end])
-        var start = end
-        while start < field.endIndex {
-            // At a semicolon.
-            start += 1
-            let end = field[start...].firstIndex(of: semicolon) ?? field.endIndex
-            if start < end { read(field[start..<end], into: &cookie) }
-            start = end
-        }
-        return cookie
-    }
-
-    private static func pair(_ text: ArraySlice<UInt8>) throws(CookieRefusal.Reason) -> SetCookie {
-        let (name, value) = split(text)
-        // Without '=' it is all value.
-        let cookie =
-            value.map { SetCookie(name: Array(name), value: Array($0)) }
-            ?? SetCookie(name: [], value: Array(name))
+        let parts = field.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        let (name, value) = split(parts.first ?? [])
+        // Without '=' all of it is the value.
+        var cookie = SetCookie(name: value == nil ? [] : Array(name), value: Array(value ?? name))
         guard cookie.name.count + cookie.value.count <= CookieTextRule.byteLimit else { throw .tooLarge }
         guard !cookie.name.isEmpty || !cookie.value.isEmpty else { throw .empty }
+        for part in parts.dropFirst() { read(part, into: &cookie) }
         return cookie
     }
 
-    /// What is before the first `=` and behind it, both without white space at their ends; nil when there is
-    /// no `=`.
+    /// The text before the first `=` and after it, both without white space at their ends; `nil` without `=`.
     private static func split(_ text: ArraySlice<UInt8>) -> (ArraySlice<UInt8>, ArraySlice<UInt8>?) {
         guard let equals = text.firstIndex(of: UInt8(ascii: "=")) else {
             return (ByteClass.trimmed(text), nil)
@@ -47,14 +29,14 @@ package enum SetCookieParser {
         return (ByteClass.trimmed(text[..<equals]), ByteClass.trimmed(text[(equals + 1)...]))
     }
 
-    /// Reads one attribute: of several of a name the last counts, those apart that are ignored.
+    /// Parses an attribute: if it is repeated, the last one that is not ignored counts.
     private static func read(_ text: ArraySlice<UInt8>, into cookie: inout SetCookie) {
         let (name, given) = split(text)
         let value = given ?? []
         guard name.count <= 8, value.count <= CookieTextRule.attributeLimit else { return }
         switch String(decoding: name.map(ByteClass.lowercased), as: UTF8.self) {
-        case "expires": if let seconds = CookieDate.secondsSinceEpoch(value) { cookie.expires = seconds }
-        case "max-age": if let seconds = seconds(value) { cookie.maximumAge = seconds }
+        case "expires": cookie.expires = CookieDate.secondsSinceEpoch(value) ?? cookie.expires
+        case "max-age": cookie.maximumAge = seconds(value) ?? cookie.maximumAge
         case "domain":
             let domain = value.first == UInt8(ascii: ".") ? value.dropFirst() : value
             cookie.domain = domain.isEmpty ? nil : domain.map(ByteClass.lowercased)
@@ -66,7 +48,7 @@ package enum SetCookieParser {
         }
     }
 
-    /// Digits, perhaps behind a minus sign; a number too large for its type is the largest.
+    /// Digits, with an optional minus sign; clamped to the range of the type.
     private static func seconds(_ value: ArraySlice<UInt8>) -> Int64? {
         let isNegative = value.first == UInt8(ascii: "-")
         return switch DecimalNumber(isNegative ? value.dropFirst() : value) {
@@ -86,19 +68,19 @@ package enum SetCookieParser {
     }
 }
 
-/// What one `Set-Cookie` field says, before anybody asks whether the site may say it.
+/// The content of a `Set-Cookie` field, before any check whether the site may set it.
 package struct SetCookie: Sendable, Equatable {
-    /// The bytes of the name; empty when there is none.
+    /// The bytes of the name; empty if there is none.
     package var name: [UInt8]
     /// The bytes of the value.
     package var value: [UInt8]
-    /// `Max-Age` in seconds, held within the range of the type; nil without a valid one.
+    /// `Max-Age` in seconds, clamped to the range of the type; `nil` without a valid one.
     package var maximumAge: Int64?
-    /// `Expires` in seconds since 1970; nil without a valid one.
+    /// `Expires` in seconds since 1970; `nil` without a valid one.
     package var expires: Int64?
-    /// `Domain` in lower case, without its leading dot; nil when there is none or it is empty.
+    /// `Domain` in lower case, without its leading dot; `nil` if there is none or it is empty.
     package var domain: [UInt8]?
-    /// `Path` when it begins with `/`; nil for that of the request.
+    /// `Path` if it starts with `/`; `nil` for that of the request.
     package var path: [UInt8]?
     /// Whether there is `Secure`.
     package var isSecure = false
@@ -106,28 +88,20 @@ package struct SetCookie: Sendable, Equatable {
     package var isHTTPOnly = false
     /// `SameSite`.
     package var sameSite = Cookie.SameSite.unspecified
-
-    /// A cookie without attributes.
-    package init(name: [UInt8], value: [UInt8]) {
-        self.name = name
-        self.value = value
-    }
 }
 
 extension SetCookie: CustomStringConvertible, CustomReflectable {
-    /// The name; the value is left out.
+    /// The name, without the value.
     package var description: String { "\(String(decoding: name, as: UTF8.self))=***" }
 
-    /// Shows the description alone.
+    /// A mirror of the description only.
     package var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// The dates of `Expires`, read as browsers read them (RFC 6265bis §5.1.1): any order, any separators.
+/// The dates of `Expires`, parsed as browsers do (RFC 6265bis §5.1.1): in any order, with any separators.
 package enum CookieDate {
-    /// Reads a date.
-    ///
-    /// - Returns: seconds since 1970-01-01 00:00:00 UTC; nil when a part is missing or the day does not
-    ///   exist.
+    /// Parses a date.
+    /// - Returns: seconds since 1970-01-01 00:00:00 UTC; `nil` if a part is missing or the day does not exist.
     package static func secondsSinceEpoch(_ text: ArraySlice<UInt8>) -> Int64? {
         var time: (hour: Int, minute: Int, second: Int)?
         var day: Int?
@@ -154,15 +128,16 @@ package enum CookieDate {
         return date.daysSinceEpoch * 86_400 + Int64(time.hour * 3600 + time.minute * 60 + time.second)
     }
 
-    /// The seconds since 1970 of an instant, held within ±2⁵³.
-    package static func seconds(of date: Date) -> Int64 {
-        let seconds = date.timeIntervalSince1970.rounded(.down)
+    /// The seconds since 1970 of an instant, clamped to ±2⁵³.
+    package static func seconds(of date: Date) -> Int64 { clamped(date.timeIntervalSince1970.rounded(.down)) }
+
+    /// A whole number, clamped to ±2⁵³; 0 if it is not a number.
+    static func clamped(_ number: Double) -> Int64 {
         let limit = 9_007_199_254_740_992.0
-        guard seconds == seconds else { return 0 }
-        return Int64(min(max(seconds, -limit), limit))
+        return number.isNaN ? 0 : Int64(min(max(number, -limit), limit))
     }
 
-    /// The instant that many seconds after 1970.
+    /// The instant of a number of seconds since 1970.
     package static func date(_ seconds: Int64) -> Date { Date(timeIntervalSince1970: Double(seconds)) }
 
     private static func isDelimiter(_ byte: UInt8) -> Bool {
@@ -172,14 +147,14 @@ package enum CookieDate {
         }
     }
 
-    /// A number of so many digits, and what is no digit behind it.
+    /// A number of so many digits, followed by anything but a digit.
     private static func number(_ token: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int? {
         let count = token.prefix(digits.upperBound + 1).prefix(while: ByteClass.isDigit).count
         guard digits.contains(count) else { return nil }
         return token.prefix(count).reduce(0) { $0 * 10 + Int($1 &- 0x30) }
     }
 
-    /// Three numbers of one or two digits with colons between them.
+    /// Three numbers of one or two digits, separated by colons.
     private static func time(_ token: ArraySlice<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
         let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].allSatisfy(ByteClass.isDigit),
@@ -189,12 +164,11 @@ package enum CookieDate {
         return (hour, minute, second)
     }
 
-    /// The month that the first three letters name.
+    /// The month of the first three letters.
     private static func month(_ token: ArraySlice<UInt8>) -> Int? {
         guard token.count >= 3 else { return nil }
         let letters = token.prefix(3).map(ByteClass.lowercased)
-        let index = months.firstIndex { letters.elementsEqual($0.utf8) }
-        return index.map { $0 + 1 }
+        return months.firstIndex { letters.elementsEqual($0.utf8) }.map { $0 + 1 }
     }
 
     private static let months = [

@@ -1,3 +1,4 @@
+// The modules below the core, which its files and its users see without further imports.
 @_exported public import HTTPTypes
 @_exported public import MartletConnections
 @_exported public import MartletContent

@@ -1,75 +1,75 @@
 public import MartletURL
 package import MartletWire
 
-/// What a handler is asked: who wants to know, in which ways it can be told, and what was tried.
+/// The challenges of a response, with the earlier attempts of the call, as a handler gets them.
 public struct AuthenticationChallenge: Sendable {
-    /// Whether a server asks, or a proxy.
+    /// Whether a server or a proxy requests credentials.
     public let party: AuthenticationParty
-    /// Where it is.
+    /// The origin of the server or the proxy.
     public let origin: HTTPURL.Origin
-    /// The ways it offers, in its order; empty when it named none that is well-formed.
+    /// The well-formed challenges, in their order.
     public let challenges: [HTTPChallenge]
-    /// What was malformed, and has been left out of ``challenges``.
+    /// The errors in malformed challenges, which are omitted from ``challenges``.
     public let faults: [ChallengeError]
-    /// How many times credentials were refused in this call.
+    /// The number of times that credentials were rejected in this call.
     public let failureCount: Int
-    /// The name that was refused last; `nil` when none was.
+    /// The user name that was rejected last; `nil` if none was.
     public let refusedUser: String?
 
-    /// The first realm that is named; `nil` when none is.
+    /// The first realm that is named; `nil` if none is.
     public var realm: String? { challenges.lazy.compactMap(\.realm).first }
 
-    /// Whether a scheme is among those offered.
+    /// Whether a scheme is offered.
     public func offers(_ scheme: String) -> Bool { challenges.contains { $0.isScheme(scheme) } }
 }
 
-/// Who asks for credentials. The two never share any.
+/// The party that requests credentials. The two never share any.
 public enum AuthenticationParty: String, Hashable, Sendable {
     /// The server that a request is for: 401, `WWW-Authenticate`, `Authorization`.
     case origin
     /// The proxy in between: 407, `Proxy-Authenticate`, `Proxy-Authorization`.
     case proxy
 
-    /// The status that asks (RFC 9110 §15.5.2, §15.5.8).
+    /// The status of a challenge (RFC 9110 §15.5.2, §15.5.8).
     package var status: Int { self == .origin ? 401 : 407 }
-    /// The field that asks.
+    /// The field of a challenge.
     package var challengeField: String { self == .origin ? "WWW-Authenticate" : "Proxy-Authenticate" }
-    /// The field in which the server says what it has to say afterwards.
+    /// The field with the server's information after authentication.
     package var informationField: String {
         self == .origin ? "Authentication-Info" : "Proxy-Authentication-Info"
     }
 }
 
-/// What is to be done about a response.
+/// The decision on a response.
 package enum AuthenticationDecision: Sendable {
-    /// Nothing: it is the call's answer.
+    /// Return it to the caller.
     case deliver
-    /// The request is to be sent again, with the field that the machine prepares then.
+    /// Send the request again, with the field that the machine then prepares.
     case resend
-    /// The handler is to be asked, and the machine told what it said.
+    /// Ask the handler, and pass its credentials to the machine.
     case ask(AuthenticationChallenge)
-    /// Another token is to be fetched in place of this one, and the machine told it.
+    /// Fetch another token in place of this one, and pass it to the machine.
     case refresh(after: String)
-    /// The server failed to prove itself: the call ends with this.
+    /// End the call with an error: the server failed to prove itself.
     case refuse(AuthenticationError)
 }
 
-/// What a request is to be sent with.
+/// The field that a request is sent with.
 package enum AuthenticationPreparation: Sendable {
     /// No field of Martlet's.
     case none
-    /// The field's value.
+    /// The value of the field.
     case value(AuthorizationValue)
-    /// A token is to be fetched, the machine told it, and asked again.
+    /// Fetch a token, pass it to the machine, and prepare again.
     case fetchToken
 }
 
-/// What is wrong with a server that was given a proof of who is calling.
+/// An error in the proof of a server that credentials were sent to.
 public enum AuthenticationError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The server's own proof (`rspauth`) is wrong: it does not know the password that it asked for (RFC 7616 §3.5).
+    /// The server's own proof (`rspauth`) is wrong: it does not know the password that it requested (RFC 7616 §3.5).
     case serverNotAuthentic(HTTPURL.Origin, AuthenticationParty)
 
-    /// What is wrong, and with whom.
+    /// The error and the party.
     public var description: String {
         switch self {
         case .serverNotAuthentic(let origin, let party):
@@ -78,23 +78,23 @@ public enum AuthenticationError: Error, Hashable, Sendable, CustomStringConverti
     }
 }
 
-/// What authentication has to know of a request that is about to be sent, or was.
+/// The properties of a request, about to be sent or sent, that authentication needs.
 package struct AuthenticatedRequest: Sendable {
-    /// Where it goes: the server's origin, or for a proxy's sake the proxy's.
+    /// The origin of the server, or of the proxy if that is the party.
     package var origin: HTTPURL.Origin
     /// The method; `CONNECT` for a tunnel.
     package var method: String
-    /// The target exactly as it stands in the request line, which Digest hashes; for a server behind a proxy, as it stands
-    /// in the line that the server gets: path and query.
+    /// The target of the request line as the party receives it, which Digest hashes: path and query for a server, also
+    /// through a proxy.
     package var target: String
     /// The body.
     package var body: AuthenticatedBody
     /// Whether the request can be sent again.
     package var isRepeatable: Bool
-    /// Whether the caller set the field that answers a challenge: it is sent as it is, and its refusal is the answer.
+    /// Whether the caller set the field itself: it is sent unchanged, and a rejection is returned.
     package var hasOwnField: Bool
 
-    /// A request.
+    /// Creates a request.
     package init(
         origin: HTTPURL.Origin, method: String, target: String, body: AuthenticatedBody = .bytes([]),
         isRepeatable: Bool = true, hasOwnField: Bool = false
@@ -104,7 +104,18 @@ package struct AuthenticatedRequest: Sendable {
     }
 }
 
-/// What a response says about authentication.
+/// The body of a request, as far as Digest can hash it.
+package enum AuthenticatedBody: Sendable {
+    /// The bytes; none for a request without a body.
+    case bytes([UInt8])
+    /// A body that is read only while it is sent.
+    case unknown
+
+    /// Whether its hash can be computed before the request is sent.
+    var isKnown: Bool { if case .bytes = self { true } else { false } }
+}
+
+/// The fields of a response that authentication needs.
 package struct AuthenticationAnswer: Sendable {
     /// The status.
     package var status: Int
@@ -113,14 +124,14 @@ package struct AuthenticationAnswer: Sendable {
     /// The values of `Authentication-Info`, or of the proxy's field.
     package var information: [ArraySlice<UInt8>]
 
-    /// What a response says.
+    /// Creates an answer of values.
     package init(status: Int, challenges: [ArraySlice<UInt8>] = [], information: [ArraySlice<UInt8>] = []) {
         self.status = status
         self.challenges = challenges
         self.information = information
     }
 
-    /// What a head says to one who asks on a party's behalf.
+    /// Creates an answer of the fields of a head that are meant for a party.
     package init(status: Int, fields: FieldBlock, party: AuthenticationParty) {
         self.init(
             status: status,
@@ -129,51 +140,42 @@ package struct AuthenticationAnswer: Sendable {
     }
 }
 
-/// The part of an origin that a challenge is for, by the beginnings of paths (RFC 7616 §3.3, RFC 7617 §2.2).
+/// The part of an origin that a challenge is for, by path prefixes (RFC 7616 §3.3, RFC 7617 §2.2).
 struct ProtectionSpace: Hashable, Sendable {
-    /// What paths in it begin with; `nil` for the whole origin.
+    /// The prefixes of its paths; `nil` for the whole origin.
     let prefixes: [String]?
 
-    /// The most prefixes that are kept of a `domain`.
+    /// The maximum number of prefixes of a `domain`.
     private static let prefixLimit = 32
 
-    /// The whole of an origin, or of what lies behind a proxy.
+    /// The whole of an origin, or of the origins behind a proxy.
     static let whole = ProtectionSpace(prefixes: nil)
 
-    private init(prefixes: [String]?) { self.prefixes = prefixes }
+    /// Whether it contains a path with its query.
+    func contains(_ path: String) -> Bool {
+        guard let prefixes else { return true }
+        return prefixes.contains { path.utf8.starts(with: $0.utf8) }
+    }
+}
 
-    /// What a `domain` of Digest's names at the origin it came from. What it names elsewhere is passed over: credentials
-    /// never leave the origin they were given for, whatever a server says.
+extension ProtectionSpace {
+    /// The `domain` of a Digest challenge at its origin. URLs of other origins are ignored: credentials never leave the
+    /// origin they were given for, whatever a server says.
     init(domain: [String], at origin: HTTPURL.Origin) {
         guard !domain.isEmpty else {
             self = .whole
             return
         }
-        var prefixes: [String] = []
-        for reference in domain.prefix(ProtectionSpace.prefixLimit) {
-            if reference.utf8.first == UInt8(ascii: "/"), !reference.hasPrefix("//") {
-                prefixes.append(reference)
-            } else if let url = try? HTTPURL(reference), url.origin == origin {
-                prefixes.append(url.requestTarget)
-            }
+        prefixes = domain.prefix(ProtectionSpace.prefixLimit).compactMap { reference in
+            if reference.utf8.first == UInt8(ascii: "/"), !reference.hasPrefix("//") { return reference }
+            guard let url = try? HTTPURL(reference), url.origin == origin else { return nil }
+            return url.requestTarget
         }
-        self.prefixes = prefixes
     }
 
-    /// The paths at and below that of a request which Basic let through: everything to its last slash.
+    /// The paths at and below that of a request that Basic authorized: up to its last slash.
     init(around path: String) {
-        guard
-            let slash = path.utf8.prefix(while: { $0 != UInt8(ascii: "?") }).lastIndex(of: UInt8(ascii: "/"))
-        else {
-            prefixes = [path]
-            return
-        }
-        prefixes = [String(path[...slash])]
-    }
-
-    /// Whether a path, with its query, is in it.
-    func contains(_ path: String) -> Bool {
-        guard let prefixes else { return true }
-        return prefixes.contains { path.utf8.starts(with: $0.utf8) }
+        let slash = path.utf8.prefix { $0 != UInt8(ascii: "?") }.lastIndex(of: UInt8(ascii: "/"))
+        prefixes = [slash.map { String(path[...$0]) } ?? path]
     }
 }

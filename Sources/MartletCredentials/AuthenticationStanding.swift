@@ -1,8 +1,8 @@
 import MartletURL
 
-/// How a call stands with one origin: what it may use there, what it sent last, and what it sends next.
+/// The state of a call at one origin: the credentials it may use, and the last and the next field.
 struct AuthenticationStanding: Sendable {
-    /// Where credentials came from.
+    /// The source of the credentials.
     enum Source: Hashable, Sendable {
         /// There are none.
         case nothing
@@ -17,64 +17,56 @@ struct AuthenticationStanding: Sendable {
         /// The handler, for this origin.
         case handler
 
-        /// Whether they are for the origin the call begins at, and lost once it was left.
+        /// Whether they are for the origin the call begins at, and lost once the call has left it.
         var isOfTheCall: Bool { self == .call || self == .tokens }
     }
 
     /// A Digest response that was sent.
     struct SentDigest: Sendable {
         let key: AuthenticationKey
-        let realm: [UInt8]
-        let nonce: [UInt8]
+        let session: DigestSession
         let proof: DigestProof
-        /// Whether it was sent unasked, with a nonce from an earlier call.
+        /// Whether it was sent preemptively, with a nonce from an earlier call.
         let isRemembered: Bool
     }
 
-    /// What the last request had.
+    /// The field of the last request.
     enum Sent: Sendable {
-        /// Basic or Bearer, as the credentials have it.
+        /// Basic or Bearer, from the credentials.
         case plain
-        /// Basic, for credentials that may be used in any way.
+        /// Basic, for credentials of any scheme.
         case basic(AuthenticationKey)
         /// A token of the provider's.
         case token(String)
         case digest(SentDigest)
     }
 
-    /// What the next request gets.
+    /// The field of the next request.
     enum Next: Sendable {
         /// A response to a challenge that was just received.
         case digest(DigestSession, AuthenticationKey, ProtectionSpace)
-        /// Basic, for credentials that may be used in any way.
-        case basic(AuthorizationValue, AuthenticationKey)
-        /// A value that no challenge plays a part in.
-        case unasked(AuthorizationValue)
+        /// Another value, and its kind.
+        case value(AuthorizationValue, Sent)
     }
 
-    /// Where the credentials came from.
+    /// The source of the credentials.
     var source: Source
-    /// The credentials; `nil` when there are none, or they were refused.
+    /// The credentials; `nil` if there are none, or they were rejected.
     var credentials: Credentials?
-    /// What the last request had; `nil` for none.
+    /// The field of the last request; `nil` for none.
     var sent: Sent?
-    /// What the next request gets; `nil` for what the credentials give by themselves.
+    /// The field of the next request; `nil` for that of the credentials.
     var next: Next?
-    /// What the server asked last.
+    /// The last challenges.
     var challenges: [HTTPChallenge] = []
-
-    init(source: Source, credentials: Credentials? = nil) {
-        self.source = source
-        self.credentials = credentials
-    }
 }
 
-/// Whose state it is: that of one party at one place for one user. Nobody else's is ever looked at.
+/// The owner of stored state: one party at one origin for one user. No other state is ever used.
 struct AuthenticationKey: Hashable, Sendable {
     /// A server, or a proxy.
     let party: AuthenticationParty
-    /// Where it is.
+    /// The origin of the party.
     let origin: HTTPURL.Origin
-    /// Who calls.
+    /// The credentials of the user.
     let credentials: Credentials
 }

@@ -1,32 +1,22 @@
 import MartletURL
 import Synchronization
 
-/// What servers have asked for, so that later requests answer unasked: nonces of Digest, and where Basic is wanted.
-///
-/// Bounded: the users of ``keyLimit`` servers, with ``spaceLimit`` protection spaces each; the least lately used goes first.
+/// The known challenges of servers, so that later requests send credentials preemptively: nonces of Digest, and spaces of
+/// Basic. It has the users of ``keyLimit`` servers, with ``spaceLimit`` spaces each, and evicts the least recently used.
 struct AuthenticationTable: Sendable {
-    /// The most pairs of server and user.
+    /// The maximum number of pairs of server and user.
     static let keyLimit = 64
-    /// The most protection spaces of one of them.
+    /// The maximum number of protection spaces of one of them.
     static let spaceLimit = 8
-    /// The most nonces whose uses are counted, far more than there are sessions.
+    /// The maximum number of nonces with counted uses, far more than there are sessions.
     static let nonceLimit = 1024
-    /// The most times a nonce is used: what eight hexadecimal digits count.
+    /// The maximum number of uses of a nonce: that of eight hexadecimal digits.
     static let useLimit = UInt32.max
-
-    /// How a protection space is answered.
-    private enum Answer: Sendable {
-        case basic
-        case digest(DigestSession)
-    }
 
     private struct Space: Sendable {
         let extent: ProtectionSpace
-        let realm: [UInt8]
-        var answer: Answer
-
-        /// The nonce in force, where there is one.
-        var nonce: [UInt8]? { if case .digest(let session) = answer { session.nonce } else { nil } }
+        /// The session of Digest; `nil` for Basic.
+        var session: DigestSession?
     }
 
     private struct Row: Sendable {
@@ -48,54 +38,49 @@ struct AuthenticationTable: Sendable {
     }
 
     private var rows: [AuthenticationKey: Row] = [:]
-    /// How many requests each nonce was used for, by whomever, and whatever was forgotten of it: a server that gives the same
-    /// one again takes a count that comes twice for a replay (RFC 7616 §3.4).
+    /// The number of requests of each nonce, by all users, also after its session was removed: a server that sends the same
+    /// nonce again takes a repeated count for a replay (RFC 7616 §3.4).
     private var uses: [Nonce: Use] = [:]
     private var clock: UInt64 = 0
 
-    /// How many pairs of server and user there are.
+    /// The number of pairs of server and user.
     var count: Int { rows.count }
 
-    /// What answers a request unasked.
+    /// The scheme that a request uses preemptively.
     enum Known: Sendable {
         case basic
         case digest(DigestSession, useCount: UInt32)
     }
 
-    /// What is known for a path; a nonce is counted as used. `nil` when nothing is.
+    /// The scheme for a path, with a nonce counted as used; `nil` if none is known.
     mutating func answer(for key: AuthenticationKey, path: String) -> Known? {
         guard var row = rows[key] else { return nil }
         touch(&row)
         defer { rows[key] = row.spaces.isEmpty ? nil : row }
         guard let index = row.spaces.firstIndex(where: { $0.extent.contains(path) }) else { return nil }
-        switch row.spaces[index].answer {
-        case .basic: return .basic
-        case .digest(let session):
-            guard let count = use(session, key) else {
-                row.spaces.remove(at: index)
-                return nil
-            }
-            return .digest(session, useCount: count)
-        }
+        guard let session = row.spaces[index].session else { return .basic }
+        if let count = use(session, key) { return .digest(session, useCount: count) }
+        row.spaces.remove(at: index)
+        return nil
     }
 
-    /// Remembers that Basic was accepted.
+    /// Stores that Basic was accepted.
     mutating func noteBasic(_ key: AuthenticationKey, extent: ProtectionSpace) {
-        put(Space(extent: extent, realm: [], answer: .basic), for: key)
+        put(Space(extent: extent), for: key)
     }
 
-    /// Remembers a session, in place of an older one for the same realm, and uses its nonce.
-    /// - Returns: How many times that was used with this one; `nil` when it is used up.
+    /// Stores a session, in place of an older one for the same realm, and uses its nonce.
+    /// - Returns: The number of its uses, including this one; `nil` if it is used up.
     @discardableResult
     mutating func noteDigest(
         _ key: AuthenticationKey, _ session: DigestSession, extent: ProtectionSpace
     ) -> UInt32? {
         guard let count = use(session, key) else { return nil }
-        put(Space(extent: extent, realm: session.challenge.realm, answer: .digest(session)), for: key)
+        put(Space(extent: extent, session: session), for: key)
         return count
     }
 
-    /// Counts a request; `nil` when the nonce is used up.
+    /// Counts a request; `nil` if the nonce is used up.
     private mutating func use(_ session: DigestSession, _ key: AuthenticationKey) -> UInt32? {
         clock += 1
         let nonce = Nonce(party: key.party, origin: key.origin, bytes: session.nonce)
@@ -103,9 +88,9 @@ struct AuthenticationTable: Sendable {
         guard count < AuthenticationTable.useLimit else { return nil }
         uses[nonce] = Use(count: count + 1, last: clock)
         if uses.count > AuthenticationTable.nonceLimit {
-            // The older half at once, so that the look at all of them is rare.
+            // The older half at a time, so that this pass over all of them is rare.
             let middle = uses.values.map(\.last).sorted()[uses.count / 2]
-            let live = Set(rows.values.flatMap { $0.spaces.compactMap(\.nonce) })
+            let live = Set(rows.values.flatMap { $0.spaces.compactMap(\.session?.nonce) })
             uses = uses.filter { $0.value.last > middle || live.contains($0.key.bytes) }
         }
         return count + 1
@@ -115,11 +100,10 @@ struct AuthenticationTable: Sendable {
         var row = rows[key] ?? Row(spaces: [], lastUse: 0)
         touch(&row)
         row.spaces.removeAll { other in
-            switch (other.answer, space.answer) {
-            case (.digest, .digest): other.realm == space.realm
-            case (.basic, .basic): other.extent == space.extent
-            default: false
+            if let session = space.session {
+                return other.session?.challenge.realm == session.challenge.realm
             }
+            return other.session == nil && other.extent == space.extent
         }
         row.spaces.insert(space, at: 0)
         if row.spaces.count > AuthenticationTable.spaceLimit { row.spaces.removeLast() }
@@ -130,39 +114,28 @@ struct AuthenticationTable: Sendable {
         rows[oldest.key] = nil
     }
 
-    /// Takes the nonce that came with a response, unless the session has another by now.
+    /// Sets the nonce that came with a response, unless the session has another by now.
     mutating func renew(_ key: AuthenticationKey, realm: [UInt8], used: [UInt8], next: [UInt8]) {
-        change(key) { row in
-            for index in row.spaces.indices where row.spaces[index].realm == realm {
-                guard case .digest(var session) = row.spaces[index].answer, session.nonce == used else {
-                    continue
-                }
-                session.renew(nonce: next)
-                row.spaces[index].answer = .digest(session)
+        change(key) { spaces in
+            for index in spaces.indices where spaces[index].session?.nonce == used {
+                guard spaces[index].session?.challenge.realm == realm else { continue }
+                spaces[index].session?.renew(nonce: next)
             }
         }
     }
 
-    /// Forgets a nonce that was refused, unless the session has another by now.
+    /// Removes a nonce that was rejected, unless the session has another by now.
     mutating func forgetDigest(_ key: AuthenticationKey, used: [UInt8]) {
-        change(key) { row in
-            row.spaces.removeAll { space in
-                if case .digest(let session) = space.answer { session.nonce == used } else { false }
-            }
-        }
+        change(key) { $0.removeAll { $0.session?.nonce == used } }
     }
 
-    /// Forgets where Basic was accepted.
-    mutating func forgetBasic(_ key: AuthenticationKey) {
-        change(key) { row in
-            row.spaces.removeAll { space in if case .basic = space.answer { true } else { false } }
-        }
-    }
+    /// Removes the spaces of Basic.
+    mutating func forgetBasic(_ key: AuthenticationKey) { change(key) { $0.removeAll { $0.session == nil } } }
 
-    private mutating func change(_ key: AuthenticationKey, _ body: (inout Row) -> Void) {
+    private mutating func change(_ key: AuthenticationKey, _ body: (inout [Space]) -> Void) {
         guard var row = rows[key] else { return }
         rows[key] = nil
-        body(&row)
+        body(&row.spaces)
         if !row.spaces.isEmpty { rows[key] = row }
     }
 
@@ -172,21 +145,21 @@ struct AuthenticationTable: Sendable {
     }
 }
 
-/// What a session remembers of the servers and proxies that asked who is calling; its calls and views share it.
+/// The stored challenges of servers and proxies for a session, shared by its calls and views.
 package final class AuthenticationMemory: Sendable, CustomReflectable, CustomStringConvertible {
-    /// Guards the table, for the time of one look or change.
+    /// Guards the table, for one query or change at a time.
     private let table = Mutex(AuthenticationTable())
 
-    /// A memory of nothing.
+    /// Creates an empty memory.
     package init() {}
 
-    /// Looks at the table, or changes it.
+    /// Queries or changes the table.
     func withTable<Result>(_ body: (inout AuthenticationTable) -> sending Result) -> sending Result {
         table.withLock { body(&$0) }
     }
 
-    /// Nothing of what it remembers.
+    /// The name of the type, without contents.
     package var description: String { "AuthenticationMemory" }
-    /// Shows nothing.
+    /// Nothing.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,40 +1,37 @@
 import MartletWire
 
-/// Reads the challenges of a 401 or 407, and the parameters of `Authentication-Info` (RFC 9110 §11.3, §11.6).
+/// Parses the challenges of a 401 or 407, and the parameters of `Authentication-Info` (RFC 9110 §11.3, §11.6).
 ///
-/// The grammar is a list within a list, both separated by commas: what begins with a name and an equals sign is a
-/// parameter of the challenge before it, and anything else is another challenge. Empty members, white space around the
-/// equals sign and around commas are allowed, and fields of the same name are one list. Beyond the grammar, and as other
-/// clients do, it takes values without quotes that are no tokens, such as a nonce with slashes, and a blank in place of the
-/// comma behind a quoted value.
+/// The grammar is a list within a list, both separated by commas: a name with an equals sign is a parameter of the challenge
+/// before it, and anything else another challenge. Empty members, white space around the equals sign and around commas are
+/// allowed, and fields of the same name are one list. Beyond the grammar, and like other clients, it accepts unquoted values
+/// that are not tokens, such as a nonce with slashes, and a blank in place of the comma after a quoted value.
 ///
-/// A challenge that is malformed is left out, with a fault that says where; those around it count. Time is linear in the
+/// A malformed challenge is omitted, with an error that contains its position; the others count. Time is linear in the
 /// input, and the output is bounded.
 package struct ChallengeParser {
-    /// What came of the fields.
+    /// The result of the fields.
     package struct Result: Sendable {
-        /// The challenges that are well-formed, in their order.
+        /// The well-formed challenges, in their order.
         package var challenges: [HTTPChallenge] = []
-        /// Why the others are not here; the first ``ChallengeParser/faultLimit``.
+        /// The errors of the others; the first ``ChallengeParser/faultLimit``.
         package var faults: [ChallengeError] = []
     }
 
-    /// The most challenges that are read: a server that asks in more ways means harm.
+    /// The maximum number of challenges: a server with more is malicious.
     package static let challengeLimit = 32
-    /// The most parameters of one challenge that are read; Digest has ten.
+    /// The maximum number of parameters of one challenge; Digest has ten.
     package static let parameterLimit = 64
-    /// The most bytes of one value that are read: what is echoed to the server would not fit its limit on heads.
+    /// The maximum size of one value in bytes: the server's limit on heads would reject an echo of more.
     package static let valueLimit = 8192
-    /// The most faults that are remembered.
+    /// The maximum number of errors that are stored.
     package static let faultLimit = 16
 
     private let field: String
-    /// Whether the members may be challenges, and not parameters alone.
-    private let takesSchemes: Bool
     private var result = Result()
     /// The challenge that parameters belong to.
     private var current: HTTPChallenge?
-    /// Whether parameters are passed over, because they belong to a challenge that is malformed.
+    /// Whether parameters are ignored, because they belong to a malformed challenge.
     private var isSkipping = false
 
     // The field that is read.
@@ -42,41 +39,34 @@ package struct ChallengeParser {
     private var bytes: ArraySlice<UInt8> = []
     private var position = 0
 
-    private init(field: String, takesSchemes: Bool) {
-        self.field = field
-        self.takesSchemes = takesSchemes
-    }
-
     /// The challenges of fields such as `WWW-Authenticate`.
-    ///
     /// - Parameters:
     ///   - values: The values of all fields of that name, in their order.
-    ///   - field: The name, for faults.
+    ///   - field: The name, for errors.
     package static func challenges(
         in values: some Sequence<ArraySlice<UInt8>>, field: String = "WWW-Authenticate"
     ) -> Result {
-        var parser = ChallengeParser(field: field, takesSchemes: true)
-        parser.read(values)
+        var parser = ChallengeParser(field: field)
+        parser.read(values, takesSchemes: true)
         parser.endChallenge()
         return parser.result
     }
 
     /// The parameters of fields such as `Authentication-Info`, which name no scheme (RFC 9110 §11.6.3).
-    ///
-    /// - Returns: The parameters; none when one of them is malformed, and then the fault.
+    /// - Returns: The parameters, and the errors; if there are any, no parameters.
     package static func parameters(
         in values: some Sequence<ArraySlice<UInt8>>, field: String = "Authentication-Info"
     ) -> (parameters: [AuthenticationParameter], faults: [ChallengeError]) {
-        var parser = ChallengeParser(field: field, takesSchemes: false)
+        var parser = ChallengeParser(field: field)
         parser.current = HTTPChallenge(scheme: "")
-        parser.read(values)
+        parser.read(values, takesSchemes: false)
         let isSound = parser.result.faults.isEmpty
         return (isSound ? parser.current?.parameters ?? [] : [], parser.result.faults)
     }
 
     // MARK: Lists
 
-    private mutating func read(_ values: some Sequence<ArraySlice<UInt8>>) {
+    private mutating func read(_ values: some Sequence<ArraySlice<UInt8>>, takesSchemes: Bool) {
         for (index, value) in values.enumerated() {
             fieldIndex = index
             bytes = value
@@ -85,14 +75,14 @@ package struct ChallengeParser {
                 skip { ByteClass.isBlank($0) || $0 == UInt8(ascii: ",") }
                 guard position < bytes.endIndex, result.challenges.count < ChallengeParser.challengeLimit
                 else { break }
-                readMember()
+                readMember(takesSchemes: takesSchemes)
             }
             if position < bytes.endIndex { return note(.tooMany, at: position) }
         }
     }
 
-    /// One member of the list: a parameter, or a scheme with what follows it.
-    private mutating func readMember() {
+    /// Reads one member of the list: a parameter, or a scheme with its token or its first parameter.
+    private mutating func readMember(takesSchemes: Bool) {
         let start = position
         skip(ByteClass.isToken)
         let name = bytes[start..<position]
@@ -102,38 +92,32 @@ package struct ChallengeParser {
         guard takesSchemes else { return spoil(.notAToken, at: position) }
         endChallenge()
         isSkipping = false
-        guard hasBlank || byte == nil || byte == UInt8(ascii: ",") else {
-            return spoil(.notAToken, at: position)
-        }
+        guard hasBlank || isAtEndOfMember else { return spoil(.notAToken, at: position) }
         current = HTTPChallenge(scheme: String(decoding: name, as: UTF8.self))
-        guard hasBlank, let next = byte, next != UInt8(ascii: ",") else { return }
+        guard !isAtEndOfMember else { return }
         if let token = token68() {
             current?.token68 = String(decoding: token, as: UTF8.self)
-            return
+        } else {
+            readMember(takesSchemes: false)
         }
-        let parameterStart = position
-        skip(ByteClass.isToken)
-        let parameterName = bytes[parameterStart..<position]
-        skipBlanks()
-        guard !parameterName.isEmpty, byte == UInt8(ascii: "=") else {
-            return spoil(.notAToken, at: parameterName.isEmpty ? parameterStart : position)
-        }
-        readParameter(parameterName, at: parameterStart)
     }
 
-    /// A token68 up to the next comma; `nil`, and no movement, when there is none.
+    /// A token68 up to the next comma; `nil`, without movement, if there is none.
     private mutating func token68() -> ArraySlice<UInt8>? {
         let start = position
-        skip { byte in
-            (ByteClass.isToken(byte) && !"!#$%&'*^`|".utf8.contains(byte)) || byte == UInt8(ascii: "/")
-        }
+        skip(ChallengeParser.isToken68)
         guard position > start else { return nil }
         skip { $0 == UInt8(ascii: "=") }
         let token = bytes[start..<position]
         skipBlanks()
-        if byte == nil || byte == UInt8(ascii: ",") { return token }
+        if isAtEndOfMember { return token }
         position = start
         return nil
+    }
+
+    /// Whether a byte may be in a token68 before its equals signs: a letter, a digit or one of `-._~+/`.
+    static func isToken68(_ byte: UInt8) -> Bool {
+        (ByteClass.isToken(byte) && !"!#$%&'*^`|".utf8.contains(byte)) || byte == UInt8(ascii: "/")
     }
 
     private mutating func endChallenge() {
@@ -145,26 +129,23 @@ package struct ChallengeParser {
 
     // MARK: Parameters
 
-    /// The rest of a parameter, from its equals sign.
+    /// Reads the rest of a parameter, from its equals sign.
     private mutating func readParameter(_ name: ArraySlice<UInt8>, at start: Int) {
         position += 1
         skipBlanks()
         let valueStart = position
+        let isQuoted = byte == UInt8(ascii: "\"")
         let value: [UInt8]
-        if byte == UInt8(ascii: "\"") {
+        if isQuoted {
             guard let string = quotedString() else { return }
             value = string
-            let hasBlank = skipBlanks()
-            guard
-                byte == nil || byte == UInt8(ascii: ",") || (hasBlank && byte.map(ByteClass.isToken) == true)
-            else { return spoil(.junkBehindValue, at: position) }
         } else {
             skip { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: "\"") }
             value = Array(bytes[valueStart..<position])
-            skipBlanks()
-            guard byte == nil || byte == UInt8(ascii: ",") else {
-                return spoil(.junkBehindValue, at: position)
-            }
+        }
+        let hasBlank = skipBlanks()
+        guard isAtEndOfMember || (isQuoted && hasBlank && byte.map(ByteClass.isToken) == true) else {
+            return spoil(.junkBehindValue, at: position)
         }
         if isSkipping { return }
         guard value.count <= ChallengeParser.valueLimit else { return spoil(.tooLong, at: valueStart) }
@@ -179,7 +160,7 @@ package struct ChallengeParser {
         current = nil
         defer { current = challenge }
         if let token = challenge.token68 {
-            // `Digest realm=, nonce="…"` begins as a token does: it is a parameter without a value after all.
+            // `Digest realm=, nonce="…"` begins like a token: it is a parameter without a value.
             guard token.utf8.last == UInt8(ascii: "="), token.utf8.dropLast().allSatisfy(ByteClass.isToken),
                 !token.utf8.dropLast().contains(UInt8(ascii: "="))
             else { return note(.parameterBesideToken, at: start) }
@@ -200,7 +181,7 @@ package struct ChallengeParser {
         }
     }
 
-    /// What a quoted string stands for, the cursor then behind it; `nil` after a fault, with the challenge given up.
+    /// The content of a quoted string, with the cursor after it; `nil` after an error, with the challenge discarded.
     private mutating func quotedString() -> [UInt8]? {
         let start = position
         position += 1
@@ -227,9 +208,9 @@ package struct ChallengeParser {
         return nil
     }
 
-    // MARK: Faults
+    // MARK: Errors
 
-    /// Gives up the challenge that is read, and moves to the next comma outside quotes.
+    /// Discards the challenge that is read, and moves to the next comma outside quotes.
     private mutating func spoil(_ code: ChallengeError.Code, at place: Int) {
         if !isSkipping { note(code, at: place) }
         isSkipping = true
@@ -257,6 +238,8 @@ package struct ChallengeParser {
     // MARK: The cursor
 
     private var byte: UInt8? { position < bytes.endIndex ? bytes[position] : nil }
+
+    private var isAtEndOfMember: Bool { byte == nil || byte == UInt8(ascii: ",") }
 
     private mutating func skip(_ isSkipped: (UInt8) -> Bool) {
         while position < bytes.endIndex, isSkipped(bytes[position]) { position += 1 }

@@ -2,11 +2,9 @@ import FoundationEssentials
 import Martlet
 package import MartletCore
 import MartletTesting
-import SystemPackage
 
-/// The steps of the demo, one after the other, and what came of them.
+/// The steps of the demo, and their results.
 package enum Demo {
-    /// A step: what it shows, and what does it.
     struct Step: Sendable {
         var title: String
         var run: @Sendable (DemoStage) async throws -> [String]
@@ -16,12 +14,12 @@ package enum Demo {
         DemoRequests.steps + DemoHosts.steps + DemoTransfers.steps + DemoDownloads.steps + DemoTasks.steps
         + DemoFaults.steps + DemoQueue.steps
 
-    /// Runs all steps, and says what happens in each.
+    /// Runs all steps in order, and reports their results.
     /// - Parameters:
     ///   - makeSession: Makes the sessions, which end with the program.
     ///   - say: Writes text.
     /// - Returns: Whether no step failed.
-    /// - Throws: What prevents the origin or its folder from being made.
+    /// - Throws: The error of starting the origin or creating its directory.
     package static func run(
         makeSession: @escaping @Sendable (SessionConfiguration) -> HTTPSession, say: (String) async -> Void
     ) async throws -> Bool {
@@ -54,27 +52,26 @@ package enum Demo {
     }
 }
 
-/// A step of the demo that did not go as it should.
+/// The failure of a step of the demo.
 struct DemoFailure: Error, CustomStringConvertible {
-    /// What was wrong.
-    var description: String
+    let description: String
 
     init(_ description: String) { self.description = description }
-
-    /// Throws unless a condition holds.
-    static func check(_ condition: Bool, _ description: @autoclosure () -> String) throws(DemoFailure) {
-        if !condition { throw DemoFailure(description()) }
-    }
 }
 
-/// What the steps of the demo share: the origin, a session that trusts it, a folder.
+/// Throws a ``DemoFailure`` unless a condition holds.
+func check(_ condition: Bool, _ description: @autoclosure () -> String) throws(DemoFailure) {
+    if !condition { throw DemoFailure(description()) }
+}
+
+/// The shared objects of the steps: an origin, a session that trusts it, and a directory.
 struct DemoStage: Sendable {
     let origin: TestOrigin
     let session: HTTPSession
     let folder: FilePath
     private let makeSession: @Sendable (SessionConfiguration) -> HTTPSession
 
-    /// Starts the origin and makes the folder.
+    /// Starts the origin and creates the directory.
     init(_ makeSession: @escaping @Sendable (SessionConfiguration) -> HTTPSession) async throws {
         self.makeSession = makeSession
         let folder = FileManager.default.temporaryDirectory.appending(
@@ -85,21 +82,21 @@ struct DemoStage: Sendable {
         self.folder = FilePath(folder.path)
     }
 
-    /// Settings that trust an origin, and nobody else.
-    static func configuration(trusting origin: TestOrigin) -> SessionConfiguration {
+    /// A configuration that trusts only an origin.
+    private static func configuration(trusting origin: TestOrigin) -> SessionConfiguration {
         var configuration = SessionConfiguration.default
-        // What the demo shows holds on a slow machine too.
+        // The demo works on a slow machine as well.
         configuration.timeouts.connect = .seconds(120)
         if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }
         return configuration
     }
 
-    /// A session that trusts an origin, and nobody else.
+    /// A session that trusts only an origin.
     func session(trusting origin: TestOrigin) -> HTTPSession {
         makeSession(DemoStage.configuration(trusting: origin))
     }
 
-    /// Stops the origin and removes the folder.
+    /// Stops the origin and removes the directory.
     func clear() async {
         await origin.stop()
         try? FileManager.default.removeItem(atPath: folder.string)
@@ -112,7 +109,7 @@ struct DemoStage: Sendable {
 }
 
 extension FileDescriptor {
-    /// As many bytes as there are, up to a limit; empty at the end. Blocks.
+    /// The bytes that are available, up to a limit; empty at the end. Blocks.
     func bytes(atMost limit: Int) throws -> [UInt8] {
         try unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             count = unsafe try read(into: UnsafeMutableRawBufferPointer(buffer))
@@ -120,7 +117,7 @@ extension FileDescriptor {
     }
 }
 
-/// When the parts of a request happened, as a picture of one line.
+/// The times of the phases of a request, as a picture of one line.
 enum Timeline {
     private static let width = 32
 
@@ -133,19 +130,17 @@ enum Timeline {
         let marks: [(Character, Duration)] = [
             ("c", connect), ("t", connect + tls), (".", first), ("r", total),
         ]
-        var picture = ""
-        for column in 0..<width {
-            let time = total * (Double(column) + 0.5) / Double(width)
-            picture.append(marks.first { time <= $0.1 }?.0 ?? "r")
-        }
-        var parts = [
+        let picture = String(
+            (0..<width).map { column in
+                let time = total * (Double(column) + 0.5) / Double(width)
+                return marks.first { time <= $0.1 }?.0 ?? "r"
+            })
+        let opening =
             metrics.isConnectionReused
-                ? "reused" : "connect \(milliseconds(connect)), TLS \(milliseconds(tls))"
-        ]
-        parts.append("first byte \(milliseconds(first))")
-        parts.append("total \(milliseconds(total))")
+            ? "reused" : "connect \(milliseconds(connect)), TLS \(milliseconds(tls))"
         let padding = String(repeating: " ", count: max(0, 24 - title.count))
-        return "\(title)\(padding) [\(picture)]  \(parts.joined(separator: ", "))"
+        return "\(title)\(padding) [\(picture)]  \(opening), first byte \(milliseconds(first)), "
+            + "total \(milliseconds(total))"
     }
 
     /// A duration in milliseconds, with one decimal.

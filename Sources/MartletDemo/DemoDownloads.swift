@@ -1,10 +1,8 @@
 import Martlet
 import MartletTesting
-import MartletTransport
 import Synchronization
-import SystemPackage
 
-/// The step of the download that is cut, stopped and resumed.
+/// The step with a download that is cut, stopped and resumed.
 enum DemoDownloads {
     private static let byteCount: UInt64 = 24 << 20
 
@@ -14,40 +12,25 @@ enum DemoDownloads {
             run: download)
     ]
 
-    /// What the origin has seen.
-    private final class Requests: Sendable {
-        private let ranges = Mutex<[String]>([])
-
-        /// Notes a request.
-        /// - Returns: How many there were.
-        func add(_ range: String?) -> Int {
-            ranges.withLock { ranges in
-                ranges.append(range ?? "all of it")
-                return ranges.count
-            }
-        }
-
-        var count: Int { ranges.withLock { $0.count } }
-    }
-
     private static func download(_ stage: DemoStage) async throws -> [String] {
-        let requests = Requests()
+        let requests = Atomic(0)
         let handler = OriginHandler { request in
-            let number = requests.add(request.fields["Range"])
+            let number = requests.add(1, ordering: .relaxed).newValue
             let content = OriginContent(body: .pattern(byteCount), entityTag: "\"demo\"")
             return content.response(to: request).with { response in
                 response.pacing = .bytesPerSecond(8 << 20)
-                // One connection breaks, over TLS and without a word.
+                // One connection breaks, over TLS and without a closing message.
                 if number == 2 { response.fault = OriginFault(.cut, afterBodyBytes: 1 << 20) }
             }
         }
         return try await TestOrigin.withOrigin(.tls(.trusted), handler: handler) { origin in
-            try await stopAndResume(origin, stage, requests)
+            try await stopAndResume(origin, stage) { requests.load(ordering: .relaxed) }
         }
     }
 
+    /// - Parameter count: The number of requests so far.
     private static func stopAndResume(
-        _ origin: TestOrigin, _ stage: DemoStage, _ requests: Requests
+        _ origin: TestOrigin, _ stage: DemoStage, _ count: () -> Int
     ) async throws -> [String] {
         let session = stage.session(trusting: origin)
         let path = stage.folder.appending("segments.bin")
@@ -59,32 +42,26 @@ enum DemoDownloads {
         }
         await first.pause()
         guard case .paused = first.state else { throw DemoFailure("it is \(first.state), and not paused") }
-        let before = requests.count
+        let before = count()
         let sum = await BlockingWorkers.shared.run { () -> [UInt8]? in try? digest() }
         var options = DownloadOptions()
         options.checksum = sum.flatMap { Checksum(.sha256, $0) }
         let result = try await session.download(origin.url("/file"), to: path, options: options)
-        try DemoFailure.check(result.byteCount == byteCount, "\(result.byteCount) bytes came")
-        try DemoFailure.check(
-            result.resumedByteCount >= byteCount / 2, "only \(result.resumedByteCount) bytes were kept")
+        try check(result.byteCount == byteCount, "\(result.byteCount) bytes came")
+        try check(result.resumedByteCount >= byteCount / 2, "only \(result.resumedByteCount) bytes were kept")
         let length = await DemoTransfers.patternLength(of: path)
-        try DemoFailure.check(length == byteCount, "the file is not what was sent")
-        try DemoFailure.check(result.verified.count == 1, "the checksum was not looked at")
-        let kept = "\(result.resumedByteCount) bytes"
+        try check(length == byteCount, "the file is not what was sent")
+        try check(result.verified.count == 1, "the checksum was not looked at")
         return [
-            "up to \(most) connections, \(before) requests, one of them cut; stopped with \(kept)",
-            "resumed with \(requests.count - before) more for the rest; \(result.verified[0].description)",
+            "up to \(most) connections, \(before) requests, one of them cut; stopped with "
+                + "\(result.resumedByteCount) bytes",
+            "resumed with \(count() - before) more for the rest; \(result.verified[0].description)",
         ]
     }
 
     private static func digest() throws -> [UInt8] {
         let digest = try MessageDigest(.sha256)
-        var offset: UInt64 = 0
-        while offset < byteCount {
-            let piece = TestPattern.bytes(from: offset, count: Int(min(1 << 20, byteCount - offset)))
-            digest.update(piece.span)
-            offset += UInt64(piece.count)
-        }
+        for piece in DemoTransfers.pieces(of: byteCount) { digest.update(piece.span) }
         return try digest.finish()
     }
 }

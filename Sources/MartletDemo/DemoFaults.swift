@@ -1,11 +1,9 @@
 import Glibc
 import Martlet
 import MartletTesting
-import MartletTransport
 import Synchronization
-import SystemPackage
 
-/// The steps of what goes wrong, and must be told as it is.
+/// The steps with failures, which must be reported correctly.
 enum DemoFaults {
     static let steps = [
         Demo.Step(
@@ -20,11 +18,11 @@ enum DemoFaults {
                 try await TestOrigin.withOrigin(.tls(tls), handler: .fixed(.text("never seen"))) { origin in
                     let session = stage.session(trusting: origin)
                     let error = try await failure { try await session.get(origin.url("/")) }
-                    try DemoFailure.check(error.code == .tlsFailed && !error.wasSent, "the error is \(error)")
-                    try DemoFailure.check(
+                    try check(error.code == .tlsFailed && !error.wasSent, "the error is \(error)")
+                    try check(
                         matches((error.underlying as? TLSError)?.kind, tls),
                         "the reason given is \(error.message)")
-                    try DemoFailure.check(origin.requests.isEmpty, "the origin was sent a request")
+                    try check(origin.requests.isEmpty, "the origin was sent a request")
                     return "refused: \(error.message)"
                 })
         }
@@ -47,13 +45,13 @@ enum DemoFaults {
         ]
         var lines: [String] = []
         for (path, code) in cases {
-            // The clock is for the one that says nothing: the others are slow on a slow machine.
+            // The timeout is for the silent server: the others are slow on a slow machine.
             let options = code == .timedOut ? short : RequestOptions()
             let error = try await failure {
                 try await stage.session.get(stage.origin.url(path), options: options)
             }
-            try DemoFailure.check(error.code == code, "\(path): the error is \(error)")
-            try DemoFailure.check(code != .timedOut || error.clock == .head, "\(path): the clock is wrong")
+            try check(error.code == code, "\(path): the error is \(error)")
+            try check(code != .timedOut || error.clock == .head, "\(path): the clock is wrong")
             lines.append("\(path): \(error.code.rawValue): \(error.message)")
         }
         return lines
@@ -70,16 +68,15 @@ enum DemoFaults {
     }
 }
 
-/// This program as another process of its own, with its standard output in a pipe; its errors are those of this one.
+/// This program as another process, with its standard output in a pipe and the standard error of this one.
 final class DemoProcess: Sendable {
     private let id: pid_t
     private let output: FileDescriptor
-    /// What was read and is no whole line yet.
+    /// Output that is not a whole line yet.
     private let rest = Mutex<[UInt8]>([])
-    /// Threads of its own: what they wait for takes its time.
+    /// A thread of its own, since the process is slow.
     private let workers = BlockingWorkers(threadLimit: 1)
 
-    /// Starts it.
     init(_ arguments: [String]) throws {
         let pipe = try FileDescriptor.pipe()
         defer { try? pipe.writeEnd.close() }
@@ -104,29 +101,29 @@ final class DemoProcess: Sendable {
 
     deinit { try? output.close() }
 
-    /// Runs it to its end.
-    /// - Returns: What it printed.
-    /// - Throws: A ``DemoFailure`` where its exit code is not 0.
+    /// Runs a process to its end.
+    /// - Returns: Its output.
+    /// - Throws: A ``DemoFailure`` if its exit code is not 0.
     static func run(_ arguments: [String]) async throws -> String {
         let process = try DemoProcess(arguments)
         var text = ""
         while let line = await process.line() { text += line + "\n" }
         let status = await process.end()
-        try DemoFailure.check(
+        try check(
             status == 0,
             "“martlet \(arguments.prefix(2).joined(separator: " "))” ended with \(status): \(text)")
         return text
     }
 
-    /// Waits for a line that begins so; `nil` where it ends without one.
-    func line(beginning prefix: String) async throws -> String? {
+    /// Waits for a line with a prefix; `nil` if the process ends without one.
+    func line(beginning prefix: String) async -> String? {
         while let line = await line() {
             if line.hasPrefix(prefix) { return line }
         }
         return nil
     }
 
-    /// Ends it without warning.
+    /// Kills the process.
     func kill() async {
         _ = Glibc.kill(id, SIGKILL)
         _ = await end()
@@ -147,7 +144,7 @@ final class DemoProcess: Sendable {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     /// - Returns: Its exit code, or 128 and the signal that ended it.
     private func end() async -> Int32 {
         await workers.run { [id] in
@@ -159,10 +156,8 @@ final class DemoProcess: Sendable {
     }
 }
 
-/// A port of 127.0.0.1 on which nobody listens, and which nobody is given by chance: who connects is refused, and an origin
-/// of this process may take it.
+/// A reserved port of 127.0.0.1 without a listener: connections are refused, and an origin of this process may use it.
 final class HeldPort: Sendable {
-    /// The port.
     let number: Int
     private let descriptor: FileDescriptor
 
@@ -171,7 +166,7 @@ final class HeldPort: Sendable {
         let opened = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard opened >= 0 else { throw Errno(rawValue: errno) }
         descriptor = FileDescriptor(rawValue: opened)
-        // As the origin's: of two that say so, the second may have what the first does not listen on.
+        // As for the origin's socket, which can then bind to the same port.
         var isOn: Int32 = 1
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -192,13 +187,13 @@ final class HeldPort: Sendable {
         }
     }
 
-    /// Lets go of it, once an origin listens there.
+    /// Releases the port, after an origin listens there.
     func release() { try? descriptor.close() }
 }
 
-/// The memory that the process holds, as the kernel counts it.
+/// The resident memory of the process.
 enum ResidentMemory {
-    /// Bytes; `nil` where `/proc` is not there.
+    /// Bytes; `nil` without `/proc`.
     static var byteCount: Int? {
         guard
             let file = try? FileDescriptor.open(

@@ -1,28 +1,27 @@
 import FoundationEssentials
 import Martlet
 import MartletTesting
-import SystemPackage
 
-/// The steps of services: their paths, fields and parameters, and forms with files.
+/// The steps with services: their paths, fields and parameters, and forms with files.
 enum DemoHosts {
     static let steps = [
         Demo.Step(title: "Ask a host: base path, fields, nested parameters, a typed endpoint", run: host),
         Demo.Step(title: "Send a form with a file, of a length that is known before", run: form),
     ]
 
-    /// Parameters that hold others, lists, and a character that is seven code points.
+    /// Nested parameters, lists, and a character of seven code points.
     private struct Bird: Codable, Equatable, Sendable {
         var name = "Apus apus"
         var families = ["Apodidae", "Trochilidae"]
         var place = ["city": "Köln", "watchers": "👩‍👩‍👧‍👦"]
 
-        /// What AFNetworking made of them, and Martlet does.
+        /// The encoding of AFNetworking and of Martlet.
         static let encoded =
             "families%5B%5D=Apodidae&families%5B%5D=Trochilidae&name=Apus%20apus&place%5Bcity%5D=K%C3%B6ln"
             + "&place%5Bwatchers%5D=%F0%9F%91%A9%E2%80%8D%F0%9F%91%A9%E2%80%8D%F0%9F%91%A7%E2%80%8D%F0%9F%91%A6"
     }
 
-    /// Adds a bird, as JSON, whatever the host's own encoding is.
+    /// Adds a bird, as JSON regardless of the host's encoding.
     private struct AddBird: HTTPEndpoint {
         typealias Response = EchoReport
         typealias Parameters = Bird
@@ -39,26 +38,26 @@ enum DemoHosts {
         return try await TestOrigin.withOrigin(.tls(.trusted), handler: routes) { origin in
             var api = try stage.session.host(
                 origin.url("/v2"), headers: [.accept: "application/json", .userAgent: "Demo/1"])
-            // Trust for this host alone: the session as such knows nothing of its authority.
+            // Trust only for this host: the session does not know its authority.
             api.tls = TLSHostSettings(trust: .only(.text(origin.authorityPEM ?? "")))
             let bird = Bird()
 
             let got: EchoReport = try await api.get("/birds", parameters: bird).decode()
-            try DemoFailure.check(got.path == "/v2/birds", "the path was \(got.path)")
-            try DemoFailure.check(got.query == Bird.encoded, "the query was \(got.query ?? "missing")")
+            try check(got.path == "/v2/birds", "the path was \(got.path)")
+            try check(got.query == Bird.encoded, "the query was \(got.query ?? "missing")")
             let fields = [got.header("Accept"), got.header("User-Agent")]
-            try DemoFailure.check(fields == ["application/json", "Demo/1"], "the fields were \(fields)")
+            try check(fields == ["application/json", "Demo/1"], "the fields were \(fields)")
 
             let posted: EchoReport = try await api.post("birds", parameters: bird).decode()
             let type = posted.header("Content-Type") ?? "none"
-            try DemoFailure.check(type == "application/x-www-form-urlencoded", "the type was \(type)")
-            try DemoFailure.check(posted.body == Bird.encoded && posted.query == nil, "the form is another")
+            try check(type == "application/x-www-form-urlencoded", "the type was \(type)")
+            try check(posted.body == Bird.encoded && posted.query == nil, "the form is another")
 
             let added = try await api.call(AddBird(bird: bird))
             let sent = try JSONDecoder().decode(Bird.self, from: Data((added.body ?? "").utf8))
-            try DemoFailure.check(sent == bird, "another bird was added: \(added.body ?? "none")")
+            try check(sent == bird, "another bird was added: \(added.body ?? "none")")
             let json = added.header("Content-Type") ?? "none"
-            try DemoFailure.check(json == "application/json", "the endpoint's type was \(json)")
+            try check(json == "application/json", "the endpoint's type was \(json)")
             return [
                 "GET \(got.path), with the host's fields, and the query", "  \(got.query ?? "")",
                 "POST \(posted.path) with the same as a form of \(posted.bodyLength) bytes",
@@ -83,14 +82,14 @@ enum DemoHosts {
         let exchange = try await task.value
         let report: UploadReport = try exchange.decode()
         let announced = stage.origin.requests.last { $0.target == "/upload" }?.fields["Content-Length"]
-        try DemoFailure.check(
+        try check(
             announced == "\(report.length)", "\(announced ?? "nothing") was announced, not \(report.length)")
         let framing = report.length - UInt64(size)
-        try DemoFailure.check((200..<1000).contains(framing), "\(framing) bytes stand around the file")
+        try check((200..<1000).contains(framing), "\(framing) bytes stand around the file")
         let counts = states.map(\.completedByteCount)
         let grows = zip(counts, counts.dropFirst()).allSatisfy { $0 <= $1 }
-        try DemoFailure.check(grows, "the progress went back")
-        try DemoFailure.check(
+        try check(grows, "the progress went back")
+        try check(
             states.last
                 == TransferProgress(
                     completedByteCount: report.length, totalByteCount: report.length, isFinished: true),
@@ -103,7 +102,7 @@ enum DemoHosts {
         ]
     }
 
-    /// Five of many texts at most, the last one among them, and each once.
+    /// At most five of many texts, including the last, without repetitions.
     private static func picked(_ texts: [String]) -> [String] {
         var picked: [String] = []
         let step = max(1, (texts.count + 3) / 4)

@@ -1,11 +1,9 @@
 import FoundationEssentials
 import Martlet
 import MartletTesting
-import MartletTransport
 import Synchronization
-import SystemPackage
 
-/// The step of the request that outlives a process, and an origin that is down.
+/// The step with a request that outlives a process, and an origin that is down.
 enum DemoQueue {
     static let steps = [
         Demo.Step(
@@ -13,7 +11,7 @@ enum DemoQueue {
             run: freeze)
     ]
 
-    /// What the origin has done, by `Idempotency-Key`, and what it was asked.
+    /// The effects of the origin by `Idempotency-Key`, and the number of requests.
     private final class Effects: Sendable {
         private struct State {
             var effects: [String: String] = [:]
@@ -22,8 +20,8 @@ enum DemoQueue {
 
         private let state = Mutex(State())
 
-        /// Takes a payment, once for each key.
-        /// - Returns: How many requests there were.
+        /// Makes a payment, once for each key.
+        /// - Returns: The number of requests.
         func take(_ payment: String, key: String) -> Int {
             state.withLock { state in
                 if state.effects[key] == nil { state.effects[key] = payment }
@@ -49,7 +47,7 @@ enum DemoQueue {
             var payment: [UInt8] = []
             for try await piece in request.body { payment += piece }
             guard effects.take(String(decoding: payment, as: UTF8.self), key: key) > 1 else {
-                // The payment is made, and the word of it is lost.
+                // The payment is made, and its response is lost.
                 throw OriginFault(.cut)
             }
             return .text("paid", status: 201)
@@ -71,15 +69,15 @@ enum DemoQueue {
             throw error
         }
         await origin.stop()
-        try DemoFailure.check(effects.all == ["amount=42"], "the origin's ledger has \(effects.all)")
-        try DemoFailure.check(effects.requestCount == 2, "\(effects.requestCount) requests came")
+        try check(effects.all == ["amount=42"], "the origin's ledger has \(effects.all)")
+        try check(effects.requestCount == 2, "\(effects.requestCount) requests came")
         let lines = events.split(separator: "\n")
         guard let delivered = lines.first(where: { $0.hasPrefix("delivered ") }) else {
             throw DemoFailure("nothing was delivered: \(events)")
         }
-        try DemoFailure.check(delivered.contains("[demo]"), "the event has no tag: \(delivered)")
+        try check(delivered.contains("[demo]"), "the event has no tag: \(delivered)")
         let left = try await DemoProcess.run(["queue", "list"] + queue)
-        try DemoFailure.check(left.isEmpty, "the queue holds \(left)")
+        try check(left.isEmpty, "the queue holds \(left)")
         return [
             "process 1 wrote request \(id.prefix { $0 != "\n" }) down; process 2: \(refused), and was killed",
             "process 3: \(delivered)",
@@ -87,16 +85,10 @@ enum DemoQueue {
         ]
     }
 
-    /// Has a process try to send what is there, until it could not, and ends it without warning.
+    /// Makes a process try to send the requests, until it failed, and kills it.
     private static func postpone(_ queue: [String]) async throws -> Substring {
         let process = try DemoProcess(["queue", "run", "--noproxy", "*"] + queue)
-        let line: String?
-        do {
-            line = try await process.line(beginning: "postponed ")
-        } catch {
-            await process.kill()
-            throw error
-        }
+        let line = await process.line(beginning: "postponed ")
         await process.kill()
         guard let line, let colon = line.firstRange(of: ": ") else {
             throw DemoFailure("the process that found nobody did not say so")

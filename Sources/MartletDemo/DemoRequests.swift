@@ -3,7 +3,7 @@ import Martlet
 import MartletTesting
 import Synchronization
 
-/// The steps of small requests.
+/// The steps with small requests.
 enum DemoRequests {
     private struct Document: Codable {
         var name: String
@@ -20,8 +20,8 @@ enum DemoRequests {
     private static func getJSON(_ stage: DemoStage) async throws -> [String] {
         let exchange = try await stage.session.get(stage.origin.url("/json"))
         let document: Document = try exchange.decode()
-        try DemoFailure.check(document.name == "martlet", "the name is \(document.name)")
-        try DemoFailure.check(exchange.metrics.connection?.tls != nil, "the connection is not by TLS")
+        try check(document.name == "martlet", "the name is \(document.name)")
+        try check(exchange.metrics.connection?.tls != nil, "the connection is not by TLS")
         let tls = exchange.metrics.connection?.tls
         return [
             "decoded \(document.name) \(document.numbers) over \(tls?.version ?? "?") with \(tls?.cipher ?? "?")",
@@ -34,11 +34,10 @@ enum DemoRequests {
         let exchange = try await stage.session.post(stage.origin.url("/echo"), body: .json(sent))
         let report: EchoReport = try exchange.decode()
         let echoed = try JSONDecoder().decode(Document.self, from: Data((report.body ?? "").utf8))
-        try DemoFailure.check(
-            echoed.name == sent.name && echoed.numbers == sent.numbers, "another document came back")
+        try check(echoed.name == sent.name && echoed.numbers == sent.numbers, "another document came back")
         let type = report.header("content-type") ?? "none"
-        try DemoFailure.check(type == "application/json", "the type was \(type)")
-        try DemoFailure.check(exchange.metrics.isConnectionReused, "the connection was not used again")
+        try check(type == "application/json", "the type was \(type)")
+        try check(exchange.metrics.isConnectionReused, "the connection was not used again")
         return [
             "the origin saw \(report.method) with \(report.bodyLength) bytes of \(type)",
             Timeline.line("POST /echo \(exchange.response.status.code)", exchange.metrics),
@@ -47,13 +46,13 @@ enum DemoRequests {
 
     private static func codings(_ stage: DemoStage) async throws -> [String] {
         let gzip = try await stage.session.get(stage.origin.url("/gzip")).validated()
-        try DemoFailure.check(gzip.text.hasPrefix("This text was sent"), "the text reads \(gzip.text)")
+        try check(gzip.text.hasPrefix("This text was sent"), "the text reads \(gzip.text)")
         let chunked = try await stage.session.get(stage.origin.url("/chunked/10000?size=999")).validated()
-        try DemoFailure.check(
+        try check(
             TestPattern.firstMismatch(in: chunked.body, at: 0) == nil && chunked.body.count == 10_000,
             "the chunks were put together wrongly")
         let trailer = chunked.trailers?.first?.value
-        try DemoFailure.check(trailer == "10000", "the trailer is \(trailer ?? "missing")")
+        try check(trailer == "10000", "the trailer is \(trailer ?? "missing")")
         return [
             "gzip undone: \(gzip.body.count) characters of text; chunks joined: \(chunked.body.count) bytes and a trailer",
             Timeline.line("GET /gzip 200", gzip.metrics),
@@ -62,7 +61,7 @@ enum DemoRequests {
     }
 
     private static func concurrent(_ stage: DemoStage) async throws -> [String] {
-        // The last that comes opens the door for all: one after the other they would never be answered.
+        // All responses wait for the last request: sequential requests would never get one.
         let (door, opening) = AsyncStream.makeStream(of: Void.self)
         let opened = Task { for await _ in door {} }
         let arrivals = Atomic(0)
@@ -72,18 +71,16 @@ enum DemoRequests {
             return .text("all are there")
         }
         return try await TestOrigin.withOrigin(.plain, handler: handler) { origin in
-            // Whatever happens: an origin stops when its handlers have ended.
+            // In any case, since an origin stops only after its handlers have ended.
             defer { opening.finish() }
             let url = origin.url("/")
             let start = ContinuousClock.now
             let codes = try await withThrowingTaskGroup(of: Int.self) { group in
-                for _ in 0..<10 {
-                    group.addTask { try await stage.session.get(url).response.status.code }
-                }
+                for _ in 0..<10 { group.addTask { try await stage.session.get(url).response.status.code } }
                 return try await group.reduce(into: [Int]()) { $0.append($1) }
             }
             let time = ContinuousClock.now - start
-            try DemoFailure.check(codes == Array(repeating: 200, count: 10), "the statuses are \(codes)")
+            try check(codes == Array(repeating: 200, count: 10), "the statuses are \(codes)")
             return [
                 "the origin answered none before all ten had come; all ten took \(Timeline.milliseconds(time))"
             ]

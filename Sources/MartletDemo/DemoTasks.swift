@@ -1,8 +1,7 @@
 import Martlet
 import MartletTesting
-import SystemPackage
 
-/// The steps of calls that are held, and of bodies that go to several places.
+/// The steps with paused calls, and with bodies for several sinks.
 enum DemoTasks {
     static let steps = [
         Demo.Step(title: "Pause a transfer of 64 MiB, resume it, cancel another", run: control),
@@ -30,22 +29,22 @@ enum DemoTasks {
                 for: try HTTPRequest(method: .get, url: origin.url("/large")), to: path)
             for await progress in task.downloadProgress where progress.completedByteCount == piece { break }
             let listed = await stage.session.tasks(of: .download).map(\.id)
-            try DemoFailure.check(listed == [task.id], "the session lists the downloads \(listed)")
+            try check(listed == [task.id], "the session lists the downloads \(listed)")
             await task.pause()
-            // The origin may send all of it now, and is held by the window.
+            // The origin may send the whole body now, and is blocked by the TCP window.
             opening.finish()
             let sent = try await standstill(of: origin, beside: stage)
             let received = task.downloadProgress.current.completedByteCount
-            try DemoFailure.check(sent < size, "all was sent although nobody reads")
-            try DemoFailure.check(received < sent, "\(received) bytes were received, and \(sent) sent")
+            try check(sent < size, "all was sent although nobody reads")
+            try check(received < sent, "\(received) bytes were received, and \(sent) sent")
             let state = await task.state
-            try DemoFailure.check(state == .paused, "the task is \(state)")
+            try check(state == .paused, "the task is \(state)")
             await task.resume()
             let exchange = try await task.value
             let length = await DemoTransfers.patternLength(of: path)
-            try DemoFailure.check(length == size, "the file is not what was sent")
+            try check(length == size, "the file is not what was sent")
             let rest = await stage.session.tasks(of: .download).count
-            try DemoFailure.check(rest == 0, "the session still lists \(rest) downloads")
+            try check(rest == 0, "the session still lists \(rest) downloads")
             return [
                 "paused with \(received) bytes received: the origin stood still with "
                     + "\(sent) sent into the kernel's buffers",
@@ -55,8 +54,8 @@ enum DemoTasks {
         }
     }
 
-    /// What the origin has sent when it sends no more: when it sent nothing while several other requests were answered, one
-    /// after the other, by an origin that takes its time.
+    /// The bytes that the origin has sent when it sends no more: nothing was sent during several slow requests to another
+    /// origin.
     private static func standstill(of origin: TestOrigin, beside stage: DemoStage) async throws -> UInt64 {
         var last: UInt64?
         var looks = 0
@@ -76,9 +75,8 @@ enum DemoTasks {
         await task.cancel()
         var wasCancelled = false
         do { _ = try await task.value } catch is CancellationError { wasCancelled = true }
-        try DemoFailure.check(wasCancelled, "the cancelled task did not say so")
-        try DemoFailure.check(
-            (try? FileDescriptor.open(path, .readOnly)) == nil, "the cancelled file is there")
+        try check(wasCancelled, "the cancelled task did not say so")
+        try check((try? FileDescriptor.open(path, .readOnly)) == nil, "the cancelled file is there")
         return "the cancelled task threw CancellationError and left no file"
     }
 
@@ -90,14 +88,14 @@ enum DemoTasks {
             try await body.tee(to: [FileSink(path), digest])
         }
         let counts = results.map { $0.isFinished ? $0.byteCount : 0 }
-        try DemoFailure.check(counts == [UInt64(size), UInt64(size)], "the sinks ended as \(results)")
+        try check(counts == [UInt64(size), UInt64(size)], "the sinks ended as \(results)")
         let length = await DemoTransfers.patternLength(of: path)
-        try DemoFailure.check(length == UInt64(size), "the file is not what was sent")
+        try check(length == UInt64(size), "the file is not what was sent")
         let expected = DigestSink(.sha256)
         try await expected.write(TestPattern.bytes(from: 0, count: size))
         try await expected.finish()
         let (found, wanted) = (await digest.hexadecimal, await expected.hexadecimal)
-        try DemoFailure.check(found != nil && found == wanted, "SHA-256 is \(found ?? "missing")")
+        try check(found != nil && found == wanted, "SHA-256 is \(found ?? "missing")")
         return ["\(size) bytes in the file, and SHA-256 \(found ?? "") on the way"]
     }
 }

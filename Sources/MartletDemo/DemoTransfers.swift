@@ -1,10 +1,8 @@
 import Martlet
 import MartletTesting
-import MartletTransport
 import Synchronization
-import SystemPackage
 
-/// The steps of large bodies.
+/// The steps with large bodies.
 enum DemoTransfers {
     private static let mebibyte: UInt64 = 1 << 20
 
@@ -14,27 +12,28 @@ enum DemoTransfers {
         Demo.Step(title: "Download 16 MiB to a file, with progress, and check it", run: download),
     ]
 
-    /// Pieces of the pattern, made as they are asked for.
+    /// The pieces of the pattern, for a body that is made on demand.
     private struct Generated: AsyncSequence, Sendable {
-        typealias Element = [UInt8]
         let byteCount: UInt64
 
         struct Iterator: AsyncIteratorProtocol {
-            var offset: UInt64 = 0
-            let byteCount: UInt64
-
-            mutating func next() async throws -> [UInt8]? {
-                guard offset < byteCount else { return nil }
-                defer { offset += 131_042 }
-                return TestPattern.bytes(from: offset, count: Int(Swift.min(131_042, byteCount - offset)))
-            }
+            var pieces: UnfoldSequence<[UInt8], UInt64>
 
             mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? {
-                try await next()
+                pieces.next()
             }
         }
 
-        func makeAsyncIterator() -> Iterator { Iterator(byteCount: byteCount) }
+        func makeAsyncIterator() -> Iterator { Iterator(pieces: DemoTransfers.pieces(of: byteCount)) }
+    }
+
+    /// The pieces of the pattern.
+    static func pieces(of byteCount: UInt64) -> UnfoldSequence<[UInt8], UInt64> {
+        sequence(state: 0 as UInt64) { offset -> [UInt8]? in
+            guard offset < byteCount else { return nil }
+            defer { offset += 131_042 }
+            return TestPattern.bytes(from: offset, count: Int(min(131_042, byteCount - offset)))
+        }
     }
 
     private static func upload(_ stage: DemoStage) async throws -> [String] {
@@ -45,27 +44,19 @@ enum DemoTransfers {
             progress: { value in last.withLock { $0 = value } }
         ).validated()
         let report: UploadReport = try exchange.decode()
-        try DemoFailure.check(report.length == size, "\(report.length) bytes arrived")
+        try check(report.length == size, "\(report.length) bytes arrived")
         let progress = last.withLock { $0 }
-        try DemoFailure.check(
-            progress.isFinished && progress.completedByteCount == size, "the progress ended early")
-        let expected = await BlockingWorkers.shared.run { checksum(of: size) }
-        try DemoFailure.check(report.crc32 == expected, "CRC-32 is \(report.crc32), not \(expected)")
+        try check(progress.isFinished && progress.completedByteCount == size, "the progress ended early")
+        let expected = await BlockingWorkers.shared.run {
+            var checksum = CRC32()
+            for piece in pieces(of: size) { checksum.update(with: piece) }
+            return checksum.text
+        }
+        try check(report.crc32 == expected, "CRC-32 is \(report.crc32), not \(expected)")
         return [
             "\(report.length) bytes arrived, CRC-32 \(report.crc32); the last progress was 100 %",
             Timeline.line("POST /upload 200", exchange.metrics),
         ]
-    }
-
-    private static func checksum(of size: UInt64) -> String {
-        var checksum = CRC32()
-        var offset: UInt64 = 0
-        while offset < size {
-            let piece = TestPattern.bytes(from: offset, count: Int(min(131_042, size - offset)))
-            checksum.update(with: piece)
-            offset += UInt64(piece.count)
-        }
-        return checksum.text
     }
 
     private static func stream(_ stage: DemoStage) async throws -> [String] {
@@ -78,23 +69,23 @@ enum DemoTransfers {
             var highest = before
             var next: UInt64 = 0
             for try await piece in response.body {
-                // The ends of each piece are enough to see that nothing was lost, doubled or moved.
+                // The ends of each piece show that no byte was lost, repeated or moved.
                 let ends = [piece[0], piece[piece.count - 1]]
                 let wanted = [
                     TestPattern.byte(at: offset), TestPattern.byte(at: offset + UInt64(piece.count) - 1),
                 ]
-                try DemoFailure.check(ends == wanted, "wrong bytes at \(offset)")
+                try check(ends == wanted, "wrong bytes at \(offset)")
                 offset += UInt64(piece.count)
                 if offset >= next {
                     highest = max(highest, ResidentMemory.byteCount ?? 0)
                     next += 8 * mebibyte
                 }
             }
-            try DemoFailure.check(offset == size, "\(offset) bytes came")
+            try check(offset == size, "\(offset) bytes came")
             return (highest, response.metrics)
         }
         let growth = "\((highest - before) >> 10) KiB"
-        try DemoFailure.check(highest - before < 32 << 20, "memory grew by \(growth)")
+        try check(highest - before < 32 << 20, "memory grew by \(growth)")
         return [
             "\(size) bytes came; memory grew by \(growth), the origin's own included",
             Timeline.line("GET /bytes/\(size) 200", metrics),
@@ -109,16 +100,16 @@ enum DemoTransfers {
             try stage.request(.get, "/bytes/\(size)"), to: path,
             progress: { value in states.withLock { $0 = ($0.count + 1, value) } })
         let (count, last) = states.withLock { $0 }
-        try DemoFailure.check(last.isFinished && last.completedByteCount == size, "the progress ended early")
+        try check(last.isFinished && last.completedByteCount == size, "the progress ended early")
         let length = await patternLength(of: path)
-        try DemoFailure.check(length == size, "the file is not what was sent")
+        try check(length == size, "the file is not what was sent")
         return [
             "\(size) bytes in the file, each as it was sent; \(count) states of progress",
             Timeline.line("GET /bytes/\(size) 200", exchange.metrics),
         ]
     }
 
-    /// The length of a file that holds nothing but the pattern; `nil` for any other.
+    /// The length of a file with the pattern; `nil` for any other contents.
     static func patternLength(of path: FilePath) async -> UInt64? {
         let name = path.string
         return await BlockingWorkers.shared.run { patternLength(ofFileNamed: name) }

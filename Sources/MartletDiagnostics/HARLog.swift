@@ -6,14 +6,12 @@ public import FoundationEssentials
 import MartletTransport
 import MartletWire
 
-/// Exchanges as a HAR 1.2 log, which the developer tools of browsers open.
-///
-/// It can be had whole, or written as it grows: each ``Piece`` says at which offset of the file its bytes belong, and after
-/// each of them the file is a complete log.
+/// Exchanges as a HAR 1.2 log, which the developer tools of browsers open. It is written as a whole, or as it grows: each
+/// ``Piece`` contains the offset of its bytes in the file, and after each of them the file is a complete log.
 public struct HARLog: Sendable {
     /// Bytes for a file.
     public struct Piece: Hashable, Sendable {
-        /// Where in the file they begin; what is behind them, if anything, is theirs to overwrite.
+        /// Their offset in the file; they overwrite the bytes there.
         public let offset: UInt64
         /// The bytes.
         public let bytes: [UInt8]
@@ -21,21 +19,18 @@ public struct HARLog: Sendable {
 
     private static let closing = Array("\n]}}\n".utf8)
     private var entryCount = 0
-    /// Where the closing brackets begin in what was handed out.
+    /// The offset of the closing brackets in the bytes that were returned.
     private var end: UInt64 = 0
     private let creator: String
     private let version: String
 
-    /// A log without entries.
-    /// - Parameters:
-    ///   - creator: The program that makes it.
-    ///   - version: The program's version.
+    /// Creates a log without entries, with the name and the version of the program that writes it.
     public init(creator: String = "Martlet", version: String = martletVersion) {
         self.creator = creator
         self.version = version
     }
 
-    /// What the file of a log without entries is, to be written before the first entry.
+    /// The file of a log without entries, to be written before the first entry.
     public mutating func begin() -> Piece {
         let log: JSONValue = [
             "version": "1.2", "creator": ["name": .string(creator), "version": .string(version)], "pages": [],
@@ -48,7 +43,7 @@ public struct HARLog: Sendable {
         return Piece(offset: 0, bytes: bytes + HARLog.closing)
     }
 
-    /// What an entry adds to the file.
+    /// The bytes that an entry adds to the file.
     public mutating func append(_ entry: HAREntry) -> Piece {
         let offset = end
         let bytes = (entryCount == 0 ? [0x0A] : [UInt8(ascii: ","), 0x0A]) + entry.json
@@ -71,46 +66,42 @@ public struct HARLog: Sendable {
     }
 }
 
-/// One exchange as a HAR log shows it (HAR 1.2, `entries`).
+/// One exchange in a HAR log (HAR 1.2, `entries`).
 public struct HAREntry: Sendable {
     /// The entry as JSON, in UTF-8.
     public let json: [UInt8]
 
-    /// An exchange that was answered.
-    ///
+    /// Creates an entry for an exchange with a response.
     /// - Parameters:
-    ///   - exchange: The exchange.
-    ///   - requestBody: The body of its request, which an exchange does not keep.
-    ///   - sentHeaders: The fields as they were sent; by default those of the request, and `Host`.
-    ///   - startedAt: When it began; by default as its metrics know it.
-    ///   - error: What went wrong after its head had come, if anything; its description is shown, in which Martlet's own
-    ///     errors hold no secret.
-    ///   - options: What is shown.
+    ///   - requestBody: The body of its request, which an exchange does not store.
+    ///   - sentHeaders: The fields as they were sent; by default those that the exchange was sent with, and `Host`.
+    ///   - startedAt: The time of its start; by default that of its metrics.
+    ///   - error: The error after its head was received, if any; its description is shown, and descriptions of Martlet's own
+    ///     errors contain no secrets.
+    ///   - options: The shown parts.
     public init(
         _ exchange: HTTPExchange, requestBody: HTTPBody = .none, sentHeaders: HTTPFields? = nil,
         startedAt: Date? = nil, error: (any Error)? = nil, options: HAROptions = HAROptions()
     ) {
         let request = HARRequest(
-            exchange.request, url: exchange.url, body: requestBody, sentHeaders: sentHeaders,
-            options: options)
-        let response = HARResponse(exchange, options: options)
+            request: exchange.request, url: exchange.url, body: requestBody,
+            sentFields: sentHeaders ?? exchange.sentFields, isComplete: sentHeaders != nil, options: options)
+        let response = HARResponse(exchange: exchange, options: options)
         json = HAREntry.json(
             request: request.value, response: response.value, metrics: exchange.metrics,
             startedAt: startedAt, failure: error.map { "\($0)" }, cacheStatus: exchange.cacheStatus)
     }
 
-    /// A call that failed without an answer: its response has the status 0, as browsers show such calls.
-    ///
+    /// Creates an entry for a call that failed without a response; it has the status 0, as in browsers.
     /// - Parameters:
-    ///   - request: What was asked for.
-    ///   - url: Where.
-    ///   - error: Why there is no answer; its description is shown, in which Martlet's own errors hold no secret.
-    ///   - metrics: As far as they are known.
+    ///   - error: Its description is shown; descriptions of Martlet's own errors contain no secrets.
+    ///   - metrics: The known metrics.
     public init(
         failed request: HTTPRequest, url: HTTPURL, requestBody: HTTPBody = .none, error: any Error,
         metrics: HTTPMetrics = HTTPMetrics(), startedAt: Date? = nil, options: HAROptions = HAROptions()
     ) {
-        let shown = HARRequest(request, url: url, body: requestBody, sentHeaders: nil, options: options)
+        let shown = HARRequest(
+            request: request, url: url, body: requestBody, sentFields: request.headerFields, options: options)
         json = HAREntry.json(
             request: shown.value, response: HARResponse.none, metrics: metrics, startedAt: startedAt,
             failure: "\(error)")
@@ -123,7 +114,7 @@ public struct HAREntry: Sendable {
         let timings = HARTimings(metrics)
         let start = startedAt ?? metrics.startedAt ?? Date()
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        // What HAR 1.2 would have of an entry's state before and after is optional, and not known.
+        // The states of a cache entry before and after are optional in HAR 1.2, and not known.
         var members = JSONObject([
             ("startedDateTime", .string(start.formatted(format))), ("time", .milliseconds(timings.total)),
             ("request", request), ("response", response),
@@ -132,14 +123,14 @@ public struct HAREntry: Sendable {
         ])
         if let connection = metrics.connection {
             if let (address, port) = HAREntry.parts(of: connection.remoteAddress) {
-                // The server's port, which HAR 1.2 allows for: browsers show it behind the address.
+                // The server's port, which HAR 1.2 allows: browsers show it after the address.
                 members["serverIPAddress"] = .string(address)
                 members["connection"] = .string(port)
             }
             members["_connectionId"] = HAREntry.parts(of: connection.localAddress).map { .string($0.port) }
         }
         if metrics.attempts > 1 { members["comment"] = "attempts: \(metrics.attempts)" }
-        // Members of one's own begin with a low line (HAR 1.2, “Custom Fields”).
+        // Custom members begin with an underscore (HAR 1.2, “Custom Fields”).
         members["_error"] = failure.map { .string($0) }
         return JSONValue.object(members).bytesForPages
     }
@@ -155,26 +146,25 @@ public struct HAREntry: Sendable {
     }
 }
 
-/// What a HAR log shows.
+/// The parts that a HAR log shows.
 public struct HAROptions: Hashable, Sendable {
-    /// What is kept out of it; credentials and cookies by default.
+    /// The masked secrets; credentials and cookies by default.
     public var mask = SecretMask.standard
-
-    /// The most bytes of a body, sent or received, that are shown; 1 MiB by default. It keeps a log of large transfers from
-    /// growing as large. Of a longer text its beginning is shown, of other bodies the size alone.
+    /// The maximum size of a shown body, sent or received; 1 MiB by default. It keeps a log of large transfers small. A longer
+    /// text is truncated; of other bodies the size alone is shown.
     public var bodyLimit = ByteCount.mebibytes(1)
 
     /// The defaults.
     public init() {}
 }
 
-/// The phases of an exchange as HAR 1.2 has them, in milliseconds; -1 for one that there was not.
+/// The phases of an exchange in HAR 1.2, in milliseconds; -1 for a phase that did not occur.
 package struct HARTimings: Hashable, Sendable {
     /// Waiting for a connection, and all requests of the call before the last.
     package let blocked: Double
-    /// Looking up the name.
+    /// Resolving the name.
     package let dns: Double
-    /// Opening the connection, the TLS handshake included.
+    /// Opening the connection, including the TLS handshake.
     package let connect: Double
     /// The TLS handshake.
     package let ssl: Double
@@ -185,13 +175,13 @@ package struct HARTimings: Hashable, Sendable {
     /// Receiving the response.
     package let receive: Double
 
-    /// The whole: the sum of the phases, in which ``ssl`` is part of ``connect``.
+    /// The sum of the phases; ``ssl`` is part of ``connect``.
     package var total: Double { [blocked, dns, connect, send, wait, receive].reduce(0) { $0 + max($1, 0) } }
 
-    /// The phases of a call that took so long.
+    /// Creates the phases of a call.
     ///
-    /// A connection may have been begun before the call, for another one that then found a free one: only what lies within
-    /// the call's own wait is counted, its last part first.
+    /// A connection may have been started before the call, for another one that then found a free one: only the part within
+    /// the call's own wait is counted, from its end.
     package init(_ metrics: HTTPMetrics) {
         let ready = metrics.lastBegin + metrics.wait
         var rest = ready
@@ -211,7 +201,7 @@ package struct HARTimings: Hashable, Sendable {
             ? -1 : HARTimings.milliseconds((transport ?? .zero) + (tls ?? .zero))
         blocked = HARTimings.milliseconds(rest)
         let head = max(metrics.firstByte ?? metrics.total, ready)
-        // A server may answer before it has read the whole request.
+        // A server may respond before it has read the whole request.
         let sending = min(max(metrics.send ?? .zero, .zero), head - ready)
         send = HARTimings.milliseconds(sending)
         wait = HARTimings.milliseconds(head - ready - sending)
@@ -219,9 +209,8 @@ package struct HARTimings: Hashable, Sendable {
     }
 
     private static func milliseconds(_ duration: Duration?) -> Double {
-        guard let duration else { return -1 }
-        // Nanoseconds are whole numbers, and a quotient of whole numbers is as near as can be.
-        return Double(duration.wholeNanoseconds) / 1e6
+        // Nanoseconds are integers, and a quotient of integers is correctly rounded.
+        duration.map { Double($0.wholeNanoseconds) / 1e6 } ?? -1
     }
 
     /// The member `timings` of an entry.
@@ -235,7 +224,7 @@ package struct HARTimings: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// A number of milliseconds, to the microsecond; 0 for what is not finite.
+    /// A number of milliseconds, to the microsecond; 0 if it is not finite.
     package static func milliseconds(_ number: Double) -> JSONValue {
         JSONValue(number.isFinite ? (number * 1000).rounded() / 1000 : 0)
     }
@@ -245,8 +234,8 @@ extension JSONValue {
         .array(pairs.map { ["name": .string($0.name), "value": .string($0.value)] })
     }
 
-    /// The value as JSON in UTF-8 that ends neither a line of a script nor an element of a page: such characters, which stand
-    /// in strings alone, are escaped.
+    /// The value as JSON in UTF-8, with characters escaped that would end a line of a script or an element of a page; they
+    /// occur in strings alone.
     package var bytesForPages: [UInt8] {
         var output: [UInt8] = []
         for scalar in text().unicodeScalars {

@@ -6,26 +6,26 @@ import FoundationEssentials
 
 /// The request of an entry.
 struct HARRequest {
-    private let request: HTTPRequest
-    private let url: HTTPURL
-    private let body: HTTPBody
-    private let fields: HTTPFields
-    private let mask: SecretMask
-    private let limit: Int
+    let request: HTTPRequest
+    let url: HTTPURL
+    let body: HTTPBody
+    /// The fields as they were sent, or those of the request without `Host` and the type of its body.
+    let sentFields: HTTPFields
+    /// Whether no field is missing in them.
+    var isComplete = false
+    let options: HAROptions
 
-    init(_ request: HTTPRequest, url: HTTPURL, body: HTTPBody, sentHeaders: HTTPFields?, options: HAROptions)
-    {
-        self.request = request
-        self.url = url
-        self.body = body
-        mask = options.mask
-        limit = options.bodyLimit.bytes
-        var fields = sentHeaders ?? request.headerFields
-        if sentHeaders == nil {
-            if fields[.hostField] == nil { fields[.hostField] = url.hostFieldValue }
-            if let type = body.contentType, fields[.contentType] == nil { fields[.contentType] = type }
+    private var mask: SecretMask { options.mask }
+    private var limit: Int { options.bodyLimit.bytes }
+
+    private var fields: HTTPFields {
+        if isComplete { return sentFields }
+        var fields = sentFields
+        if fields[.hostField] == nil {
+            fields[.hostField] = request.headerFields[.hostField] ?? url.hostFieldValue
         }
-        self.fields = fields
+        if let type = body.contentType, fields[.contentType] == nil { fields[.contentType] = type }
+        return fields
     }
 
     /// The member `request`.
@@ -67,17 +67,17 @@ struct HARRequest {
         switch body.storage {
         case .bytes(let bytes):
             if MediaType(type)?.essence == "application/x-www-form-urlencoded" {
-                // A value that the limit cuts is behind its name, which says whether it is secret.
+                // A value that is cut by the limit follows its name, which decides whether it is secret.
                 let form = String(decoding: bytes.prefix(limit), as: UTF8.self)
-                // HAR 1.2 has text and parameters exclude each other. Browsers write both, and where there is no text
-                // some show nothing, or "undefined".
+                // In HAR 1.2 text and parameters exclude each other. Browsers write both, and without text some show
+                // nothing, or "undefined".
                 members["params"] = query(form)
                 members["text"] = .string(mask.query(form))
                 if bytes.count > limit { members["comment"] = "the first \(limit) of \(bytes.count) bytes" }
             } else {
                 let text = HARText(bytes, type: MediaType(type), limit: limit)
                 members["text"] = .string(text.text ?? "")
-                // HAR 1.2 knows no Base64 there, so that it is said in a member of one's own.
+                // HAR 1.2 has no Base64 here, hence a custom member.
                 if text.isBase64 { members["_encoding"] = "base64" }
                 members["comment"] = text.comment.map { .string($0) }
             }
@@ -102,7 +102,7 @@ struct HARRequest {
         return .object(members)
     }
 
-    /// What is shown of a part: its text, or that it is secret; `nil` for files, streams, and what is no text or too long.
+    /// The text of a part, or stars for a secret; `nil` for files, streams, and bytes that are not text or too many.
     private func shownValue(of part: MultipartForm.Part) -> String? {
         if mask.hides(part.name) { return SecretMask.stars }
         guard part.filename == nil, case .bytes(let bytes) = part.body.storage, bytes.count <= limit else {
@@ -111,8 +111,8 @@ struct HARRequest {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// A form as text, from which browsers read its parts: what they send, without what is not shown, and without the
-    /// parts' own fields. Empty where the type names no boundary.
+    /// A form as text, from which browsers read its parts: the body without hidden values and the parts' own fields. Empty if
+    /// the type has no boundary.
     private func text(of content: MultipartContent, _ type: String) -> String {
         guard let boundary = MediaType(type)?["boundary"] else { return "" }
         var text = ""
@@ -122,7 +122,7 @@ struct HARRequest {
                 try head.disposition(name: part.name, filename: part.filename)
                 if let type = part.body.contentType { try head.field("Content-Type", type) }
             } catch {
-                // It would not have become a part.
+                // The request would have failed.
                 continue
             }
             text += "--\(boundary)\r\n\(String(decoding: head.bytes, as: UTF8.self))\r\n"
@@ -132,34 +132,32 @@ struct HARRequest {
     }
 }
 
-/// A body as a HAR log holds it: as text where it is text, else in Base64, and no more than its limit.
+/// A body in a HAR log: its text, or Base64 for other bytes, up to a limit.
 package struct HARText {
-    /// The text, or the bytes in Base64; `nil` where there is too much of them.
+    /// The text, or the bytes in Base64; `nil` for too many bytes.
     package let text: String?
     /// Whether ``text`` is Base64.
     package let isBase64: Bool
-    /// What was left out; `nil` for nothing.
+    /// A note on omitted bytes; `nil` if there are none.
     package let comment: String?
 
-    /// What is shown of a body of a type.
-    /// - Parameter total: How many bytes it had, where fewer are left of it.
+    /// Selects the shown part of a body.
+    /// - Parameter total: The size of the whole body, if it is greater.
     package init(_ bytes: [UInt8], type: MediaType?, limit: Int, of total: Int? = nil) {
         let shown = bytes.prefix(limit)
         let total = max(bytes.count, total ?? 0)
         let isWhole = shown.count == total
-        if let text = HARText.decoded(shown, isWhole: isWhole, type) {
-            self.text = text
-            isBase64 = false
-            comment = isWhole ? nil : "the first \(shown.count) of \(total) bytes"
-        } else if isWhole {
-            text = Data(bytes).base64EncodedString()
-            isBase64 = true
-            comment = nil
-        } else {
-            text = nil
-            isBase64 = false
-            comment = "\(total) bytes, more than are shown"
-        }
+        let decoded = HARText.decoded(shown, isWhole: isWhole, type)
+        isBase64 = decoded == nil && isWhole
+        text = isBase64 ? Data(bytes).base64EncodedString() : decoded
+        comment =
+            if isWhole {
+                nil
+            } else if decoded == nil {
+                "\(total) bytes, more than are shown"
+            } else {
+                "the first \(shown.count) of \(total) bytes"
+            }
     }
 
     private static func decoded(_ bytes: ArraySlice<UInt8>, isWhole: Bool, _ type: MediaType?) -> String? {
@@ -169,7 +167,7 @@ package struct HARText {
             return TextDecoding(charset: charset).text(from: bytes)
         }
         guard !bytes.contains(0) else { return nil }
-        // Cut within a character, a text is one still.
+        // A text that is cut within a character is still text.
         for dropped in 0...(isWhole ? 0 : min(3, bytes.count)) {
             if let text = String(validating: bytes.dropLast(dropped), as: UTF8.self) { return text }
         }

@@ -6,24 +6,16 @@ import MartletWire
 
 /// The response of an entry.
 struct HARResponse {
-    private let exchange: HTTPExchange
-    private let mask: SecretMask
-    private let limit: Int
+    let exchange: HTTPExchange
+    let options: HAROptions
 
-    init(_ exchange: HTTPExchange, options: HAROptions) {
-        self.exchange = exchange
-        mask = options.mask
-        limit = options.bodyLimit.bytes
-    }
+    private var mask: SecretMask { options.mask }
 
-    /// The response of a call that had none.
-    static var none: JSONValue {
-        [
-            "status": 0, "statusText": "", "httpVersion": "", "cookies": [], "headers": [],
-            "content": ["size": 0, "mimeType": "x-unknown"], "redirectURL": "", "headersSize": -1,
-            "bodySize": -1,
-        ]
-    }
+    /// The response of a call without one.
+    static let none: JSONValue = [
+        "status": 0, "statusText": "", "httpVersion": "", "cookies": [], "headers": [],
+        "content": ["size": 0, "mimeType": "x-unknown"], "redirectURL": "", "headersSize": -1, "bodySize": -1,
+    ]
 
     /// The member `response`.
     var value: JSONValue {
@@ -36,12 +28,12 @@ struct HARResponse {
             "headers": .named(head.fields.map { ($0.name, shown($0.name, $0.value)) }),
             "content": content(head), "redirectURL": .string(mask.value(of: .location, location)),
             "headersSize": -1, "bodySize": JSONValue(received),
-            // Without it, browsers add up the two sizes, be one of them the -1 of what is not known.
+            // Without it, browsers add the two sizes, even the -1 of an unknown one.
             "_transferSize": JSONValue(received),
         ]
     }
 
-    /// Bytes of the body as they came.
+    /// The size of the body as it was received.
     private var received: Int64 { Int64(clamping: exchange.metrics.receivedBodyByteCount) }
 
     private func shown(_ name: String, _ value: String) -> String {
@@ -53,13 +45,13 @@ struct HARResponse {
         var members = JSONObject([
             ("size", JSONValue(size(head))), ("mimeType", .string(type ?? "x-unknown")),
         ])
-        // What the cache gave saved no bytes on the wire by its coding: none came.
+        // The coding of a cached response saved no bytes on the wire: none were sent.
         if head.fields.contains("content-encoding"), exchange.source == .network {
             members["compression"] = JSONValue(Int64(exchange.body.count) - received)
         }
         if !exchange.body.isEmpty {
             let text = HARText(
-                exchange.body, type: type.flatMap { MediaType($0) }, limit: limit,
+                exchange.body, type: type.flatMap { MediaType($0) }, limit: options.bodyLimit.bytes,
                 of: Int(clamping: size(head)))
             members["text"] = text.text.map { .string($0) }
             if text.isBase64 { members["encoding"] = "base64" }
@@ -68,14 +60,13 @@ struct HARResponse {
         return .object(members)
     }
 
-    /// The body's size. Of a large one the exchange may have but the beginning, as of one that was streamed.
+    /// The body's size. The exchange may have only the beginning of a large or a streamed body.
     private func size(_ head: ResponseHead) -> Int64 {
         let kept = Int64(exchange.body.count)
-        if head.fields.contains("content-encoding") { return kept }
-        return max(kept, received)
+        return head.fields.contains("content-encoding") ? kept : max(kept, received)
     }
 
-    /// A cookie that was set, as far as it can be taken apart; `nil` for one without a name.
+    /// A cookie of `Set-Cookie`, as far as it can be parsed; `nil` for one without a name.
     private func cookie(_ text: String) -> JSONValue? {
         let parts = text.split(separator: ";", omittingEmptySubsequences: false).map(HARResponse.pair)
         guard let first = parts.first, !first.name.isEmpty else { return nil }
@@ -91,9 +82,9 @@ struct HARResponse {
             case "httponly": members["httpOnly"] = true
             case "secure": members["secure"] = true
             case "expires":
-                guard let date = HTTPDate(value) else { continue }
-                let instant = Date(timeIntervalSince1970: Double(date.secondsSinceEpoch))
-                members["expires"] = .string(instant.formatted(.iso8601))
+                guard let seconds = HTTPDate(value)?.secondsSinceEpoch else { continue }
+                let date = Date(timeIntervalSince1970: Double(seconds))
+                members["expires"] = .string(date.formatted(.iso8601))
             default: break
             }
         }

@@ -3,34 +3,30 @@ import MartletURL
 import MartletCore
 public import HTTPTypes
 
-/// What is kept out of logs and command lines that are made to be shown: each secret becomes `***`.
-///
-/// Bodies are shown as they are, but for the fields of forms that ``queryItems`` names.
+/// The secrets that logs and command lines show as `***`. In bodies, these are the fields of forms in ``queryItems``.
 public struct SecretMask: Hashable, Sendable {
-    /// Fields whose values are secret. Of `Authorization` and `Proxy-Authorization` the scheme stays, of cookies the names.
+    /// Fields with secret values. The scheme of `Authorization` and `Proxy-Authorization` stays, and so do the names of cookies.
     public var fields: Set<HTTPField.Name>
-
-    /// Names of items in queries and forms whose values are secret, in lower case.
+    /// Names of items in queries and forms with secret values, in lower case.
     public var queryItems: Set<String>
-
     /// Whether user names and passwords in URLs are secret.
     public var masksUserInfo: Bool
 
-    /// A mask of one's own.
+    /// Creates a mask.
     public init(fields: Set<HTTPField.Name>, queryItems: Set<String> = [], masksUserInfo: Bool = true) {
         self.fields = fields
         self.queryItems = Set(queryItems.map { $0.lowercased() })
         self.masksUserInfo = masksUserInfo
     }
 
-    /// Credentials and cookies, and user names and passwords in URLs: the default wherever a mask is asked for.
+    /// The default mask: credentials and cookies, and user names and passwords in URLs.
     public static let standard = SecretMask(
         fields: [.authorization, .proxyAuthorization, .cookie, .setCookie])
 
-    /// Nothing is masked: the result holds every secret there is.
+    /// A mask of nothing: the result contains all secrets.
     public static let none = SecretMask(fields: [], masksUserInfo: false)
 
-    /// Names of query items that commonly hold secrets, for ``queryItems``.
+    /// Names of query items that commonly contain secrets, for ``queryItems``.
     public static let tokenLikeNames: Set<String> = [
         "access_token", "api_key", "apikey", "auth", "client_secret", "code", "id_token", "key", "passwd",
         "password", "refresh_token", "secret", "sig", "signature", "token", "x-amz-credential",
@@ -44,22 +40,20 @@ public struct SecretMask: Hashable, Sendable {
             masksUserInfo: masksUserInfo)
     }
 
-    /// What stands for a secret.
+    /// The replacement of a secret.
     static let stars = "***"
 
-    /// The value of a field as it may be shown.
+    /// The value of a field, masked.
     func value(of name: HTTPField.Name, _ value: String) -> String {
         guard fields.contains(name) else { return Self.namesURL(name) ? reference(value) : value }
         if name == .cookie { return SecretMask.cookies(value) }
         if name == .setCookie { return SecretMask.setCookie(value) }
-        if name == .authorization || name == .proxyAuthorization {
-            guard let blank = value.firstIndex(of: " ") else { return SecretMask.stars }
-            return "\(value[..<blank]) \(SecretMask.stars)"
-        }
-        return SecretMask.stars
+        guard name == .authorization || name == .proxyAuthorization, let blank = value.firstIndex(of: " ")
+        else { return SecretMask.stars }
+        return "\(value[..<blank]) \(SecretMask.stars)"
     }
 
-    /// A URL as it may be shown.
+    /// A URL, masked.
     func text(of url: HTTPURL) -> String {
         var userInfo = url.userInfo
         if let info = userInfo, masksUserInfo {
@@ -73,7 +67,7 @@ public struct SecretMask: Hashable, Sendable {
         ).absoluteString
     }
 
-    /// A query or a form as it may be shown: items of secret names keep their names.
+    /// A query or a form, masked: items with secret values keep their names.
     func query(_ text: String) -> String {
         guard !queryItems.isEmpty else { return text }
         let pairs = text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
@@ -86,21 +80,18 @@ public struct SecretMask: Hashable, Sendable {
         return shown.joined(separator: "&")
     }
 
-    /// Whether the value of a query's or form's item is secret.
+    /// Whether the value of an item of a query or form is secret.
     func hides(_ name: String) -> Bool { queryItems.contains(name.lowercased()) }
 
-    /// The value of a field that is a URL.
+    /// The value of a field that is a URL, masked.
     private func reference(_ value: String) -> String {
         guard self != .none else { return value }
-        do throws(HTTPURL.ParseError) {
-            let url = try HTTPURL(value, pathAsIs: true)
-            guard url.userInfo != nil || url.query != nil else { return value }
-            return text(of: url)
-        } catch {
-            // Relative: there is no user info in it, but there may be a query.
-            guard let mark = value.utf8.firstIndex(of: UInt8(ascii: "?")) else { return value }
-            return String(value[...mark]) + query(String(value[value.utf8.index(after: mark)...]))
+        if let url = try? HTTPURL(value, pathAsIs: true) {
+            return url.userInfo != nil || url.query != nil ? text(of: url) : value
         }
+        // A relative URL has no user info, but may have a query.
+        guard let mark = value.utf8.firstIndex(of: UInt8(ascii: "?")) else { return value }
+        return String(value[...mark]) + query(String(value[value.utf8.index(after: mark)...]))
     }
 
     private static func namesURL(_ name: HTTPField.Name) -> Bool {
@@ -109,11 +100,9 @@ public struct SecretMask: Hashable, Sendable {
 
     private static func cookies(_ value: String) -> String {
         let pairs: [Substring] = value.split(separator: ";", omittingEmptySubsequences: false)
-        let shown = pairs.map { pair -> String in
-            guard let equals = pair.firstIndex(of: "=") else { return stars }
-            return "\(pair[..<equals])=\(stars)"
-        }
-        return shown.joined(separator: ";")
+        return pairs.map { pair in
+            pair.firstIndex(of: "=").map { "\(pair[..<$0])=\(stars)" } ?? stars
+        }.joined(separator: ";")
     }
 
     private static func setCookie(_ value: String) -> String {

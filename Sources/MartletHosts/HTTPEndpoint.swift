@@ -2,7 +2,7 @@ public import MartletCore
 public import HTTPTypes
 public import SystemPackage
 
-/// One thing that a service can be asked, with the type of its answer.
+/// A request of a service, with the type of its response.
 ///
 /// ```swift
 /// struct UserByName: HTTPEndpoint {
@@ -14,131 +14,111 @@ public import SystemPackage
 /// let user = try await api.call(UserByName(name: "anna"))
 /// ```
 ///
-/// Everything but the path and the answer has a default: GET, without parameters, body and fields, a status of 2xx
-/// demanded, JSON decoded. An answer of the type `HTTPExchange` is the exchange itself, and one of `Void` is thrown away.
+/// Everything but the path and the response has a default: GET without parameters, body and fields, a status of 2xx required,
+/// JSON decoded. A response of the type `HTTPExchange` is the exchange itself; one of `Void` is discarded.
 public protocol HTTPEndpoint<Response> {
-    /// What comes back.
+    /// The value that the response is decoded to.
     associatedtype Response
-    /// What goes along.
+    /// The type of the parameters.
     associatedtype Parameters: Encodable = ParameterValue
 
-    /// How; GET by default.
+    /// The method; GET by default.
     var method: HTTPRequest.Method { get }
-    /// Where, below the host's base; see ``HTTPHost/url(for:)``.
+    /// The path below the host's base; see ``HTTPHost/url(for:)``.
     var path: String { get }
-    /// What goes along; nothing by default.
+    /// The parameters; none by default.
     var parameters: Parameters { get }
-    /// A body as it is; `nil`, the default, for what the parameters make.
+    /// A body as it is; `nil` (the default) for one made of the parameters.
     var body: HTTPBody? { get }
-    /// Fields, which take the place of the host's; none by default.
+    /// Fields that replace those of the host; none by default.
     var headers: HTTPFields { get }
-    /// How parameters are written; `nil`, the default, for the host's way.
+    /// The encoding of the parameters; `nil` (the default) for that of the host.
     var encoding: ParameterEncoding? { get }
-    /// What the call does otherwise; `nil`, the default, for the host's options.
+    /// The options of the call; `nil` (the default) for those of the host.
     var options: RequestOptions? { get }
-    /// Whether a status that is not 2xx is an error, before ``response(from:)`` is asked; `true` by default.
+    /// Whether a status that is not 2xx is an error, before ``response(from:)`` is called; `true` by default.
     var validatesStatus: Bool { get }
 
-    /// Makes the answer of the exchange. What it throws is what the call throws.
+    /// Decodes the response. The call throws its error.
     func response(from exchange: HTTPExchange) throws -> Response
 }
 
 extension HTTPEndpoint {
     /// GET.
     public var method: HTTPRequest.Method { .get }
-    /// None.
+    /// `nil`.
     public var body: HTTPBody? { nil }
-    /// None.
+    /// No fields.
     public var headers: HTTPFields { HTTPFields() }
-    /// The host's.
+    /// `nil`: that of the host.
     public var encoding: ParameterEncoding? { nil }
-    /// The host's.
+    /// `nil`: those of the host.
     public var options: RequestOptions? { nil }
-    /// Yes.
+    /// `true`.
     public var validatesStatus: Bool { true }
 }
 
 extension HTTPEndpoint where Parameters == ParameterValue {
-    /// None.
+    /// No parameters.
     public var parameters: ParameterValue { .null }
 }
 
 extension HTTPEndpoint where Response: Decodable {
-    /// The body, decoded as JSON.
+    /// Decodes the body as JSON.
     public func response(from exchange: HTTPExchange) throws -> Response { try exchange.decode() }
 }
 
 extension HTTPEndpoint where Response == HTTPExchange {
-    /// The exchange.
+    /// Returns the exchange.
     public func response(from exchange: HTTPExchange) -> HTTPExchange { exchange }
 }
 
 extension HTTPEndpoint where Response == Void {
-    /// Nothing.
+    /// Discards the exchange.
     public func response(from exchange: HTTPExchange) {}
 }
 
 extension HTTPHost {
-    /// Asks a service one of the things it can be asked.
-    ///
-    /// - Throws: An ``HTTPError``, or what ``errorMapper`` makes of it, `.unacceptableStatus` among them whatever
-    ///   ``validatesStatus`` says; what the endpoint's own `response(from:)` throws, as it is unless it is an ``HTTPError``;
+    /// Sends the request of an endpoint and decodes its response.
+    /// - Throws: An ``HTTPError`` or its replacement by ``errorMapper``; the status is judged by the endpoint alone, whatever
+    ///   ``validatesStatus`` says. Errors of the endpoint's `response(from:)`, unchanged unless an ``HTTPError``.
     ///   `CancellationError`.
     public func call<Endpoint: HTTPEndpoint>(_ endpoint: Endpoint) async throws -> Endpoint.Response {
-        var host = self
-        // What the endpoint says is all there is to say about the status.
-        host.validatesStatus = endpoint.validatesStatus
-        if let encoding = endpoint.encoding { host.encoding = encoding }
-        let prepared = try await mapped {
-            try host.preparing(
-                endpoint.method, endpoint.path, endpoint.parameters, endpoint.body, endpoint.headers,
-                endpoint.options)
+        let host = with { host in
+            host.validatesStatus = endpoint.validatesStatus
+            if let encoding = endpoint.encoding { host.encoding = encoding }
         }
-        let exchange = try await host.send(prepared)
+        let exchange = try await host.send(
+            endpoint.method, endpoint.path, endpoint.parameters, endpoint.body, endpoint.headers,
+            endpoint.options)
         return try await mapped { try endpoint.response(from: exchange) }
     }
-}
 
-extension HTTPHost {
-    /// Sends a request by any method and collects its answer.
-    ///
-    /// - Parameters:
-    ///   - method: How.
-    ///   - path: Below the base, or a whole URL; see ``url(for:)``.
-    ///   - parameters: Written as ``encoding`` says: into the URL for GET, HEAD and DELETE and where there is a body, else as
-    ///     the body.
-    ///   - body: Sent as it is; `nil` for what the parameters make.
-    ///   - headers: Fields of this request; they take the place of the host's.
-    ///   - options: `nil` for the host's.
-    /// - Throws: An ``HTTPError``, or what ``errorMapper`` makes of it; `CancellationError`.
+    /// Sends a request by any method and collects the response. The parameters are those of
+    /// ``prepare(_:_:parameters:body:headers:options:)``.
+    /// - Throws: An ``HTTPError`` or its replacement by ``errorMapper``; `CancellationError`.
     public func request(
         method: HTTPRequest.Method, _ path: String = "", parameters: some Encodable, body: HTTPBody? = nil,
         headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await send(try await mapped { try preparing(method, path, parameters, body, headers, options) })
-    }
+    ) async throws -> HTTPExchange { try await send(method, path, parameters, body, headers, options) }
 
-    /// Sends a request by any method, with parameters written as literals; else as the other function of this name.
+    /// Sends a request with parameters written as literals; otherwise as the other function of this name.
     public func request(
         method: HTTPRequest.Method, _ path: String = "", parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await send(try await mapped { try preparing(method, path, parameters, body, headers, options) })
-    }
+    ) async throws -> HTTPExchange { try await send(method, path, parameters, body, headers, options) }
 
-    /// Sends a request and hands its answer to a closure as it arrives; else as
+    /// Sends a request and passes the response to a closure as it arrives; otherwise as
     /// ``HTTPSession/stream(_:body:options:_:)``.
     ///
-    /// Where ``validatesStatus`` is on, an answer that is not 2xx is thrown with up to 64 KiB of its body, and the closure not
-    /// called; so is what the validator of the call or the session refuses, see ``ResponseValidator``.
+    /// With ``validatesStatus``, a response that is not 2xx is thrown with up to 64 KiB of its body, and the closure is not
+    /// called; the same holds for a response that the validator of the call or the session rejects (``ResponseValidator``).
     public func stream<Result>(
         _ path: String = "", method: HTTPRequest.Method = .get, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil,
         _ handle: (HTTPResponse, ResponseBody) async throws -> Result
     ) async throws -> Result {
-        let call = try await mapped {
-            try makeCall(preparing(method, path, parameters, body, headers, options))
-        }
+        let call = try await makeCall(method, path, parameters, body, headers, options)
         let control = TransferControl(tellsProgress: false)
         let validates = validatesStatus
         return try await session.run(call, control) { answer in
@@ -153,17 +133,15 @@ extension HTTPHost {
         }
     }
 
-    /// Sends a body, by POST unless another method is named, and tells how far it has come; parameters go into the URL.
-    /// - Parameter progress: Called with the newest state, not with every one; the last state always comes.
+    /// Sends a body, by POST unless another method is given, and reports progress; parameters go into the URL.
+    /// - Parameter progress: Called with the latest state, not with every one; the last state is always reported.
     @discardableResult
     public func upload(
         _ body: HTTPBody, to path: String = "", method: HTTPRequest.Method = .post,
         parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
         options: RequestOptions? = nil, progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
-        let call = try await mapped {
-            try makeCall(preparing(method, path, parameters, body, headers, options))
-        }
+        let call = try await makeCall(method, path, parameters, body, headers, options)
         let control = TransferControl()
         let session = session
         return try await validated(
@@ -172,14 +150,14 @@ extension HTTPHost {
             })
     }
 
-    /// Fetches a path into a file; else as ``HTTPSession/download(_:to:overwrites:body:options:progress:)``.
+    /// Fetches a path into a file; otherwise as ``HTTPSession/download(_:to:overwrites:body:options:progress:)``.
     @discardableResult
     public func download(
         _ path: String, to file: FilePath, overwrites: Bool = false, parameters: ParameterValue = .null,
         headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil,
         progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
-        let call = try await mapped { try makeCall(preparing(.get, path, parameters, nil, headers, options)) }
+        let call = try await makeCall(.get, path, parameters, nil, headers, options)
         let control = TransferControl()
         let session = session
         return try await HTTPSession.reporting(control.download, to: progress) {
@@ -187,8 +165,8 @@ extension HTTPHost {
         }
     }
 
-    /// Begins a call and returns it: an upload if it has a body, else a data task.
-    /// - Throws: Where the request cannot be made. What befalls the call is thrown by ``HTTPTask/value``.
+    /// Starts a call and returns it: an upload if it has a body, otherwise a data task.
+    /// - Throws: If the request cannot be made. Errors of the call are thrown by ``HTTPTask/value``.
     public func task(
         method: HTTPRequest.Method = .get, _ path: String = "", parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
@@ -202,15 +180,22 @@ extension HTTPHost {
         }
     }
 
-    // MARK: Inside
-
-    /// Sends a request that was prepared, and collects its answer.
-    func send(_ prepared: PreparedRequest) async throws -> HTTPExchange {
-        let call = try await mapped { try makeCall(prepared) }
+    /// Sends a request and collects the response.
+    func send(
+        _ method: HTTPRequest.Method, _ path: String, _ parameters: some Encodable, _ body: HTTPBody?,
+        _ headers: HTTPFields, _ options: RequestOptions?
+    ) async throws -> HTTPExchange {
+        let call = try await makeCall(method, path, parameters, body, headers, options)
         return try await validated(try await session.collect(call, TransferControl(tellsProgress: false)))
     }
 
-    /// The call of a request.
+    private func makeCall(
+        _ method: HTTPRequest.Method, _ path: String, _ parameters: some Encodable, _ body: HTTPBody?,
+        _ headers: HTTPFields, _ options: RequestOptions?
+    ) async throws -> Call {
+        try await mapped { try makeCall(preparing(method, path, parameters, body, headers, options)) }
+    }
+
     private func makeCall(_ prepared: PreparedRequest) throws -> Call {
         try Call(
             prepared.request.method, prepared.request.headerFields, url: prepared.url, body: prepared.body,
@@ -222,12 +207,8 @@ extension HTTPHost {
         return try await mapped { try exchange.validated() }
     }
 
-    /// Runs what is no part of a call that the session runs, and so would escape the mapper.
-    func mapped<Value>(_ body: () throws -> Value) async throws -> Value {
-        do {
-            return try body()
-        } catch {
-            throw await session.settings.mapped(error)
-        }
+    /// Runs code that is not part of a call of the session, so that its errors reach the mapper too.
+    private func mapped<Value>(_ body: () throws -> Value) async throws -> Value {
+        do { return try body() } catch { throw await session.settings.mapped(error) }
     }
 }

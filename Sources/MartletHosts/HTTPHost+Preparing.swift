@@ -6,22 +6,22 @@ public import MartletCore
 public import HTTPTypes
 
 extension HTTPHost {
-    /// Makes a request of this host's, and sends nothing.
-    ///
+    /// Prepares a request without sending it.
     /// - Parameters:
-    ///   - path: Below the base, or a whole URL; see ``url(for:)``.
-    ///   - parameters: Written as ``encoding`` says; null for none.
-    ///   - body: Sent as it is; then parameters go into the URL, whatever the method. `nil` for what the parameters make.
-    ///   - headers: Fields of this request; they take the place of the host's.
-    ///   - options: `nil` for the host's.
-    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` where the parameters cannot be encoded, with what their
-    ///   encoding threw. What a ``QueryEncoding/serializer`` throws.
+    ///   - path: A path below the base, or a whole URL; see ``url(for:)``.
+    ///   - parameters: Encoded by ``encoding``: into the URL for GET, HEAD and DELETE and if there is a body, otherwise as
+    ///     the body; null for none.
+    ///   - body: Sent as it is; `nil` for one made of the parameters.
+    ///   - headers: Fields of this request, which replace those of the host.
+    ///   - options: `nil` for those of the host.
+    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` if the parameters cannot be encoded, with the underlying
+    ///   error. The error of a ``QueryEncoding/serializer``.
     public func prepare(
         _ method: HTTPRequest.Method, _ path: String = "", parameters: some Encodable, body: HTTPBody? = nil,
         headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
     ) throws -> PreparedRequest { try preparing(method, path, parameters, body, headers, options) }
 
-    /// Makes a request of this host's; else as the other function of this name.
+    /// Prepares a request with parameters written as literals; otherwise as the other function of this name.
     public func prepare(
         _ method: HTTPRequest.Method, _ path: String = "", parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
@@ -33,7 +33,7 @@ extension HTTPHost {
     ) throws -> PreparedRequest {
         var url = try url(for: path)
         let isAtHome = url.origin == base.origin
-        var options = options ?? optionsByDefault(isAtHome: isAtHome)
+        var options = options ?? defaultOptions(isAtHome: isAtHome)
         if isAtHome, options.authentication == nil { options.authentication = authentication }
         if let user = url.user {
             if options.authentication == nil {
@@ -55,9 +55,7 @@ extension HTTPHost {
             options: options, url: url)
     }
 
-    // MARK: Fields
-
-    /// What tells nobody more than any client would.
+    /// Fields that reveal no more than any client would.
     private static let fieldsForAnybody: Set<HTTPField.Name> = [
         .accept, .acceptLanguage, .acceptEncoding, .userAgent,
     ]
@@ -68,24 +66,21 @@ extension HTTPHost {
         var fields = own
         for field in headers where !own.contains(field.name) && !options.omittedFields.contains(field.name) {
             guard isAtHome || HTTPHost.fieldsForAnybody.contains(field.name) else { continue }
-            // The body knows its type better than a default that was set for all.
+            // The type of the body is more specific than a default for all requests.
             if field.name == .contentType, body.contentType != nil { continue }
             fields.append(field)
         }
         return fields
     }
 
-    private func optionsByDefault(isAtHome: Bool) -> RequestOptions {
-        guard !isAtHome, options.authentication != nil || options.idempotencyKey != nil else {
-            return options
-        }
+    private func defaultOptions(isAtHome: Bool) -> RequestOptions {
         var options = options
-        options.authentication = nil
-        options.idempotencyKey = nil
+        if !isAtHome, options.authentication != nil { options.authentication = nil }
+        if !isAtHome, options.idempotencyKey != nil { options.idempotencyKey = nil }
         return options
     }
 
-    /// Has redirects to other origins leave the host's fields behind.
+    /// Makes redirects to other origins drop the fields of the host.
     private func keepHome(_ options: inout RequestOptions) {
         let names = Set(headers.lazy.map(\.name)).subtracting(HTTPHost.fieldsForAnybody)
         guard !names.isEmpty else { return }
@@ -96,28 +91,31 @@ extension HTTPHost {
         options.redirects = policy
     }
 
-    // MARK: Errors
-
     private func encoded<Value>(_ encode: () throws -> Value) throws -> Value {
         do {
             return try encode()
         } catch let error as HTTPURL.ParseError {
-            throw HTTPError(
-                .invalidURL, phase: .preparing, message: error.description, origin: base.origin.description,
-                underlying: error)
+            throw fault(error.description, error)
         } catch {
             if encoding.query.serializer != nil, !(error is ParameterError), !(error is EncodingError) {
                 throw error
             }
             let reason = (error as? ParameterError)?.description ?? "the encoder refused them"
-            throw HTTPError(
-                .invalidRequest, phase: .preparing, message: "the parameters could not be encoded: \(reason)",
-                origin: base.origin.description, underlying: error)
+            throw fault("the parameters could not be encoded: \(reason)", error, .invalidRequest)
         }
+    }
+
+    /// An error in the preparation of a request.
+    func fault(
+        _ message: String, _ underlying: (any Error)? = nil, _ code: HTTPError.Code = .invalidURL
+    ) -> HTTPError {
+        HTTPError(
+            code, phase: .preparing, message: message, origin: base.origin.description, underlying: underlying
+        )
     }
 }
 
-/// A request of a host's, ready to be sent: by that host's session or whoever takes it.
+/// A request of a host, ready to be sent by the host's session or another one.
 ///
 /// ```swift
 /// let prepared = try api.prepare(.post, "posts", parameters: draft)
@@ -128,9 +126,9 @@ public struct PreparedRequest: Sendable {
     public var request: HTTPRequest
     /// The body.
     public var body: HTTPBody
-    /// What the call does otherwise than its session. The host's credentials are here, where they are for this request.
+    /// The options of the call, with the host's credentials if they apply to this request.
     public var options: RequestOptions
-    /// Where it goes.
+    /// The URL of the request.
     let url: HTTPURL
 }
 

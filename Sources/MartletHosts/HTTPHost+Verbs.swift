@@ -1,142 +1,96 @@
 public import MartletCore
 public import HTTPTypes
 
-// Each verb takes its parameters as any `Encodable`, or as a literal of mixed values; and those with a body, one as it is.
-// For more, such as parameters and a body, there is ``HTTPHost/request(method:_:parameters:body:headers:options:)``.
+// Each verb takes its parameters as any `Encodable` or as a literal of mixed values; those with a body also take one as it is.
+// Parameters and a body together need ``HTTPHost/request(method:_:parameters:body:headers:options:)``.
+
+private let none = ParameterValue.null
 
 extension HTTPHost {
-    /// Fetches a path and collects the answer, with the parameters in the URL.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends GET with the parameters in the URL, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func get(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .get, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.get, path, parameters, nil, headers, options) }
 
-    /// Fetches a path and collects the answer; parameters may be a literal of mixed values.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends GET with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func get(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .get, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.get, path, parameters, nil, headers, options) }
 
-    /// Asks for the head of a path alone (RFC 9110 §9.3.2), with the parameters in the URL.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends HEAD with the parameters in the URL, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func head(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .head, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.head, path, parameters, nil, headers, options) }
 
-    /// Asks for the head of a path alone (RFC 9110 §9.3.2); parameters may be a literal of mixed values.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends HEAD with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func head(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .head, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.head, path, parameters, nil, headers, options) }
 
-    /// Deletes what is at a path and collects the answer, with the parameters in the URL.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends DELETE with the parameters in the URL, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func delete(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .delete, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.delete, path, parameters, nil, headers, options) }
 
-    /// Deletes what is at a path and collects the answer; parameters may be a literal of mixed values.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends DELETE with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func delete(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .delete, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.delete, path, parameters, nil, headers, options) }
 
-    /// Posts to a path and collects the answer, with the parameters as the body.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends POST with the parameters as the body, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func post(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .post, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.post, path, parameters, nil, headers, options) }
 
-    /// Posts to a path and collects the answer; parameters may be a literal of mixed values.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends POST with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func post(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .post, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.post, path, parameters, nil, headers, options) }
 
-    /// Posts to a path and collects the answer, with a body as it is.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends POST with a body as it is, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func post(
-        _ path: String = "", body: HTTPBody, headers: HTTPFields = HTTPFields(),
-        options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .post, path, body: body, headers: headers, options: options)
-    }
+        _ path: String = "", body: HTTPBody, headers: HTTPFields = [:], options: RequestOptions? = nil
+    ) async throws -> HTTPExchange { try await send(.post, path, none, body, headers, options) }
 
-    /// Puts something at a path and collects the answer, with the parameters as the body.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends PUT with the parameters as the body, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func put(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .put, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.put, path, parameters, nil, headers, options) }
 
-    /// Puts something at a path and collects the answer; parameters may be a literal of mixed values.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends PUT with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func put(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .put, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.put, path, parameters, nil, headers, options) }
 
-    /// Puts something at a path and collects the answer, with a body as it is.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends PUT with a body as it is, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func put(
-        _ path: String = "", body: HTTPBody, headers: HTTPFields = HTTPFields(),
-        options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .put, path, body: body, headers: headers, options: options)
-    }
+        _ path: String = "", body: HTTPBody, headers: HTTPFields = [:], options: RequestOptions? = nil
+    ) async throws -> HTTPExchange { try await send(.put, path, none, body, headers, options) }
 
-    /// Patches what is at a path and collects the answer, with the parameters as the body.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends PATCH with the parameters as the body, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func patch(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .patch, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.patch, path, parameters, nil, headers, options) }
 
-    /// Patches what is at a path and collects the answer; parameters may be a literal of mixed values.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends PATCH with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func patch(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
+        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .patch, path, parameters: parameters, headers: headers, options: options)
-    }
+    ) async throws -> HTTPExchange { try await send(.patch, path, parameters, nil, headers, options) }
 
-    /// Patches what is at a path and collects the answer, with a body as it is.
-    /// - Throws: As ``request(method:_:parameters:body:headers:options:)``.
+    /// Sends PATCH with a body as it is, as ``request(method:_:parameters:body:headers:options:)`` does.
     public func patch(
-        _ path: String = "", body: HTTPBody, headers: HTTPFields = HTTPFields(),
-        options: RequestOptions? = nil
-    ) async throws -> HTTPExchange {
-        try await request(method: .patch, path, body: body, headers: headers, options: options)
-    }
+        _ path: String = "", body: HTTPBody, headers: HTTPFields = [:], options: RequestOptions? = nil
+    ) async throws -> HTTPExchange { try await send(.patch, path, none, body, headers, options) }
 }

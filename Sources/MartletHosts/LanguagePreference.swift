@@ -1,21 +1,21 @@
 public import MartletCore
 import MartletTransport
 
-/// The languages that answers should be in, the best first: what `Accept-Language` says (RFC 9110 §12.5.4).
+/// The preferred languages of responses, the best first, for `Accept-Language` (RFC 9110 §12.5.4).
 ///
-/// Sessions send no such field unless they are told to, since the languages of a machine tell something about who uses it:
+/// Sessions send no such field by default, since the languages of a machine reveal something about its user:
 ///
 /// ```swift
 /// configuration.languages = .environment
 /// ```
 public struct LanguagePreference: Hashable, Sendable {
-    /// How many languages are named: 6. The last one has the weight 0.5.
+    /// The maximum number of languages: 6. The last one has the weight 0.5.
     public static let countLimit = 6
 
     /// The languages as tags of BCP 47, such as `de-DE`, the best first.
     public let tags: [String]
 
-    /// The first languages of a list, the best first. What is no tag of BCP 47 is left out, and so is what comes twice.
+    /// Takes the first languages of a list, the best first. Invalid tags (BCP 47) and repetitions are omitted.
     public init(_ tags: some Sequence<String>) {
         var kept: [String] = []
         var known: Set<String> = []
@@ -26,36 +26,32 @@ public struct LanguagePreference: Hashable, Sendable {
         self.tags = kept
     }
 
-    /// The languages of the process, as gettext finds them: `LANGUAGE`, a list, where `LC_ALL`, `LC_MESSAGES` or `LANG` (the
-    /// first that is set) names a locale; else that locale's. None where it is `C`, `POSIX` or not set.
+    /// The languages of the process, as in gettext: none unless `LC_ALL`, `LC_MESSAGES` or `LANG` (the first that is set)
+    /// names a locale other than `C` and `POSIX`; then those of `LANGUAGE`, a list, or else that of the locale.
     public static var environment: LanguagePreference {
         LanguagePreference(reading: { ProcessEnvironment.value(of: $0) })
     }
 
     /// Reads the variables.
-    /// - Parameter value: Gives the value of a variable; `nil` when it is not set, or empty.
+    /// - Parameter value: Returns the value of a variable; `nil` if it is not set.
     init(reading value: (String) -> String?) {
         func set(_ name: String) -> String? { value(name).flatMap { $0.isEmpty ? nil : $0 } }
-        guard let locale = set("LC_ALL") ?? set("LC_MESSAGES") ?? set("LANG"),
-            let tag = LanguagePreference.tag(ofLocale: locale)
-        else {
-            self.init([])
-            return
+        let locale = set("LC_ALL") ?? set("LC_MESSAGES") ?? set("LANG")
+        var locales: [String] = []
+        if let locale, LanguagePreference.tag(ofLocale: locale) != nil {
+            locales = set("LANGUAGE")?.split(separator: ":").prefix(64).map(String.init) ?? [locale]
         }
-        let list = set("LANGUAGE")?.split(separator: ":").prefix(64).compactMap {
-            LanguagePreference.tag(ofLocale: String($0))
-        }
-        self.init(list ?? [tag])
+        self.init(locales.compactMap { LanguagePreference.tag(ofLocale: $0) })
     }
 
-    /// The field's value: each language with its weight, 1, 0.9 and so on down to 0.5; `nil` where there is none.
+    /// The value of the field: each language with its weight, 1, 0.9 and so on down to 0.5; `nil` without languages.
     public var fieldValue: String? {
         guard !tags.isEmpty else { return nil }
         return tags.enumerated().map { "\($0.element);q=\($0.offset == 0 ? "1" : "0.\(10 - $0.offset)")" }
             .joined(separator: ", ")
     }
 
-    /// The tag of a locale such as `de_DE.UTF-8@euro`; `nil` for `C`, `POSIX` and what names no language.
+    /// The tag of a locale such as `de_DE.UTF-8@euro`; `nil` for `C`, `POSIX` and a locale without a language.
     private static func tag(ofLocale locale: String) -> String? {
         guard locale.utf8.count <= 64 else { return nil }
         let parts = locale.split(separator: "@", maxSplits: 1)
@@ -75,7 +71,7 @@ public struct LanguagePreference: Hashable, Sendable {
         return isTag(tag) ? tag : nil
     }
 
-    /// Whether a text has the form of a tag: letters, then letters and digits, eight at most in each part.
+    /// Whether a text has the form of a tag: letters, then letters and digits, at most eight in each part.
     private static func isTag(_ text: String) -> Bool {
         let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         return parts.enumerated().allSatisfy { index, part in
@@ -94,10 +90,8 @@ extension LanguagePreference: ExpressibleByArrayLiteral {
 }
 
 extension SessionConfiguration {
-    /// The languages that answers should be in; `nil`, which names none, by default.
-    ///
-    /// It is the field `Accept-Language` of ``headers``: set here it is there, and one that was written there by hand is read
-    /// back as far as it names languages.
+    /// The preferred languages of responses; `nil` (the default) for none. It reads and writes the field `Accept-Language` of
+    /// ``headers``.
     public var languages: LanguagePreference? {
         get {
             headers[.acceptLanguage].map { value in

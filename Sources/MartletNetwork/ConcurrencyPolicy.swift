@@ -1,15 +1,15 @@
-public import MartletCore
 public import MartletConnections
+public import MartletCore
 import Synchronization
 
-/// How many requests run at once, by the network's condition.
+/// The limits on concurrent requests, by the network's condition.
 ///
-/// Over HTTP/1.1 each request that runs has a connection of its own, so that limits on connections are limits on requests.
-/// A policy replaces the numbers of ``PoolLimits`` where it names some, and leaves the rest to them.
+/// Over HTTP/1.1 each running request has its own connection, so that limits on connections are limits on requests. A policy
+/// replaces those numbers of ``PoolLimits`` that it sets.
 ///
-/// A change of the condition acts on a session that runs, at once: where more is allowed, connections are opened for those
-/// who wait; where less is, nothing that runs is cut, idle connections are closed, and connections in use are not used
-/// again until the limits hold.
+/// A change of the condition affects running sessions immediately: with higher limits, connections are opened for waiting requests;
+/// with lower ones, nothing that runs is cut, idle connections are closed, and connections in use are not reused until the limits
+/// hold.
 ///
 /// ```swift
 /// var configuration = SessionConfiguration.default
@@ -17,25 +17,22 @@ import Synchronization
 /// configuration.networkMonitor = .system                      // or networkConditions, any AsyncSequence of them
 /// ```
 public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
-    /// The numbers for one condition.
+    /// The limits for one condition.
     public struct Limits: Hashable, Codable, Sendable {
-        /// The most requests to one host; at least 1; `nil` for ``PoolLimits/connectionsPerHost``.
+        /// The maximum number of requests to one host, at least 1; `nil` for ``PoolLimits/connectionsPerHost``.
         public var perHost: Int?
-
-        /// The most requests to all hosts together; at least 1; `nil` for ``PoolLimits/totalConnections``.
+        /// The maximum number of requests to all hosts together, at least 1; `nil` for ``PoolLimits/totalConnections``.
         public var total: Int?
-
-        /// The most requests to single hosts, which goes before `perHost`; named as in
-        /// ``PoolLimits/connectionsToHosts``, whose other entries stay in force.
+        /// The maximum numbers of requests to single hosts, which override `perHost`; named as in
+        /// ``PoolLimits/connectionsToHosts``, whose other entries remain in effect.
         ///
-        /// Where these limits have a `perHost`, entries of ``PoolLimits/connectionsToHosts`` above it count as that number:
-        /// what was meant for a good network is not for a poor one.
+        /// If `perHost` is set, larger entries of ``PoolLimits/connectionsToHosts`` are reduced to it: they were meant for a good
+        /// network.
         public var hosts: [String: Int]
-
-        /// The most connections that one download uses; at least 1; `nil` for what its options say.
+        /// The maximum number of connections of one download, at least 1; `nil` for that of its options.
         public var segments: Int?
 
-        /// The numbers for one condition; what is not given is the pool's, and the downloads'.
+        /// Creates limits; by default those of the pool and of the downloads.
         public init(perHost: Int? = nil, total: Int? = nil, hosts: [String: Int] = [:], segments: Int? = nil)
         {
             self.segments = segments
@@ -49,12 +46,12 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
     public var unmetered: Limits
     /// The limits over Wi-Fi; 6 to a host by default.
     public var wifi: Limits
-    /// The limits over a mobile network; 2 to a host, and 1 connection for a download, by default.
+    /// The limits over a mobile network; by default 2 to a host, and 1 connection for a download.
     public var mobile: Limits
-    /// The limits as long as the condition is not known; the pool's by default, since most Linux machines hang on a cable.
+    /// The limits while the condition is not known; the pool's by default, since most Linux machines use a cable.
     public var unknown: Limits
 
-    /// A policy; what is not given has its default.
+    /// Creates a policy.
     public init(
         unmetered: Limits = Limits(), wifi: Limits = Limits(perHost: 6),
         mobile: Limits = Limits(perHost: 2, segments: 1), unknown: Limits = Limits()
@@ -65,32 +62,18 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
         self.unknown = unknown
     }
 
-    /// What MKNetworkKit did: 6 requests at once to all hosts together, and 2 over a mobile network.
+    /// The policy of MKNetworkKit: 6 concurrent requests to all hosts together, and 2 over a mobile network.
     public static let sharedQueue = ConcurrencyPolicy(
         unmetered: Limits(perHost: 6, total: 6), wifi: Limits(perHost: 6, total: 6),
         mobile: Limits(perHost: 2, total: 2, segments: 1), unknown: Limits(perHost: 6, total: 6))
 
-    /// The numbers for a condition.
+    /// The limits for a condition.
     public subscript(condition: NetworkCondition) -> Limits {
-        get {
-            switch condition {
-            case .unmetered: unmetered
-            case .wifi: wifi
-            case .mobile: mobile
-            case .unknown: unknown
-            }
-        }
-        set {
-            switch condition {
-            case .unmetered: unmetered = newValue
-            case .wifi: wifi = newValue
-            case .mobile: mobile = newValue
-            case .unknown: unknown = newValue
-            }
-        }
+        get { self[keyPath: condition.limits] }
+        set { self[keyPath: condition.limits] = newValue }
     }
 
-    /// Limits of a pool as they are under a condition.
+    /// The limits of a pool under a condition.
     public func applied(to pool: PoolLimits, under condition: NetworkCondition) -> PoolLimits {
         let own = self[condition]
         var limits = pool
@@ -104,63 +87,72 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
     }
 }
 
-/// Keeps the limits of a session's pool what the policy and the network's condition make of its settings.
+/// The network's condition, as far as it matters for concurrency.
+public enum NetworkCondition: String, Hashable, Codable, Sendable, CaseIterable {
+    /// A cable, or another network with enough capacity whose traffic is free.
+    case unmetered
+    /// A wireless network whose traffic is free.
+    case wifi
+    /// A mobile or other expensive network: its capacity is low, and each connection takes a share of it.
+    case mobile
+    /// The condition is not known, which is the initial condition of a session.
+    case unknown
+
+    fileprivate var limits: WritableKeyPath<ConcurrencyPolicy, ConcurrencyPolicy.Limits> {
+        switch self {
+        case .unmetered: \.unmetered
+        case .wifi: \.wifi
+        case .mobile: \.mobile
+        case .unknown: \.unknown
+        }
+    }
+}
+
+/// Adapts the limits of a session's pool to the policy and the network's condition.
 final class ConcurrencyControl: SessionAttachment {
     private struct State {
         var policy: ConcurrencyPolicy?
         var condition = NetworkCondition.unknown
         var followers: [Task<Void, Never>] = []
-        var isEnded = false
         weak var core: SessionCore?
     }
 
-    /// Guards the above: whoever changes a part. It may be taken under the pool's lock, and never the other way round.
+    /// Guards the state against concurrent changes. It may be taken under the pool's lock, and never the other way round.
     private let state: Mutex<State>
 
     init(_ settings: NetworkSettings, _ core: SessionCore) {
         state = Mutex(State(policy: settings.policy, core: core))
-        // Unstructured, both: they are the session's, and end with it. They do not hold the session, however long a sequence
-        // takes to notice that it was cancelled.
-        if let conditions = settings.conditions { keep(Task { await self.follow(conditions) }) }
-        if let monitor = settings.monitor {
-            let tellsConditions = settings.conditions == nil
-            keep(Task { await self.follow(monitor.views, tellsConditions: tellsConditions) })
+        // Both are unstructured, since they belong to the session and end with it. They do not retain the session, however late a
+        // sequence notices its cancellation.
+        let conditions = settings.conditions.map { conditions in Task { await self.follow(conditions) } }
+        let views = settings.monitor.map { monitor in
+            Task { await self.follow(monitor.views(), setsCondition: settings.conditions == nil) }
         }
+        state.withLock { $0.followers = [conditions, views].compactMap { $0 } }
     }
 
     func limits(_ limits: PoolLimits) -> PoolLimits {
         state.withLock { $0.policy?.applied(to: limits, under: $0.condition) } ?? limits
     }
 
-    /// The network's condition, as far as it was told.
+    /// The network's condition, as far as it was reported.
     var condition: NetworkCondition { state.withLock { $0.condition } }
 
-    /// The number of connections that downloads may ask for at once, each for its own file; `nil` for any number.
+    /// The maximum number of concurrent connections of a download; `nil` for no limit.
     var segments: Int? {
         state.withLock { state in state.policy?[state.condition].segments.map { max(1, $0) } }
     }
 
-    private func keep(_ follower: Task<Void, Never>) {
-        let isEnded = state.withLock { state in
-            state.followers.append(follower)
-            return state.isEnded
-        }
-        if isEnded { follower.cancel() }
-    }
-
     func end() {
         let followers = state.withLock { state in
-            state.isEnded = true
             defer { state.followers = [] }
             return state.followers
         }
         for follower in followers { follower.cancel() }
     }
 
-    /// Changes the policy.
     func setPolicy(_ policy: ConcurrencyPolicy?) { change { $0.policy = policy } }
 
-    /// Notes the network's present condition.
     func conditionChanged(to condition: NetworkCondition) { change { $0.condition = condition } }
 
     private func change(_ body: (inout State) -> Void) {
@@ -175,31 +167,19 @@ final class ConcurrencyControl: SessionAttachment {
         for await condition in conditions { conditionChanged(to: condition) }
     }
 
-    private func follow(_ views: ValueReader<NetworkView>, tellsConditions: Bool) async {
+    private func follow(_ views: ValueReader<NetworkView>, setsCondition: Bool) async {
         var views = views
         while let view = await views.next() {
             if let addresses = view.addresses {
                 state.withLock { $0.core }?.pool.localAddresses(are: addresses)
             }
-            // Where there is no way at all there is nothing to adapt to: what comes back is mostly what went.
-            if tellsConditions, view.path.status != .unsatisfied { conditionChanged(to: view.path.condition) }
+            // Without a route there is nothing to adapt to: the next path is mostly the previous one.
+            if setsCondition, view.path.status != .unsatisfied { conditionChanged(to: view.path.condition) }
         }
     }
 }
 
-/// What the network is like, as far as it matters to how much is asked of it at once.
-public enum NetworkCondition: String, Hashable, Codable, Sendable, CaseIterable {
-    /// A cable, or whatever else costs nothing by the byte and has room to spare.
-    case unmetered
-    /// A wireless network that costs nothing by the byte.
-    case wifi
-    /// A mobile network, or any other that is expensive: little room, and each connection takes a share of it.
-    case mobile
-    /// Nobody has said; a session's condition until somebody does.
-    case unknown
-}
-
-/// The settings of ``SessionConfiguration`` that have to do with the network's state.
+/// The settings of ``SessionConfiguration`` for the network's state.
 struct NetworkSettings: Sendable {
     var policy: ConcurrencyPolicy?
     var conditions: (any AsyncSequence<NetworkCondition, Never> & Sendable)?
@@ -215,16 +195,16 @@ enum NetworkSettingsKey: AttachmentKey {
 }
 
 extension SessionConfiguration {
-    /// The limits of connections by the network's condition; `nil` (the default) for ``pool`` at all times.
+    /// The limits on connections by the network's condition; `nil` (the default) for ``pool`` under all conditions.
     ///
-    /// The condition is that of ``networkMonitor``, ``networkConditions``, or ``HTTPSession/networkConditionChanged(to:)``.
-    /// The policy holds for a session and its views; a view with another one keeps that of its session.
+    /// The condition is that of ``networkMonitor``, ``networkConditions``, or ``HTTPSession/networkConditionChanged(to:)``. A session
+    /// and its views share the policy; that of a view is ignored.
     public var concurrency: ConcurrencyPolicy? {
         get { self[NetworkSettingsKey.self].policy }
         set { self[NetworkSettingsKey.self].policy = newValue }
     }
 
-    /// The network's condition while the session exists; `nil` (the default) for a condition that is not known.
+    /// The network's condition during the session's life; `nil` (the default) for an unknown condition.
     ///
     /// A task of the session reads the values as they come. It is cancelled when the session is released.
     public var networkConditions: (any AsyncSequence<NetworkCondition, Never> & Sendable)? {
@@ -234,9 +214,9 @@ extension SessionConfiguration {
 
     /// The monitor of the network's path that the session follows; `nil` (the default) for none.
     ///
-    /// Connections whose local address is gone are closed, and calls that use them fail as when the peer is gone, so that they
-    /// may be retried. ``concurrency`` follows the path, too, unless ``networkConditions`` is set. No call is delayed or
-    /// refused because of the path. A view has the monitor of its session.
+    /// Connections whose local address is gone are closed. Calls that use them fail as if the peer were gone, so that they may be
+    /// retried. ``concurrency`` follows the path, too, unless ``networkConditions`` is set. No call is delayed or refused because of
+    /// the path. A view has the monitor of its session.
     public var networkMonitor: NetworkMonitor? {
         get { self[NetworkSettingsKey.self].monitor }
         set { self[NetworkSettingsKey.self].monitor = newValue }
@@ -244,22 +224,22 @@ extension SessionConfiguration {
 }
 
 extension HTTPSession {
-    /// The network's condition as the session was told; ``NetworkCondition/unknown`` until it is.
+    /// The network's condition as reported to the session; ``NetworkCondition/unknown`` before that.
     public nonisolated var networkCondition: NetworkCondition { concurrencyControl.condition }
 
-    /// The most connections that one download uses at present, by the session's policy and the network's condition; `nil` for
-    /// what its options say.
+    /// The current maximum number of connections of one download, by the session's policy and the network's condition; `nil` for
+    /// that of its options.
     public nonisolated var segmentLimit: Int? { concurrencyControl.segments }
 
-    /// Tells the session and its views what the network is like now, where no sequence does.
+    /// Reports the network's condition to the session and its views, if no sequence does.
     ///
-    /// It acts at once, on calls that wait too; nothing that runs is cut.
+    /// It affects waiting calls immediately; nothing that runs is cut.
     public nonisolated func networkConditionChanged(to condition: NetworkCondition) {
         concurrencyControl.conditionChanged(to: condition)
     }
 
-    /// Changes how many requests run at once by the network's condition, while calls run; views share the change.
-    /// - Parameter policy: `nil` for the same at all times.
+    /// Changes the limits on concurrent requests while calls run; views share the change.
+    /// - Parameter policy: The policy; `nil` for the same limits under all conditions.
     public nonisolated func setConcurrency(_ policy: ConcurrencyPolicy?) {
         concurrencyControl.setPolicy(policy)
     }

@@ -1,34 +1,31 @@
 import MartletCore
 import MartletTransport
 
-/// Whether a host can be reached from this machine, as far as was looked.
+/// The reachability of a host from this machine, as far as it was checked.
 public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvertible {
-    /// Whether it can be reached.
+    /// The status of a host.
     public enum Status: String, Hashable, Codable, Sendable, CaseIterable {
-        /// There is a route to it, and where it was asked for, a connection was accepted.
+        /// There is a route to the host, and it accepted a connection if one was requested.
         case reachable
         /// There is no route to any of its addresses, no address, or no connection.
         case unreachable
-        /// It is not known: the kernel does not say, or the look was ended before it was over.
+        /// It is not known: the kernel gives no information, or the check was cancelled.
         case unknown
     }
 
-    /// Whether it can be reached.
+    /// The status.
     public var status: Status
-
-    /// The interface by which it is reached; `nil` where it is not, or the kernel does not say.
+    /// The interface of the route; `nil` if there is none, or the kernel gives no information.
     public var interface: NetworkInterface?
-
-    /// The address that was found to be reachable; `nil` for none.
+    /// The reachable address; `nil` for none.
     public var address: String?
-
-    /// Whether a connection was made, and not the route alone looked at.
+    /// Whether a connection was attempted, and not only the route checked.
     public var isProbed: Bool
 
-    /// Whether it can be reached, as far as is known.
+    /// Whether the host is reachable, as far as is known.
     public var isReachable: Bool { status == .reachable }
 
-    /// What was found.
+    /// Creates a result.
     public init(
         _ status: Status, interface: NetworkInterface? = nil, address: String? = nil, isProbed: Bool = false
     ) {
@@ -38,7 +35,7 @@ public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvert
         self.isProbed = isProbed
     }
 
-    /// Such as `reachable at 192.0.2.1 by wlan0 (wifi)`.
+    /// For example `reachable at 192.0.2.1 by wlan0 (wifi)`.
     public var description: String {
         var text = status.rawValue
         if let address { text += " at \(address)" }
@@ -47,49 +44,17 @@ public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvert
     }
 }
 
-/// Whether a host can be reached, now and after each change of the path.
-struct HostReachabilities: AsyncSequence, Sendable {
-    typealias Element = HostReachability
-    typealias Failure = Never
-
-    let monitor: NetworkMonitor
-    let check: HostCheck
-
-    struct Iterator: AsyncIteratorProtocol {
-        fileprivate var views: ValueReader<NetworkView>
-        fileprivate let check: HostCheck
-        fileprivate var last: HostReachability?
-
-        mutating func next() async -> HostReachability? {
-            while let view = await views.next() {
-                let found = await check.run(on: view.path)
-                if Task.isCancelled { return nil }
-                if found != last {
-                    last = found
-                    return found
-                }
-            }
-            return nil
-        }
-
-        mutating func next(isolation actor: isolated (any Actor)?) async -> HostReachability? { await next() }
-    }
-
-    func makeAsyncIterator() -> Iterator { Iterator(views: monitor.views, check: check) }
-}
-
-/// Finds out whether a host can be reached.
+/// Checks the reachability of a host.
 struct HostCheck: Sendable {
-    /// More addresses of a host than these are not looked at: a name can have thousands.
+    /// The maximum number of checked addresses: a name can have thousands.
     private static let addressLimit = 16
 
-    let destination: Destination
-    let probe: ReachabilityProbe
-    let timeout: Duration
-    /// Who is asked for routes; `nil` where the path has to do.
-    let kernel: KernelNetwork?
+    private let destination: Destination
+    private let probe: ReachabilityProbe
+    private let timeout: Duration
+    /// The source of routes; `nil` to use the path instead.
+    private let kernel: KernelNetwork?
     private let dialer: Dialer
-    private let loop: EventLoop
 
     init(
         _ url: HTTPURL, probe: ReachabilityProbe, timeout: Duration, kernel: KernelNetwork?,
@@ -99,72 +64,54 @@ struct HostCheck: Sendable {
         self.probe = probe
         self.timeout = timeout
         self.kernel = kernel
-        loop = .sharedOrStalled
-        dialer = Dialer(settings: DialSettings(resolver: Identified(resolver)), loop: loop)
+        dialer = Dialer(settings: DialSettings(resolver: Identified(resolver)), loop: .sharedOrStalled)
     }
 
-    /// Looks, for as long as the time allows.
+    /// Checks the host within the timeout.
     func run(on path: NetworkPath) async -> HostReachability {
         let deadline = MonotonicTime.now().deadline(after: timeout)
-        let addresses: [SocketAddress]
+        var isProbed = false
         do throws(DialError) {
-            addresses = try await dialer.addresses(of: destination, until: deadline)
-        } catch {
-            if case .interrupted = error.cause { return HostReachability(.unknown) }
-            return HostReachability(.unreachable)
-        }
-        let hosts = addresses.prefix(HostCheck.addressLimit).compactMap { IPAddress($0) }
-        var found = await route(to: hosts, path)
-        guard probe == .connection, found.status != .unreachable else { return found }
-        do throws(DialError) {
-            let connected = try await dialer.dial(destination, until: deadline)
-            // What is there now is known, whatever the route was said to be.
+            let addresses = try await dialer.addresses(of: destination, until: deadline)
+            let hosts = addresses.prefix(HostCheck.addressLimit).compactMap { IPAddress($0) }
+            var found = await route(to: hosts, path)
+            guard probe == .connection, found.status != .unreachable else { return found }
+            isProbed = true
+            let stream = try await dialer.dial(destination, until: deadline).stream
+            // A connection proves that the host is reachable, whatever the route.
             found.status = .reachable
-            if let remote = connected.stream.information.remoteHost { found.address = remote }
-            connected.stream.close()
+            found.address = IPAddress(socket: stream.information.remoteAddress)?.description ?? found.address
+            found.isProbed = true
+            stream.close()
+            return found
         } catch {
             if case .interrupted = error.cause { return HostReachability(.unknown) }
-            return HostReachability(.unreachable, isProbed: true)
+            return HostReachability(.unreachable, isProbed: isProbed)
         }
-        found.isProbed = true
-        return found
     }
 
     private func route(to addresses: [IPAddress], _ path: NetworkPath) async -> HostReachability {
         guard let first = addresses.first else { return HostReachability(.unreachable) }
-        guard let kernel else {
-            if let own = addresses.first(where: \.isLoopback) {
-                return HostReachability(.reachable, address: own.description)
-            }
-            switch path.status {
-            case .satisfied:
-                return HostReachability(
-                    .reachable, interface: path.interfaces.first, address: first.description)
-            case .unsatisfied: return HostReachability(.unreachable)
-            case .unknown: return HostReachability(.unknown)
-            }
+        if let kernel { return await NetworkWatch.workers.run { kernel.reachability(of: addresses) } }
+        if let own = addresses.first(where: \.isLoopback) {
+            return HostReachability(.reachable, address: own.description)
         }
-        let answer = await NetworkWatch.workers.run { kernel.reach(addresses) }
-        switch answer {
-        case .reached(let address, let interface):
-            return HostReachability(.reachable, interface: interface, address: address.description)
-        case .unreachable: return HostReachability(.unreachable)
+        switch path.status {
+        case .satisfied:
+            return HostReachability(
+                .reachable, interface: path.interfaces.first, address: first.description)
+        case .unsatisfied: return HostReachability(.unreachable)
         case .unknown: return HostReachability(.unknown)
         }
     }
 }
 
-extension ConnectionInformation {
-    /// The peer's address without its port; `nil` for a stream that has none.
-    fileprivate var remoteHost: String? { IPAddress(socket: remoteAddress)?.description }
-}
-
-/// How it is found out whether a host can be reached.
+/// The kind of a reachability check.
 public enum ReachabilityProbe: Hashable, Sendable {
-    /// Its name is looked up and the kernel asked for a route; nothing is sent to the host.
+    /// Resolves the name and requests a route from the kernel; nothing is sent to the host.
     ///
-    /// It tells that a way begins, and not where it ends.
+    /// It checks the beginning of a route, and not the end.
     case route
-    /// Besides, a connection is made to its port and closed; TLS is not spoken.
+    /// In addition, connects to the host's port and closes the connection, without TLS.
     case connection
 }

@@ -2,92 +2,84 @@ import MartletCore
 import MartletTransport
 public import SystemPackage
 
-/// How short of memory the machine is, as an `AsyncSequence` of newest values.
+/// The memory pressure of the machine, as an `AsyncSequence` of the newest values.
 ///
-/// The first value comes at once; a slow consumer skips what it missed and is never queued for; iteration ends when its
-/// task is cancelled. Any number of tasks may iterate. As long as none does, nothing is open and nothing is looked at.
+/// The first value comes immediately; a slow consumer skips intermediate values, which are not queued; iteration ends when its
+/// task is cancelled. Any number of tasks may iterate. While there are none, nothing is open and nothing is read.
 ///
-/// On Linux it is the kernel's pressure stall information: the machine's (`/proc/pressure/memory`), and that of the control
-/// group the process belongs to, the worse of which counts. Where the kernel takes triggers, it calls when tasks wait for
-/// memory, and nothing has to be looked at until then; else the files are read every two seconds. Where there are none,
-/// the level stays ``MemoryPressure/normal``, and ``isSupported`` says so.
+/// On Linux it is the kernel's pressure stall information: that of the machine (`/proc/pressure/memory`), and that of the process's
+/// control group; the higher one counts. If the kernel accepts triggers, it calls when tasks wait for memory, and nothing is read
+/// until then; otherwise the files are read every two seconds. Without such files the level stays ``MemoryPressure/normal``, and
+/// ``isSupported`` is `false`.
 ///
 /// ```swift
 /// for await level in MemoryPressureSource.system where level >= .warning { cache.trim() }
 /// ```
 public struct MemoryPressureSource: AsyncSequence, Sendable {
-    /// What iteration gives.
+    /// The element of the sequence.
     public typealias Element = MemoryPressure
     /// Iteration does not fail.
     public typealias Failure = Never
 
-    private enum Origin: Sendable {
-        case monitor(MemoryPressureMonitor)
-        case manual(NewestValue<MemoryPressure>)
-    }
+    private let monitor: MemoryPressureMonitor?
+    private let levels: @Sendable () -> ValueReader<MemoryPressure>
 
-    private let origin: Origin
+    /// The source of the machine and of the process's control group. All iterations share what is open.
+    public static let system = MemoryPressureSource(.shared)
 
-    /// The machine's, and the process's control group's. All who iterate share what is open.
-    public static let system = MemoryPressureSource(origin: .monitor(.shared))
-
-    /// That of other files of the same format, such as those of another control group.
-    /// - Parameter interval: How often they are read where the kernel does not call; two seconds by default, which is how
-    ///   often the kernel calculates them; at least a millisecond.
+    /// Creates a source of other files with the same format, such as those of another control group.
+    /// - Parameter interval: The interval of reading them where the kernel does not call, at least a millisecond; two seconds by
+    ///   default, which is how often the kernel calculates them.
     public init(files: [FilePath], interval: Duration = .seconds(2)) {
         let files = files.map { PressureFile(path: $0.string) }
-        let interval = interval < .milliseconds(1) ? .milliseconds(1) : interval
-        origin = .monitor(MemoryPressureMonitor(loop: .sharedOrStalled, interval: interval) { files })
+        let interval = Swift.max(interval, .milliseconds(1))
+        self.init(MemoryPressureMonitor(loop: .sharedOrStalled, interval: interval) { files })
     }
 
-    private init(origin: Origin) { self.origin = origin }
-
-    init(_ value: NewestValue<MemoryPressure>) { origin = .manual(value) }
-
-    /// Whether the machine tells its memory pressure at all. It reads the files, if any.
-    public var isSupported: Bool {
-        switch origin {
-        case .monitor(let monitor): monitor.isSupported
-        case .manual: true
-        }
+    private init(_ monitor: MemoryPressureMonitor) {
+        self.monitor = monitor
+        levels = { ValueReader(monitor.subscription()) }
     }
 
-    /// One pass over the levels; what is open for it is closed when it is dropped.
+    fileprivate init(_ value: NewestValue<MemoryPressure>) {
+        monitor = nil
+        levels = { ValueReader(value) }
+    }
+
+    /// Whether the machine reports its memory pressure at all. It reads the files, if any.
+    public var isSupported: Bool { monitor?.isSupported ?? true }
+
+    /// An iteration over the levels. When it is released, its resources are closed.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var levels: ValueReader<MemoryPressure>
 
-        /// The newest level, once it is another than the one before; `nil` at the end, or when cancelled.
+        /// The newest level, once it differs from the previous one; `nil` at the end, or when cancelled.
         public mutating func next() async -> MemoryPressure? { await levels.next() }
 
-        /// The newest level, once it is another than the one before; `nil` at the end, or when cancelled.
+        /// The newest level, once it differs from the previous one; `nil` at the end, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> MemoryPressure? {
             await levels.next()
         }
     }
 
-    /// A pass that begins with the present level.
-    public func makeAsyncIterator() -> Iterator {
-        switch origin {
-        case .monitor(let monitor): Iterator(levels: ValueReader(monitor.subscription()))
-        case .manual(let value): Iterator(levels: ValueReader(value))
-        }
-    }
+    /// An iteration that begins with the current level.
+    public func makeAsyncIterator() -> Iterator { Iterator(levels: levels()) }
 }
 
-/// Memory pressure that is set by hand: for tests, and for programs that learn of it from elsewhere, such as from the
-/// service that started them.
+/// Memory pressure that is set manually: for tests, and for programs with another source of information, such as the service
+/// that started them.
 public final class ManualMemoryPressure: Sendable {
     private let newest: NewestValue<MemoryPressure>
 
-    /// A pressure to begin with; normal by default.
+    /// Creates a source with an initial level; normal by default.
     public init(_ level: MemoryPressure = .normal) { newest = NewestValue(level) }
 
     deinit { newest.finish() }
 
-    /// The present level.
+    /// The current level.
     public var level: MemoryPressure { newest.value }
 
-    /// The levels as others follow them. Their iteration ends when this object goes.
+    /// The sequence of levels. Its iteration ends when this object is released.
     public var source: MemoryPressureSource { MemoryPressureSource(newest) }
 
     /// Changes the level.

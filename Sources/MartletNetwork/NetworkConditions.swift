@@ -1,65 +1,61 @@
 import MartletCore
 import MartletTransport
 
-/// The conditions of the paths of a monitor, each once.
-struct NetworkConditions: AsyncSequence, Sendable {
-    typealias Element = NetworkCondition
+/// Values computed from the views of a monitor, each once in a row.
+struct NetworkChanges<Element: Equatable & Sendable>: AsyncSequence, Sendable {
     typealias Failure = Never
 
     let monitor: NetworkMonitor
+    /// Computes a value; `nil` ends the iteration.
+    let value: @Sendable (NetworkView) async -> Element?
 
     struct Iterator: AsyncIteratorProtocol {
-        fileprivate var paths: NetworkMonitor.Iterator
-        fileprivate var last: NetworkCondition?
+        fileprivate var views: ValueReader<NetworkView>
+        fileprivate let value: @Sendable (NetworkView) async -> Element?
+        private var last: Element?
 
-        mutating func next() async -> NetworkCondition? {
-            while let path = await paths.next() {
-                if path.condition != last {
-                    last = path.condition
-                    return path.condition
+        fileprivate init(_ changes: NetworkChanges) {
+            views = changes.monitor.views()
+            value = changes.value
+        }
+
+        mutating func next() async -> Element? {
+            while let view = await views.next() {
+                guard let found = await value(view) else { return nil }
+                if found != last {
+                    last = found
+                    return found
                 }
             }
             return nil
         }
 
-        mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkCondition? { await next() }
+        mutating func next(isolation actor: isolated (any Actor)?) async -> Element? { await next() }
     }
 
-    func makeAsyncIterator() -> Iterator { Iterator(paths: monitor.makeAsyncIterator()) }
+    func makeAsyncIterator() -> Iterator { Iterator(self) }
 }
 
-/// A network path that is set by hand: for tests, and for programs that learn of it from elsewhere, such as from
-/// NetworkManager.
+/// A network path that is set manually: for tests, and for programs with another source of information, such as NetworkManager.
 public final class ManualNetworkPath: Sendable {
     private let newest: NewestValue<NetworkView>
 
-    /// A path to begin with; unknown by default.
+    /// Creates a source with an initial path; unknown by default.
     public init(_ path: NetworkPath = .unknown) { newest = NewestValue(NetworkView(path: path)) }
 
     deinit { newest.finish() }
 
-    /// The present path.
+    /// The current path.
     public var path: NetworkPath { newest.value.path }
 
-    /// The paths as others follow them. Their iteration ends when this object goes.
+    /// The monitor of the paths. Its iteration ends when this object is released.
     public var monitor: NetworkMonitor { NetworkMonitor(newest) }
 
     /// Changes the path.
-    /// - Parameter localAddresses: All addresses that the machine has, without ports; sessions that follow close connections
-    ///   from one that was there before and is not any more. `nil`, the default, for addresses that are not known. What is no
-    ///   address is left out.
+    /// - Parameter localAddresses: All addresses of the machine, without ports; sessions that follow the monitor close connections
+    ///   from removed addresses. `nil`, the default, if they are not known. Invalid addresses are ignored.
     public func set(_ path: NetworkPath, localAddresses: [String]? = nil) {
         let addresses = localAddresses.map { Set($0.compactMap { IPAddress($0) }) }
         newest.update { NetworkView(path: path, addresses: addresses) }
-    }
-}
-
-extension NetworkPath {
-    /// What it means for how much is asked of the network at once: ``NetworkCondition/mobile`` for whatever is expensive, and
-    /// ``NetworkCondition/unknown`` where there is no path.
-    public var condition: NetworkCondition {
-        guard let interface = interfaces.first else { return .unknown }
-        if interface.isExpensive { return .mobile }
-        return interface.kind == .wifi ? .wifi : .unmetered
     }
 }

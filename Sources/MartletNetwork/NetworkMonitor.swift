@@ -2,16 +2,15 @@ public import MartletCore
 public import MartletTransport
 public import SystemPackage
 
-/// How this machine is connected to the rest of the world, as an `AsyncSequence` of newest paths.
+/// The connectivity of this machine, as an `AsyncSequence` of the newest paths.
 ///
-/// The first path comes as soon as the kernel has told it, which is at once; then one whenever it is another. A slow consumer
-/// skips what it missed and is never queued for; iteration ends when its task is cancelled. Any number of tasks may iterate, and
-/// as long as none does, nothing is open and nothing is looked at.
+/// The first path comes immediately after the kernel's response, then one after each change. A slow consumer skips intermediate
+/// paths, which are not queued; iteration ends when its task is cancelled. Any number of tasks may iterate. While there are none,
+/// nothing is open and the kernel is not queried.
 ///
-/// On Linux it is what the kernel tells over netlink (rtnetlink(7)) of the network namespace that the process is in. Where it
-/// tells nothing, as in some containers, the only path is ``NetworkPath/unknown``, and all the rest of Martlet works as ever.
-/// A change is told when it has come to rest for 200 ms, and not later than a second after it began, plus the time that the
-/// kernel takes to answer.
+/// On Linux it is the state of the process's network namespace, as the kernel reports it over netlink (rtnetlink(7)). If the kernel
+/// reports nothing, as in some containers, the only path is ``NetworkPath/unknown``, and all other features work as usual. A change
+/// is reported after 200 ms without further changes, and not later than a second after it began, plus the kernel's response time.
 ///
 /// ```swift
 /// for await path in NetworkMonitor.system {
@@ -19,65 +18,61 @@ public import SystemPackage
 /// }
 /// ```
 ///
-/// A session that is given one (``SessionConfiguration/networkMonitor``) closes connections whose local address is gone, and
-/// has its ``ConcurrencyPolicy`` follow the path. No request is ever held back or refused for what a path says.
+/// A session with a monitor (``SessionConfiguration/networkMonitor``) closes connections whose local address is gone, and its
+/// ``ConcurrencyPolicy`` follows the path. No request is ever delayed or refused because of a path.
 public struct NetworkMonitor: AsyncSequence, Sendable {
-    /// What iteration gives.
+    /// The element of the sequence.
     public typealias Element = NetworkPath
     /// Iteration does not fail.
     public typealias Failure = Never
 
-    /// What a monitor is told.
+    /// The options of a monitor.
     public struct Options: Hashable, Sendable {
-        /// Where the kernel's files about interfaces are, by which Wi-Fi and mobile networks are known; `/sys` by default.
+        /// The directory with the kernel's files about interfaces, which identify Wi-Fi and mobile networks; `/sys` by default.
         public var sysfs: FilePath
-
-        /// What is said of interfaces in place of what the machine says of them, by their names; a star at the end of a name
-        /// stands for any characters. Nothing by default.
+        /// The properties of interfaces that override those of the machine, by their names; none by default. A star at the end of a
+        /// name matches any characters.
         ///
         /// `["ppp*": .init(kind: .mobile), "wwan0": .init(isExpensive: false)]`
         public var interfaces: [String: InterfaceOverride]
 
-        /// Options; what is not given has its default.
+        /// Creates options.
         public init(sysfs: FilePath = "/sys", interfaces: [String: InterfaceOverride] = [:]) {
             self.sysfs = sysfs
             self.interfaces = interfaces
         }
     }
 
-    /// Where paths come from.
-    enum Origin: Sendable {
-        case watch(NetworkWatch)
-        case manual(NewestValue<NetworkView>)
-    }
+    private let watch: NetworkWatch?
+    /// Requests single routes from the kernel; `nil` for paths that are set manually.
+    private let kernel: KernelNetwork?
+    /// Starts an iteration over the complete state of the network.
+    let views: @Sendable () -> ValueReader<NetworkView>
 
-    let origin: Origin
-    /// Asks the kernel for single routes; `nil` where paths are set by hand.
-    let kernel: KernelNetwork?
-
-    /// The machine's, without options. All who iterate share what is open.
+    /// The monitor of the machine, without options. All iterations share what is open.
     public static let system = NetworkMonitor()
 
-    /// A monitor of this machine's network.
+    /// Creates a monitor of this machine's network.
     ///
-    /// Copies share what is open. It is opened when somebody iterates.
+    /// Copies share what is open. It is opened by the first iteration.
     public init(_ options: Options = Options()) {
-        let kernel = KernelNetwork(
-            files: InterfaceFiles(root: options.sysfs.string),
-            overrides: InterfaceOverrides(options.interfaces))
+        let kernel = KernelNetwork(sysfs: options.sysfs.string, overrides: options.interfaces)
+        let watch = NetworkWatch(loop: .sharedOrStalled, source: kernel)
         self.kernel = kernel
-        origin = .watch(NetworkWatch(loop: .sharedOrStalled, source: kernel))
+        self.watch = watch
+        views = { ValueReader(watch.subscription()) }
     }
 
     init(_ value: NewestValue<NetworkView>) {
         kernel = nil
-        origin = .manual(value)
+        watch = nil
+        views = { ValueReader(value) }
     }
 
-    /// The present path.
+    /// The current path.
     ///
-    /// Where nobody follows the monitor, the kernel is asked; else it is what was told last. When the task is cancelled
-    /// before it is known, it is ``NetworkPath/unknown``.
+    /// During an iteration it is the newest reported path; otherwise the kernel is queried. If the task is cancelled before the path
+    /// is known, it is ``NetworkPath/unknown``.
     public var path: NetworkPath {
         get async {
             var iterator = makeAsyncIterator()
@@ -85,78 +80,59 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
         }
     }
 
-    /// The conditions of the present path and of those that follow, for whoever does not need more.
+    /// The conditions of the current path and of those that follow.
     public var conditions: some AsyncSequence<NetworkCondition, Never> & Sendable {
-        NetworkConditions(monitor: self)
+        NetworkChanges(monitor: self) { $0.path.condition }
     }
 
-    /// One pass over the paths; what is open for it is closed when it is dropped, unless others need it.
+    /// An iteration over the paths. When it is released, its resources are closed, unless others need them.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var views: ValueReader<NetworkView>
-        fileprivate var last: NetworkPath?
+        fileprivate var paths: NetworkChanges<NetworkPath>.Iterator
 
-        /// The newest path, once it is another than the one before; `nil` at the end, or when cancelled.
-        public mutating func next() async -> NetworkPath? {
-            while let view = await views.next() {
-                if view.path != last {
-                    last = view.path
-                    return view.path
-                }
-            }
-            return nil
-        }
+        /// The newest path, once it differs from the previous one; `nil` at the end, or when cancelled.
+        public mutating func next() async -> NetworkPath? { await paths.next() }
 
-        /// The newest path, once it is another than the one before; `nil` at the end, or when cancelled.
+        /// The newest path, once it differs from the previous one; `nil` at the end, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkPath? {
-            await next()
+            await paths.next()
         }
     }
 
-    /// A pass that begins with the present path.
-    public func makeAsyncIterator() -> Iterator { Iterator(views: views) }
-
-    /// A pass over all that is known of the network.
-    package var views: ValueReader<NetworkView> {
-        switch origin {
-        case .watch(let watch): ValueReader(watch.subscription())
-        case .manual(let value): ValueReader(value)
-        }
+    /// An iteration that begins with the current path.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(paths: NetworkChanges(monitor: self) { $0.path }.makeAsyncIterator())
     }
 
-    /// Whether a socket is open for it.
-    package var isListening: Bool {
-        guard case .watch(let watch) = origin else { return false }
-        return watch.isListening
-    }
+    /// Whether its socket is open.
+    package var isListening: Bool { watch?.isListening ?? false }
 }
 
 extension NetworkMonitor {
-    /// Whether a host can be reached, as an `AsyncSequence` of newest values: the first as soon as it is known, then another
-    /// whenever the path has changed and it is another.
+    /// The reachability of a host, as an `AsyncSequence` of the newest values: the first as soon as it is known, then one after each
+    /// change of the path that changes it.
     ///
-    /// It is about the host itself: proxies are left out.
-    ///
+    /// It is that of the host itself: proxies are not used.
     /// - Parameters:
-    ///   - url: Names the host, and with its port what ``ReachabilityProbe/connection`` is made to.
-    ///   - probe: What is done to find out; nothing is sent to the host by default.
-    ///   - timeout: How long it may take to look the name up and to connect, together; 10 s by default. A host for which it
-    ///     is not enough is unreachable.
-    ///   - resolver: Looks the name up; the system's by default.
+    ///   - url: A URL with the host, and with the port for ``ReachabilityProbe/connection``.
+    ///   - probe: The kind of check; by default nothing is sent to the host.
+    ///   - timeout: The timeout of name resolution and connection together; 10 s by default. After it the host counts as unreachable.
+    ///   - resolver: The resolver of the name; the system's by default.
     public func reachability(
         of url: HTTPURL, probe: ReachabilityProbe = .route, timeout: Duration = .seconds(10),
         resolver: any Resolver = SystemResolver()
     ) -> some AsyncSequence<HostReachability, Never> & Sendable {
-        HostReachabilities(
-            monitor: self,
-            check: HostCheck(url, probe: probe, timeout: timeout, kernel: kernel, resolver: resolver))
+        let check = HostCheck(url, probe: probe, timeout: timeout, kernel: kernel, resolver: resolver)
+        return NetworkChanges(monitor: self) { view in
+            let found = await check.run(on: view.path)
+            return Task.isCancelled ? nil : found
+        }
     }
 
-    /// Whether a host can be reached, by its name or address; else as ``reachability(of:probe:timeout:resolver:)``.
-    ///
+    /// The reachability of a host by its name or address; see ``reachability(of:probe:timeout:resolver:)``.
     /// - Parameters:
-    ///   - host: A name or an address literal, without port; that of IPv6 with brackets or without.
-    ///   - port: What ``ReachabilityProbe/connection`` is made to; 1–65535, 443 by default.
-    /// - Throws: Where it is neither a name nor an address.
+    ///   - host: A name or an address literal, without a port; brackets around an IPv6 address are optional.
+    ///   - port: The port for ``ReachabilityProbe/connection``; 1–65535, 443 by default.
+    /// - Throws: The error of a host that is neither a name nor an address.
     public func reachability(
         ofHost host: String, port: Int = 443, probe: ReachabilityProbe = .route,
         timeout: Duration = .seconds(10), resolver: any Resolver = SystemResolver()
@@ -166,7 +142,7 @@ extension NetworkMonitor {
         return reachability(of: url, probe: probe, timeout: timeout, resolver: resolver)
     }
 
-    /// Whether a host can be reached now; ``HostReachability/Status/unknown`` where the task is cancelled before it is known.
+    /// The current reachability of a host; ``HostReachability/Status/unknown`` if the task is cancelled before it is known.
     ///
     /// The parameters are those of ``reachability(of:probe:timeout:resolver:)``.
     public func currentReachability(

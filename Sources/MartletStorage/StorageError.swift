@@ -1,14 +1,12 @@
 import CLinux
 import Glibc
 
-/// A file operation that failed: which one, on which file, and the errno it left.
+/// A file operation that failed: the operation, the file, and the errno.
 public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The operation, such as `open` or `fdatasync`.
     public var operation: String
-
-    /// The file's path.
+    /// The path of the file.
     public var path: String
-
     /// The errno.
     public var code: Int32
 
@@ -22,19 +20,20 @@ public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether there was no room: a full disk, a quota, or a limit on the size of files.
     public var isOutOfSpace: Bool { code == ENOSPC || code == EDQUOT || code == EFBIG }
 
-    /// Whether there is no such file, or no folder to hold it.
+    /// Whether the file or its directory does not exist.
     public var isMissingFile: Bool { code == ENOENT }
 
-    /// Whether there is a file of that name, where there must be none.
+    /// Whether a file of that name exists and must not.
     public var isExistingFile: Bool { code == EEXIST }
 
-    /// The file, the operation and what the system says of the number.
+    /// The path, the operation, and the system's text for the errno.
     public var description: String { "\(path): \(operation): \(StorageError.text(of: code)) (errno \(code))" }
 
     private static func text(of code: Int32) -> String {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-            guard let base = buffer.baseAddress else { return "unknown error" }
-            guard unsafe strerror_r(code, base, buffer.count) == 0 else { return "unknown error" }
+            guard let base = buffer.baseAddress, unsafe strerror_r(code, base, buffer.count) == 0 else {
+                return "unknown error"
+            }
             return unsafe String(cString: base)
         }
     }

@@ -3,47 +3,44 @@ import MartletStorage
 package import MartletTransport
 public import SystemPackage
 
-/// One of the places that a body is sent to by ``ResponseBody/tee(to:onFailure:)``.
-///
-/// Its functions are called one after the other, by one task at a time. ``write(_:)`` holds the sender: while it does not
-/// return, nothing more of the body is read. Behind ``finish()`` or ``abandon()`` nothing follows.
+/// A destination of a body in ``ResponseBody/tee(to:onFailure:)``. Its functions are called one after the other, by one
+/// task at a time. While ``write(_:)`` runs, nothing more of the body is read. No call follows ``finish()`` or
+/// ``abandon()``.
 public protocol BodySink: Sendable {
-    /// Takes the next piece, which is not empty.
-    ///
-    /// What it throws ends this sink: ``abandon()`` follows. When the call is cancelled its task is, and it should return or
-    /// throw soon.
+    /// Takes the next piece, which is not empty. An error ends this sink: ``abandon()`` follows. When the call is cancelled its
+    /// task is, and it should end soon.
     func write(_ piece: [UInt8]) async throws
 
-    /// The body is complete.
+    /// Called when the body is complete.
     func finish() async throws
 
-    /// The body is not complete, and will not be: it failed, was cancelled, or this sink threw.
+    /// Called when the body will not be complete: it failed, was cancelled, or this sink threw.
     func abandon() async
 }
 
 extension BodySink {
-    /// Nothing.
+    /// Does nothing.
     public func finish() async throws {}
 
-    /// Nothing.
+    /// Does nothing.
     public func abandon() async {}
 }
 
-/// A sink that hands each piece to a closure.
+/// A sink that passes each piece to a closure.
 public struct ClosureSink: BodySink {
     private let take: @Sendable ([UInt8]) async throws -> Void
 
-    /// A sink.
-    /// - Parameter take: Called with each piece; what it throws ends the sink.
+    /// Creates a sink.
+    /// - Parameter take: Called with each piece; an error ends the sink.
     public init(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) { self.take = take }
 
-    /// Hands the piece to the closure.
+    /// Passes the piece to the closure.
     public func write(_ piece: [UInt8]) async throws { try await take(piece) }
 }
 
 /// A sink that computes a digest of the body.
 public actor DigestSink: BodySink {
-    /// The hash functions. MD5 and SHA-1 are broken as proofs that nobody tampered.
+    /// The hash functions. MD5 and SHA-1 do not protect against tampering.
     public enum Algorithm: String, Hashable, Sendable, CaseIterable, Codable {
         /// 16 bytes (RFC 1321).
         case md5
@@ -68,78 +65,68 @@ public actor DigestSink: BodySink {
         }
     }
 
-    /// What is computed.
+    /// The hash function.
     public nonisolated let algorithm: Algorithm
     private var digest: MessageDigest?
-    private var result: [UInt8]?
 
-    /// A digest of nothing so far.
+    /// Creates a sink.
     public init(_ algorithm: Algorithm) { self.algorithm = algorithm }
 
     /// The digest of the whole body; `nil` until it is complete.
-    public var bytes: [UInt8]? { result }
+    public private(set) var bytes: [UInt8]?
 
     /// The digest in lower-case hexadecimal digits; `nil` until the body is complete.
     public var hexadecimal: String? {
-        result.map { String(decoding: MessageDigest.hexadecimal($0), as: UTF8.self) }
+        bytes.map { String(decoding: MessageDigest.hexadecimal($0), as: UTF8.self) }
     }
 
-    private func begun() throws(HTTPError) -> MessageDigest {
-        if let digest { return digest }
+    private func withDigest<Value>(
+        _ body: (MessageDigest) throws(MessageDigestError) -> Value
+    ) throws(HTTPError) -> Value {
         do throws(MessageDigestError) {
-            let digest = try MessageDigest(algorithm.digest)
-            self.digest = digest
-            return digest
+            let begun = if let digest { digest } else { try MessageDigest(algorithm.digest) }
+            digest = begun
+            return try body(begun)
         } catch {
-            throw DigestSink.failure(error)
+            throw HTTPError(
+                .systemFailed, phase: .receivingBody, message: error.description, wasSent: true,
+                underlying: error)
         }
-    }
-
-    private static func failure(_ error: MessageDigestError) -> HTTPError {
-        HTTPError(
-            .systemFailed, phase: .receivingBody, message: error.description, wasSent: true,
-            underlying: error)
     }
 
     /// Adds a piece.
-    /// - Throws: An ``HTTPError`` where this machine's OpenSSL does not compute the function.
-    public func write(_ piece: [UInt8]) async throws { try begun().update(piece) }
+    /// - Throws: An ``HTTPError`` if OpenSSL on this system lacks the function.
+    public func write(_ piece: [UInt8]) async throws { try withDigest { $0.update(piece) } }
 
     /// Computes the digest.
     public func finish() async throws {
-        let digest = try begun()
-        do throws(MessageDigestError) {
-            result = try digest.finish()
-        } catch {
-            throw DigestSink.failure(error)
-        }
+        bytes = try withDigest { (digest) throws(MessageDigestError) in try digest.finish() }
     }
 }
 
-/// A sink that writes the body to a file, which appears under its name when it is complete, synced, and not before.
-///
-/// Until then, and whatever fails, a file of that name is what it was. The file is written by a thread of its own while the
-/// next bytes are received, at most 1 MiB ahead.
+/// A sink that writes the body to a file. The file appears under its name, synced, once it is complete; until then, and
+/// after any failure, an existing file of that name is unchanged. A thread of its own writes the file while the next bytes
+/// are received, at most 1 MiB ahead.
 public actor FileSink: BodySink {
     /// The file's name.
     public nonisolated let path: FilePath
-    /// Whether a file that has the name may be replaced.
+    /// Whether an existing file of that name may be replaced.
     public nonisolated let overwrites: Bool
     private let opening: FileDownload
     private var writer: BodyPouring?
     private var file: FilePublisher?
 
-    /// A sink.
+    /// Creates a sink.
     /// - Parameters:
-    ///   - path: The file's name; its folder must exist.
-    ///   - overwrites: Whether a file that has the name may be replaced; `false` by default.
+    ///   - path: The file's name; its directory must exist.
+    ///   - overwrites: Whether an existing file of that name may be replaced; `false` by default.
     public init(_ path: FilePath, overwrites: Bool = false) {
         self.path = path
         self.overwrites = overwrites
         opening = FileDownload(path: path, overwrites: overwrites, origin: nil)
     }
 
-    /// Writes a piece, or has it written while the next is received.
+    /// Writes a piece, or queues it to be written while the next is received.
     /// - Throws: An ``HTTPError`` with the code `.fileFailed` or `.diskFull`.
     public func write(_ piece: [UInt8]) async throws { try await opened().append(piece[...]) }
 

@@ -1,125 +1,102 @@
 public import MartletCore
 
-/// The sinks of a tee, and how far each is.
+/// The sinks of a tee, and the progress of each.
 struct BodyTee {
-    private let sinks: [any BodySink]
-    private let policy: TeeFailurePolicy
-    private var counts: [UInt64]
-    private var failures: [(any Error)?]
-    /// Of which the end has been told, one way or the other.
-    private var isEnded: [Bool]
-
-    init(_ sinks: [any BodySink], _ policy: TeeFailurePolicy) {
-        self.sinks = sinks
-        self.policy = policy
-        counts = Array(repeating: 0, count: sinks.count)
-        failures = Array(repeating: nil, count: sinks.count)
-        isEnded = Array(repeating: false, count: sinks.count)
+    private struct Branch {
+        let sink: any BodySink
+        var byteCount: UInt64 = 0
+        var failure: (any Error)?
+        /// Whether the sink was told of its end.
+        var isEnded = false
     }
 
-    /// Whether anybody takes bytes.
-    var hasSinks: Bool { isEnded.contains(false) }
+    private var branches: [Branch]
+    private let policy: TeeFailurePolicy
 
-    private var live: [Int] { sinks.indices.filter { !isEnded[$0] } }
+    init(_ sinks: [any BodySink], _ policy: TeeFailurePolicy) {
+        branches = sinks.map { Branch(sink: $0) }
+        self.policy = policy
+    }
 
-    /// Gives a piece to all at once; returns when all have taken it.
+    /// Whether any sink still takes bytes.
+    var hasSinks: Bool { !live.isEmpty }
+
+    private var live: [Int] { branches.indices.filter { !branches[$0].isEnded } }
+
+    /// Gives a piece to all sinks concurrently; returns when all have taken it.
     mutating func write(_ piece: [UInt8]) async throws {
-        let live = live
-        let outcomes = await BodyTee.all(live.map { (index: $0, sink: sinks[$0]) }) { sink in
-            try await sink.write(piece)
-        }
-        for (index, error) in outcomes {
-            if let error { await fail(index, error) } else { counts[index] += UInt64(piece.count) }
+        for index in await succeeded(live, { try await $0.write(piece) }) {
+            branches[index].byteCount += UInt64(piece.count)
         }
         try heedPolicy()
     }
 
-    /// Tells all that the body is complete.
+    /// Tells all sinks that the body is complete.
     mutating func finish() async throws -> [TeeResult] {
-        switch policy {
-        case .continueWithOthers:
-            let live = live
-            let outcomes = await BodyTee.all(live.map { (index: $0, sink: sinks[$0]) }) { sink in
-                try await sink.finish()
-            }
-            for (index, error) in outcomes {
-                if let error { await fail(index, error) } else { isEnded[index] = true }
-            }
-        case .stopAll:
-            // One after the other, so that those behind one that fails can still be abandoned.
-            for index in live {
-                do {
-                    try await sinks[index].finish()
-                    isEnded[index] = true
-                } catch {
-                    await fail(index, error)
-                    throw error
-                }
-            }
+        // With `stopAll` one after the other, so that the sinks after one that fails can still be abandoned.
+        let groups = policy == .stopAll ? live.map { [$0] } : [live]
+        for group in groups {
+            for index in await succeeded(group, { try await $0.finish() }) { branches[index].isEnded = true }
+            try heedPolicy()
         }
-        return sinks.indices.map { index in
-            if let error = failures[index] { return .failed(error, byteCount: counts[index]) }
-            return .finished(byteCount: counts[index])
+        return branches.map { branch in
+            branch.failure.map { .failed($0, byteCount: branch.byteCount) }
+                ?? .finished(byteCount: branch.byteCount)
         }
     }
 
-    /// Tells all that have not ended that the body will not be complete.
-    mutating func abandon() async {
-        for index in live {
-            isEnded[index] = true
-            await sinks[index].abandon()
-        }
-    }
-
-    private mutating func fail(_ index: Int, _ error: any Error) async {
-        failures[index] = error
-        isEnded[index] = true
-        await sinks[index].abandon()
-    }
+    /// Tells all sinks that have not ended that the body will not be complete.
+    mutating func abandon() async { for index in live { await abandon(index) } }
 
     private func heedPolicy() throws {
-        guard policy == .stopAll, let error = failures.compactMap(\.self).first else { return }
+        guard policy == .stopAll, let error = branches.lazy.compactMap(\.failure).first else { return }
         throw error
     }
 
-    /// Does something with several sinks at once.
-    /// - Returns: What each threw, by its number.
-    private static func all(
-        _ sinks: [(index: Int, sink: any BodySink)],
-        _ body: @escaping @Sendable (any BodySink) async throws -> Void
-    ) async -> [(index: Int, error: (any Error)?)] {
-        // One sink needs no tasks.
-        if sinks.count == 1, let only = sinks.first {
-            do {
-                try await body(only.sink)
-                return [(only.index, nil)]
-            } catch {
-                return [(only.index, error)]
+    private mutating func abandon(_ index: Int) async {
+        branches[index].isEnded = true
+        await branches[index].sink.abandon()
+    }
+
+    /// Runs an operation on several sinks concurrently, and abandons the sinks for which it throws.
+    /// - Returns: The numbers of the others.
+    private mutating func succeeded(
+        _ indices: [Int], _ body: @escaping @Sendable (any BodySink) async throws -> Void
+    ) async -> [Int] {
+        var succeeded: [Int] = []
+        for (index, error) in await BodyTee.outcomes(indices.map { ($0, branches[$0].sink) }, body) {
+            if let error {
+                branches[index].failure = error
+                await abandon(index)
+            } else {
+                succeeded.append(index)
             }
         }
-        return await withTaskGroup(of: (index: Int, error: (any Error)?).self) { group in
-            for (index, sink) in sinks {
-                group.addTask {
-                    do {
-                        try await body(sink)
-                        return (index, nil)
-                    } catch {
-                        return (index, error)
-                    }
-                }
-            }
-            var outcomes: [(index: Int, error: (any Error)?)] = []
-            for await outcome in group { outcomes.append(outcome) }
-            return outcomes.sorted { $0.index < $1.index }
+        return succeeded
+    }
+
+    private static func outcomes(
+        _ sinks: [(Int, any BodySink)], _ body: @escaping @Sendable (any BodySink) async throws -> Void
+    ) async -> [(index: Int, error: (any Error)?)] {
+        @Sendable func outcome(_ index: Int, _ sink: any BodySink) async -> (index: Int, error: (any Error)?)
+        {
+            do { try await body(sink) } catch { return (index, error) }
+            return (index, nil)
+        }
+        // One sink needs no tasks.
+        if sinks.count == 1 { return [await outcome(sinks[0].0, sinks[0].1)] }
+        return await withTaskGroup { group in
+            for (index, sink) in sinks { group.addTask { await outcome(index, sink) } }
+            return await group.reduce(into: []) { $0.append($1) }.sorted { $0.index < $1.index }
         }
     }
 }
 
 extension ResponseBody {
-    /// Sends what is left of the body to several sinks at once, piece by piece.
+    /// Sends the rest of the body to several sinks concurrently, piece by piece.
     ///
-    /// The slowest sets the pace: the next piece is read when all have taken the last one, and meanwhile the sender is held by
-    /// the TCP window. One piece, of at most 256 KiB, is held for all of them.
+    /// The slowest sets the pace: the next piece is read when all have taken the last one, and TCP's window holds the sender
+    /// meanwhile. One piece, of at most 256 KiB, is stored for all of them.
     ///
     /// ```swift
     /// let digest = DigestSink(.sha256)
@@ -128,10 +105,10 @@ extension ResponseBody {
     ///
     /// When the body fails or the task is cancelled, all sinks are abandoned: a ``FileSink`` then leaves no file.
     /// - Parameters:
-    ///   - sinks: Where to; a sink stands in one tee, once.
-    ///   - policy: What becomes of the others when one fails; they go on by default.
-    /// - Returns: How each sink ended, in their order.
-    /// - Throws: An ``HTTPError`` of the body; `CancellationError`; with ``TeeFailurePolicy/stopAll``, what a sink threw.
+    ///   - sinks: The destinations; a sink is used in one tee, once.
+    ///   - policy: The effect of a failed sink on the others; they continue by default.
+    /// - Returns: The results of the sinks, in their order.
+    /// - Throws: An ``HTTPError`` of the body; `CancellationError`; the error of a sink with ``TeeFailurePolicy/stopAll``.
     @discardableResult
     public func tee(
         to sinks: [any BodySink], onFailure policy: TeeFailurePolicy = .continueWithOthers
@@ -143,7 +120,7 @@ extension ResponseBody {
                 try Task.checkCancellation()
             }
             try Task.checkCancellation()
-            // Without a sink the rest is of no use to anybody: the caller's closure returns, and what is left is judged then.
+            // Without a sink the rest is of no use: the caller's closure returns, and the rest is judged then.
             return try await tee.finish()
         } catch {
             await tee.abandon()
@@ -152,30 +129,25 @@ extension ResponseBody {
     }
 }
 
-/// What becomes of the other sinks of a tee when one fails.
+/// The effect of a failed sink on the other sinks of a tee.
 public enum TeeFailurePolicy: String, Hashable, Sendable {
-    /// They go on; the body is read for as long as one is left.
+    /// They continue; the body is read as long as one is left.
     case continueWithOthers
-    /// All are abandoned, and the tee throws what the one threw.
+    /// All are abandoned, and the tee throws the error of the sink.
     case stopAll
 }
 
-/// How one sink of a tee ended.
+/// The result of one sink of a tee.
 public enum TeeResult: Sendable {
-    /// It took the whole body: so many bytes.
+    /// It took the whole body of this size.
     case finished(byteCount: UInt64)
-    /// It threw, after it had taken so many bytes.
+    /// It threw an error after this many bytes.
     case failed(any Error, byteCount: UInt64)
 
-    /// What it threw; `nil` where it took all.
-    public var error: (any Error)? {
-        switch self {
-        case .finished: nil
-        case .failed(let error, _): error
-        }
-    }
+    /// The error of the sink; `nil` if it took the whole body.
+    public var error: (any Error)? { if case .failed(let error, _) = self { error } else { nil } }
 
-    /// How many bytes it took.
+    /// The number of bytes it took.
     public var byteCount: UInt64 {
         switch self {
         case .finished(let count), .failed(_, let count): count

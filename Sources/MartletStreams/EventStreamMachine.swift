@@ -3,12 +3,10 @@ import MartletCore
 import HTTPTypes
 import MartletTransport
 
-/// Decides when a stream of server-sent events is connected again, with which identifier, and when it is over
-/// (WHATWG HTML §9.2.3).
-///
-/// An end, or a fault of the network, is followed by another connection; a response that is not an event stream ends it.
+/// Decides when to reconnect a stream of server-sent events (WHATWG HTML §9.2.3): after its end and after a network error. A
+/// response that is not an event stream ends it.
 package struct EventStreamMachine: Sendable {
-    /// What to make of a response.
+    /// The decision on a response.
     package enum Opening: Hashable, Sendable {
         /// It is an event stream: read it.
         case read
@@ -20,13 +18,13 @@ package struct EventStreamMachine: Sendable {
         case refuseContentType(String)
     }
 
-    /// What to do next.
+    /// The next step.
     package enum Step: Hashable, Sendable {
-        /// Connect again after so long.
+        /// Reconnect after a delay.
         case reconnect(after: Duration)
         /// The stream is over.
         case finish
-        /// The stream is over, because of the fault just reported.
+        /// The stream ends with the error that was just reported.
         case fail
     }
 
@@ -39,10 +37,10 @@ package struct EventStreamMachine: Sendable {
     /// The identifier in force; empty for none.
     package private(set) var lastEventID: String
 
-    /// The longest identifier that is sent back, in bytes: what servers commonly take as a field.
+    /// The maximum size of an identifier that is sent back, in bytes: a field size that servers commonly accept.
     private static let identifierLimit = 8 * 1024
 
-    /// The machine of a stream that has not been connected.
+    /// Creates the machine of a stream that has not been connected.
     package init(_ options: EventStreamOptions) {
         let bounds = options.reconnectionTimeBounds
         self.bounds = bounds.lowerBound.bounded...bounds.upperBound.bounded
@@ -53,7 +51,7 @@ package struct EventStreamMachine: Sendable {
         lastEventID = options.lastEventID
     }
 
-    /// What `Last-Event-ID` says; `nil` for no field. An identifier that no field can hold is not sent.
+    /// The value of `Last-Event-ID`; `nil` for no field, and for an identifier that no field can hold.
     package var lastEventIDField: String? {
         let bytes = lastEventID.utf8
         guard !bytes.isEmpty, bytes.count <= EventStreamMachine.identifierLimit,
@@ -62,7 +60,7 @@ package struct EventStreamMachine: Sendable {
         return lastEventID
     }
 
-    /// A response has come.
+    /// A response was received.
     package mutating func opened(status: Int, contentType: String?) -> Opening {
         if status == 204 { return .finish }
         guard status == 200 else { return .refuseStatus(status) }
@@ -73,7 +71,7 @@ package struct EventStreamMachine: Sendable {
         return .read
     }
 
-    /// Bytes of the stream were read: what they said last.
+    /// Bytes of the stream were read, with the latest values of their fields.
     package mutating func read(lastEventID: String, retryMilliseconds: UInt64?) {
         self.lastEventID = lastEventID
         guard let retryMilliseconds else { return }
@@ -86,18 +84,15 @@ package struct EventStreamMachine: Sendable {
 
     /// Connecting failed, or the stream broke.
     /// - Parameters:
-    ///   - isTransient: Whether another attempt may fare better.
-    ///   - jitter: A number from 0 to 1 drawn at random, so that clients which a server has lost together do not come back
-    ///     together.
+    ///   - isTransient: Whether a retry could succeed.
+    ///   - jitter: A random number from 0 to 1, so that clients which lost the server together do not return together.
     package mutating func failed(isTransient: Bool, jitter: Double) -> Step {
         guard isTransient, reconnects else { return .fail }
         failureCount += 1
         if let failureLimit, failureCount >= failureLimit { return .fail }
-        var grown = reconnectionTime
         let limit = max(backoffLimit, reconnectionTime)
-        for _ in 1..<max(2, min(failureCount, 64)) where failureCount > 1 && grown < limit {
-            grown = grown * 2
-        }
+        var grown = reconnectionTime
+        for _ in 1..<max(1, min(failureCount, 64)) where grown < limit { grown = grown * 2 }
         let most = min(grown, limit)
         return .reconnect(after: reconnectionTime + (most - reconnectionTime) * min(max(jitter, 0), 1))
     }
@@ -110,24 +105,14 @@ struct EventStreamReader: Sendable {
     let body: HTTPBody
     let options: EventStreamOptions
 
-    /// How one connection ended where it did not throw.
-    private enum End: Sendable {
-        case complete
-        case noMoreEvents
-        case isNotWanted
-    }
-
-    /// Reads until the stream is over, or nobody takes its events any more.
-    func read(into relay: EventRelay<ServerSentEvent>) async {
+    /// Reads until the stream is over, or its events are no longer taken.
+    func read(into events: Handoff<ServerSentEvent>) async {
         var machine = EventStreamMachine(options)
         do {
             while true {
                 let step: EventStreamMachine.Step
                 do {
-                    switch try await connect(&machine, relay) {
-                    case .complete: step = machine.ended()
-                    case .noMoreEvents, .isNotWanted: step = .finish
-                    }
+                    step = try await connect(&machine, events) ? machine.ended() : .finish
                 } catch let error as HTTPError {
                     step = machine.failed(
                         isTransient: EventStreamReader.isTransient(error), jitter: .random(in: 0...1))
@@ -136,23 +121,24 @@ struct EventStreamReader: Sendable {
                 guard case .reconnect(let delay) = step else { break }
                 try await options.sleep(delay)
             }
-            relay.finish()
+            events.finish()
         } catch {
-            relay.finish(throwing: error)
+            events.finish(throwing: error)
         }
     }
 
-    /// One connection, from its request to the end of its body.
+    /// Runs one connection, from its request to the end of its body.
+    /// - Returns: Whether the body is complete; `false` if there are no more events, or they are no longer taken.
     private func connect(
-        _ machine: inout EventStreamMachine, _ relay: EventRelay<ServerSentEvent>
-    ) async throws -> End {
+        _ machine: inout EventStreamMachine, _ events: Handoff<ServerSentEvent>
+    ) async throws -> Bool {
         var request = request
         if let name = HTTPField.Name("Last-Event-ID"),
             options.lastEventID != machine.lastEventID || request.headerFields[name] == nil
         {
             request.headerFields[name] = machine.lastEventIDField
         }
-        // Which answers are event streams, the machine says; a session's word is about other answers.
+        // The machine decides which responses are event streams; the session's validator is for other responses.
         let validator = options.request.validator ?? .anything
         return try await session.stream(request, body: body, options: options.request, validate: validator) {
             response, body in
@@ -160,7 +146,7 @@ struct EventStreamReader: Sendable {
                 status: response.status.code, contentType: response.headerFields[.contentType])
             {
             case .read: break
-            case .finish: return .noMoreEvents
+            case .finish: return false
             case .refuseStatus(let status):
                 throw body.reader.refusal(
                     .unacceptableStatus,
@@ -170,25 +156,21 @@ struct EventStreamReader: Sendable {
                 throw body.reader.refusal(
                     .unacceptableContentType, "the content type is \(found), and not text/event-stream")
             }
-            var parser = ServerSentEventParser(
-                lastEventID: machine.lastEventID, limit: options.eventLimit.bytes)
-            while let piece = try await body.reader.next() {
-                parser.feed(piece)
-                do throws(ServerSentEventParser.TooLarge) {
-                    while let event = try parser.next() {
-                        guard await relay.give(event) else { return .isNotWanted }
-                    }
-                } catch {
-                    throw body.reader.limitExceeded(
-                        "an event is larger than the limit of \(error.limit) bytes")
-                }
-                machine.read(lastEventID: parser.lastEventID, retryMilliseconds: parser.retryMilliseconds)
+            var pass = ParsedBody(
+                body,
+                ServerSentEventParser(lastEventID: machine.lastEventID, limit: options.eventLimit.bytes))
+            defer {
+                machine.read(
+                    lastEventID: pass.parser.lastEventID, retryMilliseconds: pass.parser.retryMilliseconds)
             }
-            return .complete
+            while let event = try await pass.next() {
+                guard await events.give(event) else { return false }
+            }
+            return true
         }
     }
 
-    /// Whether connecting again may help. Each connection has a total clock and descriptors of its own.
+    /// Whether a reconnection may help. Each connection has its own total timeout and descriptors.
     static func isTransient(_ error: HTTPError) -> Bool {
         error.isTransient || error.code == .timedOut || error.code == .systemFailed
     }

@@ -1,25 +1,25 @@
 public import MartletCore
 
-/// Cuts a stream of bytes into lines, however its pieces fall.
+/// Splits a byte stream into lines, however the input is split.
 ///
-/// Lines are handed out without their ending, and the first without a UTF-8 byte order mark. It keeps what has come of
-/// the line that is not complete and what was not yet asked for; its work is linear in the bytes. A line beyond the limit
-/// is an error that stays: it stops a peer that never ends a line from filling the memory.
+/// Lines are returned without their ending, and the first without a UTF-8 byte order mark. It stores the incomplete line
+/// and the lines that were not yet requested; its work is linear in the bytes. A line beyond the limit is an error that
+/// stays: it keeps a peer that never ends a line from filling the memory.
 package struct LineParser: PieceParser {
-    /// What ends a line.
+    /// The bytes that end a line.
     package enum Ending: Hashable, Sendable {
         /// LF, or CR LF. A CR alone belongs to the line.
         case lineFeed
-        /// LF, CR LF, or CR alone: as server-sent events have it.
+        /// LF, CR LF, or CR alone, as in server-sent events.
         case any
     }
 
     /// A line had more bytes than the limit.
     package struct TooLong: Error, Hashable, Sendable {
-        /// The most bytes a line may have.
+        /// The maximum number of bytes of a line.
         package let limit: Int
 
-        /// The error of that limit.
+        /// Creates the error for a limit.
         package init(limit: Int) { self.limit = limit }
     }
 
@@ -29,17 +29,17 @@ package struct LineParser: PieceParser {
 
     private let ending: Ending
     private let limit: Int
-    /// What has come and was not handed out begins at ``start``; up to ``scanned`` there is no ending in it.
+    /// The bytes from ``start`` on were not yet returned; before ``scanned`` there is no ending in them.
     private var bytes: [UInt8] = []
     private var start = 0
     private var scanned = 0
     private var isFirst = true
-    /// Whether an LF is passed over, because the CR before it has ended the line already.
+    /// Whether an LF is skipped, because the CR before it has already ended the line.
     private var skipsLineFeed = false
     private var failure: TooLong?
 
-    /// A parser at the beginning of a stream.
-    /// - Parameter limit: The most bytes a line may have, without its ending and the byte order mark.
+    /// Creates a parser for the beginning of a stream.
+    /// - Parameter limit: The maximum number of bytes of a line, without its ending and the byte order mark.
     package init(ending: Ending, limit: Int) {
         self.ending = ending
         self.limit = max(0, limit)
@@ -51,7 +51,7 @@ package struct LineParser: PieceParser {
             bytes.removeAll(keepingCapacity: true)
             (start, scanned) = (0, 0)
         } else if start > bytes.count / 2 {
-            // What is moved is less than what goes, so that it adds up to no more than the bytes there are.
+            // Fewer bytes are moved than removed, so that all moves add up to no more than the bytes of the stream.
             bytes.removeSubrange(..<start)
             scanned -= start
             start = 0
@@ -76,31 +76,28 @@ package struct LineParser: PieceParser {
             try check(bytes.count - start - held - markCount(upTo: bytes.count))
             return nil
         }
-        var last = end
-        if ending == .lineFeed, last > start, bytes[last - 1] == 0x0D { last -= 1 }
         skipsLineFeed = bytes[end] == 0x0D
-        return try take(upTo: last, next: end + 1)
+        let hasReturn = ending == .lineFeed && end > start && bytes[end - 1] == 0x0D
+        return try take(upTo: hasReturn ? end - 1 : end, next: end + 1)
     }
 
-    /// The bytes behind the last ending, once the stream has ended and ``next()`` has nothing more; `nil` when there are
-    /// none.
+    /// The bytes after the last ending, once the stream has ended and ``next()`` has nothing more; `nil` if there are none.
     package mutating func rest() throws(TooLong) -> [UInt8]? {
         if let failure { throw failure }
         guard start < bytes.count else { return nil }
-        // A mark and nothing behind it is an empty stream.
+        // A mark alone is an empty stream.
         if isFirst, bytes[start...].elementsEqual(LineParser.mark) { return nil }
         return try take(upTo: bytes.count, next: bytes.count)
     }
 
     private mutating func take(upTo end: Int, next: Int) throws(TooLong) -> [UInt8] {
         let marked = markCount(upTo: end)
-        // Two bytes of a mark are no mark once the line has ended.
+        // Two bytes of a mark are not a mark once the line has ended.
         let skipped = marked == LineParser.mark.count ? marked : 0
         try check(end - start - skipped)
         let line = Array(bytes[(start + skipped)..<end])
         isFirst = false
-        start = next
-        scanned = next
+        (start, scanned) = (next, next)
         return line
     }
 
@@ -113,14 +110,14 @@ package struct LineParser: PieceParser {
         throw failure
     }
 
-    /// How many bytes at the start are, or may become, the byte order mark.
+    /// The number of bytes at the start that are, or may become, the byte order mark.
     private func markCount(upTo end: Int) -> Int {
         guard isFirst else { return 0 }
         let head = bytes[start..<min(end, start + LineParser.mark.count)]
         return LineParser.mark.starts(with: head) ? head.count : 0
     }
 
-    /// Where the next ending begins, sought behind what was searched before.
+    /// The position of the next ending, searched after the bytes that were searched before.
     private func endOfLine() -> Int? {
         let span = bytes.span
         let takesReturn = ending == .any
@@ -133,11 +130,11 @@ package struct LineParser: PieceParser {
 }
 
 extension ResponseBody {
-    /// The lines of a body as they arrive, in UTF-8: an `AsyncSequence` of strings, pulled.
+    /// The lines of a body as they arrive, in UTF-8, as an `AsyncSequence` of strings that reads on demand.
     ///
-    /// A line ends with LF or CR LF, which it is handed out without; what follows the last ending is a line too. A byte
-    /// order mark at the beginning is passed over, and bytes that are no UTF-8 become U+FFFD. One pass reads the body: what
-    /// a pass has received and not handed out goes with it.
+    /// A line ends with LF or CR LF, which is removed; the bytes after the last ending are a line too. A byte order mark at
+    /// the beginning is skipped, and bytes that are not UTF-8 become U+FFFD. One pass reads the body: bytes that a pass has
+    /// received and not returned are lost with it.
     public struct Lines: AsyncSequence, Sendable {
         /// A line.
         public typealias Element = String
@@ -148,15 +145,14 @@ extension ResponseBody {
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var pass: ParsedBody<LineParser>
 
-            /// The next line; `nil` at the end.
-            ///
-            /// When the task is cancelled it throws `CancellationError` at once, and the connection is closed.
-            /// - Throws: An ``HTTPError``: as the body does, and `.limitExceeded` when a line is longer than the limit.
+            /// The next line; `nil` at the end. Cancelling the task throws `CancellationError` and closes the connection
+            /// immediately.
+            /// - Throws: An ``HTTPError``: that of the body, or `.limitExceeded` for a line longer than the limit.
             public mutating func next() async throws -> String? {
                 try await nextBytes().map { String(decoding: $0, as: UTF8.self) }
             }
 
-            /// The same as it came, in whatever encoding.
+            /// The bytes of the next line, in whatever encoding; `nil` at the end.
             package mutating func nextBytes() async throws -> [UInt8]? { try await pass.next() }
 
             /// The next line; `nil` at the end.
@@ -165,7 +161,7 @@ extension ResponseBody {
             ) async throws(any Error) -> String? { try await next() }
         }
 
-        /// A pass that begins with what was not yet read.
+        /// A pass that begins with the bytes that were not yet read.
         public func makeAsyncIterator() -> Iterator { Iterator(pass: pass) }
     }
 
@@ -173,8 +169,8 @@ extension ResponseBody {
     public var lines: Lines { lines(upTo: .mebibytes(16)) }
 
     /// The lines of the body.
-    /// - Parameter limit: The most bytes of a line; one that is longer is an ``HTTPError`` with the code
-    ///   `.limitExceeded`, and costs the connection.
+    /// - Parameter limit: The maximum size of a line. A longer one is an ``HTTPError`` with the code `.limitExceeded` and
+    ///   closes the connection.
     public func lines(upTo limit: ByteCount) -> Lines {
         Lines(pass: ParsedBody(self, LineParser(ending: .lineFeed, limit: limit.bytes)))
     }

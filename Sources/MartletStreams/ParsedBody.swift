@@ -1,6 +1,6 @@
 import MartletCore
 
-/// Parses a stream of bytes, however its pieces fall.
+/// Parses a stream of bytes, however the input is split.
 protocol PieceParser: Sendable {
     associatedtype Element: Sendable
 
@@ -20,7 +20,7 @@ protocol PieceParser: Sendable {
 /// One pass over the elements of a body.
 struct ParsedBody<Parser: PieceParser>: Sendable {
     private let reader: BodyReader
-    private var parser: Parser
+    private(set) var parser: Parser
     private var isEnded = false
 
     init(_ body: ResponseBody, _ parser: Parser) {
@@ -33,12 +33,11 @@ struct ParsedBody<Parser: PieceParser>: Sendable {
             while true {
                 if let element = try parser.next() { return element }
                 if isEnded { return nil }
-                if let piece = try await reader.next() {
-                    parser.feed(piece)
-                } else {
+                guard let piece = try await reader.next() else {
                     isEnded = true
                     return try parser.rest()
                 }
+                parser.feed(piece)
             }
         } catch let error as LineParser.TooLong {
             throw reader.limitExceeded("\(Parser.tooLarge) than the limit of \(error.limit) bytes")

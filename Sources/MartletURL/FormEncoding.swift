@@ -1,23 +1,23 @@
-/// `application/x-www-form-urlencoded`, written and read as in the WHATWG URL Standard.
+/// `application/x-www-form-urlencoded`, encoded and decoded as in the WHATWG URL Standard.
 public enum FormEncoding {
-    /// How a space is written.
+    /// The encoding of a space.
     public enum Space: Hashable, Sendable {
-        /// As `+`: what the media type says.
+        /// `+`, as the media type specifies.
         case plus
-        /// As `%20` (RFC 3986): what a query can hold without being mistaken for a plus sign.
+        /// `%20` (RFC 3986), which in a query cannot be mistaken for a plus sign.
         case percentEncoded
     }
 
-    /// The set that is encoded: everything but letters, digits and `*-._`.
+    /// The bytes that are encoded: all but letters, digits and `*-._`.
     private static let set = PercentEncoding.EncodeSet("!\"#$%&'()+,/:;<=>?@[\\]^`{|}~ ")
 
-    /// The items as `name=value` pairs joined by `&`, in order, names and values in UTF-8.
+    /// Encodes items as `name=value` pairs joined by `&`, in order, names and values in UTF-8.
     ///
     /// An item without a value is its name alone.
     ///
     /// - Parameters:
     ///   - items: The items.
-    ///   - space: How a space is written; default `+`.
+    ///   - space: The encoding of a space; default `+`.
     public static func encoded(_ items: [QueryItem], space: Space = .plus) -> String {
         var output: [UInt8] = []
         for (index, item) in items.enumerated() {
@@ -30,10 +30,9 @@ public enum FormEncoding {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// The items of a form or query: `+` and `%20` are spaces, empty pairs are skipped, malformed UTF-8 is
-    /// repaired.
+    /// Decodes a form or query: `+` and `%20` are spaces, empty pairs are skipped, malformed UTF-8 is repaired.
     ///
-    /// A pair without `=` has a nil value, so that encoding gives back what was read.
+    /// A pair without `=` has a `nil` value, so that encoding restores what was read.
     public static func decoded(_ text: String) -> [QueryItem] {
         let bytes = text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
         return bytes.split(separator: UInt8(ascii: "&")).map { pair in
@@ -61,9 +60,9 @@ public enum FormEncoding {
     }
 }
 
-/// Percent-encoding as the WHATWG URL Standard has it: which bytes of which component are written as `%XX`.
+/// Percent-encoding as in the WHATWG URL Standard: which bytes of which component are written as `%XX`.
 package enum PercentEncoding {
-    /// The ASCII bytes that are encoded, one bit each; bytes of 0x80 and above always are.
+    /// A set of ASCII bytes that are encoded, one bit each; bytes of 0x80 and above always are.
     package struct EncodeSet {
         private let low: UInt64
         private let high: UInt64
@@ -95,7 +94,7 @@ package enum PercentEncoding {
     /// The userinfo percent-encode set.
     static let userInfoSet = EncodeSet("/:;=@[\\]|", and: pathSet)
 
-    /// The bytes with those of `set` encoded, valid `%XX` kept, and any other `%` written as `%25`.
+    /// Encodes the bytes of `set`, keeps valid `%XX`, and writes any other `%` as `%25`.
     static func encoded(_ bytes: ArraySlice<UInt8>, set: EncodeSet) -> String {
         var output: [UInt8] = []
         output.reserveCapacity(bytes.count)
@@ -103,13 +102,12 @@ package enum PercentEncoding {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// Appends what ``encoded(_:set:)`` returns to bytes.
+    /// Appends the result of ``encoded(_:set:)`` to bytes.
     static func append(_ bytes: ArraySlice<UInt8>, set: EncodeSet, to output: inout [UInt8]) {
         for index in bytes.indices {
             let byte = bytes[index]
-            if byte == UInt8(ascii: "%"), value(ofHexAt: index, in: bytes) == nil {
-                append(escaped: byte, to: &output)
-            } else if set.contains(byte) {
+            let isLonePercent = byte == UInt8(ascii: "%") && value(ofHexAt: index, in: bytes) == nil
+            if isLonePercent || set.contains(byte) {
                 append(escaped: byte, to: &output)
             } else {
                 output.append(byte)
@@ -117,14 +115,12 @@ package enum PercentEncoding {
         }
     }
 
-    /// Appends one byte as `%XX`, in upper case as RFC 3986 §2.1 asks.
+    /// Appends one byte as `%XX`, in upper case as RFC 3986 §2.1 recommends.
     package static func append(escaped byte: UInt8, to output: inout [UInt8]) {
-        output.append(UInt8(ascii: "%"))
-        output.append(hexDigit(byte >> 4))
-        output.append(hexDigit(byte & 15))
+        output += [UInt8(ascii: "%"), hexDigit(byte >> 4), hexDigit(byte & 15)]
     }
 
-    /// The byte that `%XX` at `index` stands for; nil when no two hex digits follow.
+    /// The byte that `%XX` at `index` encodes; `nil` unless two hex digits follow.
     package static func value(ofHexAt index: Int, in bytes: ArraySlice<UInt8>) -> UInt8? {
         guard index + 2 < bytes.endIndex, let high = hexValue(bytes[index + 1]),
             let low = hexValue(bytes[index + 2])
@@ -132,19 +128,15 @@ package enum PercentEncoding {
         return high << 4 | low
     }
 
-    /// The bytes with every valid `%XX` replaced by what it stands for.
+    /// Replaces every valid `%XX` by the byte that it encodes.
     static func decodedBytes(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(bytes.count)
         var index = bytes.startIndex
         while index < bytes.endIndex {
-            if bytes[index] == UInt8(ascii: "%"), let value = value(ofHexAt: index, in: bytes) {
-                output.append(value)
-                index += 3
-            } else {
-                output.append(bytes[index])
-                index += 1
-            }
+            let escaped = bytes[index] == UInt8(ascii: "%") ? value(ofHexAt: index, in: bytes) : nil
+            output.append(escaped ?? bytes[index])
+            index += escaped == nil ? 1 : 3
         }
         return output
     }
@@ -170,16 +162,14 @@ package enum PercentEncoding {
     }
 }
 
-/// One name and its value in a query or a form.
-///
-/// Both are plain text: encoding is done when they are written, decoding when they are read.
+/// A name and value of a query or form, as plain text: encoded when written, decoded when read.
 public struct QueryItem: Hashable, Sendable {
     /// The name, decoded.
     public var name: String
-    /// The value, decoded; nil writes the name alone, without `=`.
+    /// The value, decoded; `nil` writes the name alone, without `=`.
     public var value: String?
 
-    /// An item.
+    /// Creates an item.
     public init(name: String, value: String?) {
         self.name = name
         self.value = value

@@ -1,40 +1,40 @@
-/// An absolute `http` or `https` address, parsed once and strictly, so that every layer sees the same host.
+import Synchronization
+
+/// An absolute `http` or `https` URL, parsed once and strictly, so that every layer sees the same host.
 ///
-/// Results follow the WHATWG URL Standard: hosts are lower-cased and IDNA-encoded, IPv4 addresses in any of
-/// their spellings become dotted quads, dot segments are removed, the default port disappears, the path is
-/// never empty. What the standard merely warns about but attackers use is an error here: control characters,
-/// tabs, line breaks and backslashes anywhere, spaces at either end, anything but exactly `//` after the
-/// scheme, user info that hides control characters, IPv6 zones.
+/// Results follow the WHATWG URL Standard: hosts are lower-cased and IDNA-encoded, IPv4 addresses in any spelling
+/// become dotted quads, dot segments and the default port are removed, and the path is never empty. Input that the
+/// standard only warns about but attackers use is an error here: control characters, tabs, line breaks and
+/// backslashes anywhere, spaces at either end, anything but exactly `//` after the scheme, user info that hides control
+/// characters, IPv6 zones.
 ///
-/// Path, query and fragment are kept percent-encoded. What was validly encoded stays as it was written (`%2f`
-/// stays `%2f`), characters that may not stand there are encoded, and a `%` without two hex digits becomes
-/// `%25`.
+/// Path, query and fragment stay percent-encoded. Valid encodings are kept as written (`%2f` stays `%2f`), characters
+/// that are not allowed in a component are encoded, and a `%` without two hex digits becomes `%25`.
 ///
-/// Two addresses are equal when their components are. Parsing takes time linear in the input.
+/// Two URLs are equal if their components are. Parsing takes time linear in the input.
 public struct HTTPURL: Hashable, Sendable {
-    /// The most bytes an address may have, as given in UTF-8 and as serialised: 65,536 (64 KiB).
+    /// The maximum length in bytes, as given in UTF-8 and as serialized: 65,536 (64 KiB).
     ///
     /// It stops a peer's `Location` from making every later copy and log line expensive.
     public static let lengthLimit = 65_536
 
-    /// What it is made of: one object, so that an address is handed around at the cost of one reference.
+    /// The components and the strings derived from them: one object, so that a copy costs one reference.
     let components: Components
 
     /// The scheme.
     public var scheme: Scheme { components.parts.scheme }
-    /// The host in ASCII and lower case: a name with A-labels, a dotted quad, or an IPv6 address without
-    /// brackets in the form of RFC 5952. A trailing dot is kept, as in the WHATWG URL Standard.
+    /// The host in ASCII and lower case: a name with A-labels, a dotted quad, or an IPv6 address without brackets in
+    /// the form of RFC 5952. A trailing dot is kept, as in the WHATWG URL Standard.
     public var host: String { components.parts.host }
-    /// The port as written, 1–65535; nil when none was written or it is the scheme's default.
+    /// The port as written, 1–65535; `nil` if none was written or it is the scheme's default.
     public var explicitPort: Int? { components.parts.explicitPort }
     /// The path, percent-encoded, beginning with `/`.
     public var path: String { components.parts.path }
-    /// The query, percent-encoded, without `?`; nil when there is none, which differs from an empty one.
+    /// The query, percent-encoded, without `?`; `nil` if there is none, which differs from an empty one.
     public var query: String? { components.parts.query }
-    /// The fragment, percent-encoded, without `#`; it never goes over the wire.
+    /// The fragment, percent-encoded, without `#`. It is never sent.
     public var fragment: String? { components.parts.fragment }
-
-    /// What kind of host ``host`` is.
+    /// The kind of ``host``.
     package var hostKind: HostKind { components.parts.hostKind }
     /// The user name and password in their percent-encoded form.
     package var userInfo: UserInfo? { components.parts.userInfo }
@@ -57,12 +57,49 @@ public struct HTTPURL: Hashable, Sendable {
         }
     }
 
-    /// Parses an absolute address.
+    /// The components of a URL.
+    struct Parts: Hashable, Sendable {
+        var scheme: Scheme
+        var userInfo: UserInfo?
+        var host: String
+        var hostKind: HostKind
+        var explicitPort: Int?
+        var path: String
+        var query: String?
+        var fragment: String?
+    }
+
+    /// The components of a URL, and the strings that requests need, made once.
+    final class Components: Sendable {
+        let parts: Parts
+        let hostFieldValue: String
+        let requestTarget: String
+        /// The absolute form, made on first use: most URLs never need it.
+        private let form = Mutex<String?>(nil)
+
+        init(_ parts: Parts) {
+            self.parts = parts
+            let bracketed = parts.hostKind == .ipv6 ? "[\(parts.host)]" : parts.host
+            hostFieldValue = parts.explicitPort.map { "\(bracketed):\($0)" } ?? bracketed
+            requestTarget = parts.query.map { "\(parts.path)?\($0)" } ?? parts.path
+        }
+
+        var absoluteForm: String {
+            if let form = form.withLock({ $0 }) { return form }
+            let made = "\(parts.scheme)://\(hostFieldValue)\(requestTarget)"
+            form.withLock { $0 = made }
+            return made
+        }
+    }
+
+    // MARK: Making
+
+    /// Parses an absolute URL.
     ///
     /// - Parameters:
-    ///   - string: The address, with scheme, at most ``lengthLimit`` bytes.
+    ///   - string: The URL, with scheme, at most ``lengthLimit`` bytes.
     ///   - pathAsIs: Whether `.` and `..` segments stay in the path instead of being removed; default no.
-    /// - Throws: ``ParseError`` naming what was wrong and at which character.
+    /// - Throws: ``ParseError``, with the position of the error in `string`.
     public init(_ string: String, pathAsIs: Bool = false) throws(ParseError) {
         do throws(URLFault) {
             var parser = try URLParser(string, pathAsIs: pathAsIs)
@@ -72,14 +109,14 @@ public struct HTTPURL: Hashable, Sendable {
         }
     }
 
-    /// The address a reference means when it is found at this one (RFC 3986 §5.2, WHATWG URL Standard).
+    /// Resolves a reference that was found at this URL (RFC 3986 §5.2, WHATWG URL Standard).
     ///
-    /// Takes `//host/path`, `/path`, `path`, `?query`, `#fragment`, the empty string and absolute addresses.
-    /// User info is kept unless the reference names a host; the fragment is the reference's alone.
+    /// Accepts `//host/path`, `/path`, `path`, `?query`, `#fragment`, the empty string and absolute URLs. User info is
+    /// kept unless the reference has a host; the fragment is the reference's alone.
     ///
     /// - Parameter reference: The reference, at most ``lengthLimit`` bytes.
-    /// - Throws: ``ParseError`` with positions in `reference`; ``ParseError/Code/unsupportedScheme`` when it
-    ///   names a scheme other than http and https.
+    /// - Throws: ``ParseError`` with positions in `reference`; ``ParseError/Code/unsupportedScheme`` if its scheme is
+    ///   neither http nor https.
     public func resolving(_ reference: String) throws(ParseError) -> HTTPURL {
         do throws(URLFault) {
             var parser = try URLParser(reference, pathAsIs: false)
@@ -89,7 +126,7 @@ public struct HTTPURL: Hashable, Sendable {
         }
     }
 
-    /// An address of components that are already in their final form.
+    /// Creates a URL from components that are in their final form.
     package init(
         scheme: Scheme, userInfo: UserInfo?, host: String, hostKind: HostKind, explicitPort: Int?,
         path: String, query: String?, fragment: String?
@@ -102,13 +139,130 @@ public struct HTTPURL: Hashable, Sendable {
     }
 
     init(_ parts: Parts) { components = Components(parts) }
+
+    private func with(_ change: (inout Parts) -> Void) -> HTTPURL {
+        var parts = components.parts
+        change(&parts)
+        return HTTPURL(parts)
+    }
+
+    /// The same URL without user name and password.
+    public var withoutUserInfo: HTTPURL { userInfo == nil ? self : with { $0.userInfo = nil } }
+
+    /// The same URL with another's fragment if it has none itself: the rule for redirects (RFC 9110 §10.2.2).
+    package func inheritingFragment(of other: HTTPURL) -> HTTPURL {
+        guard fragment == nil, let inherited = other.fragment else { return self }
+        return with { $0.fragment = inherited }
+    }
+
+    /// The same URL with items added to the end of its query.
+    ///
+    /// Names and values are encoded as in a form (``FormEncoding``), but with `%20` for a space, which every server
+    /// reads the same way. An item without a value is its name alone. Without items the URL is returned unchanged.
+    ///
+    /// - Throws: ``ParseError/Code/tooLong`` if the result is longer than ``lengthLimit``; the position is the start of
+    ///   the added part.
+    public func appending(queryItems: [QueryItem]) throws(ParseError) -> HTTPURL {
+        try appending(encodedQuery: FormEncoding.encoded(queryItems, space: .percentEncoded))
+    }
+
+    /// The same URL with text added to the end of its query, joined by `&`.
+    ///
+    /// - Parameter query: Percent-encoded text; characters that are not allowed in a query are encoded. An empty one
+    ///   leaves the URL unchanged.
+    /// - Throws: As ``appending(queryItems:)``.
+    package func appending(encodedQuery query: String) throws(ParseError) -> HTTPURL {
+        guard !query.isEmpty else { return self }
+        let added = PercentEncoding.encoded(ArraySlice(query.utf8), set: PercentEncoding.querySet)
+        let joined = self.query.map { $0.isEmpty ? added : "\($0)&\(added)" } ?? added
+        let result = with { $0.query = joined }
+        guard result.serializedLength <= HTTPURL.lengthLimit else {
+            throw ParseError(
+                code: .tooLong, offset: absoluteForm.count,
+                message: "the address would be longer than \(HTTPURL.lengthLimit) bytes with its added query")
+        }
+        return result
+    }
+
+    /// Compares all components.
+    public static func == (left: HTTPURL, right: HTTPURL) -> Bool {
+        left.components === right.components || left.components.parts == right.components.parts
+    }
+
+    /// Hashes all components.
+    public func hash(into hasher: inout Hasher) { hasher.combine(components.parts) }
+
+    // MARK: Forms
+
+    /// The port to connect to, 1–65535: the explicit one, else the scheme's default.
+    public var port: Int { explicitPort ?? scheme.defaultPort }
+
+    /// Whether the host is an IPv4 or IPv6 address rather than a name.
+    public var isIPLiteral: Bool { hostKind != .name }
+
+    /// Whether the host is an IPv6 address.
+    public var isIPv6Literal: Bool { hostKind == .ipv6 }
+
+    /// The user name, percent-decoded; `nil` without user info. Empty if only a password was given.
+    public var user: String? { userInfo.map { PercentEncoding.decoded($0.user) } }
+
+    /// The password, percent-decoded; `nil` if there is none. Keep it out of logs.
+    public var password: String? { userInfo?.password.map { PercentEncoding.decoded($0) } }
+
+    /// Scheme, host and port.
+    public var origin: Origin { Origin(scheme: scheme, host: host, port: port) }
+
+    /// Path and query, as in a request line to the origin (RFC 9112 §3.2.1).
+    public var requestTarget: String { components.requestTarget }
+
+    /// The URL without user info and fragment, as in a request line to a proxy (RFC 9112 §3.2.2).
+    public var absoluteForm: String { components.absoluteForm }
+
+    /// The value of the `Host` field (RFC 9110 §7.2): IPv6 in brackets, the port only if it is not the default.
+    public var hostFieldValue: String { components.hostFieldValue }
+
+    /// The whole URL, password and fragment included. Keep it out of logs: ``redacted`` is for those.
+    public var absoluteString: String { serialized { $0 } }
+
+    /// The whole URL with the password, if any, replaced by `***`.
+    public var redacted: String { serialized { _ in "***" } }
+
+    /// The maximum number of bytes of ``absoluteString``.
+    var serializedLength: Int {
+        let fixed =
+            scheme.rawValue.utf8.count + host.utf8.count + path.utf8.count + "://@[]:65535?#:".utf8.count
+        let credentials = userInfo.map { $0.user.utf8.count + ($0.password?.utf8.count ?? 0) } ?? 0
+        return fixed + credentials + (query?.utf8.count ?? 0) + (fragment?.utf8.count ?? 0)
+    }
+
+    private func serialized(password: (String) -> String) -> String {
+        let credentials =
+            userInfo.map { info in info.password.map { "\(info.user):\(password($0))@" } ?? "\(info.user)@" }
+            ?? ""
+        let suffix = fragment.map { "#\($0)" } ?? ""
+        return "\(scheme)://\(credentials)\(hostFieldValue)\(requestTarget)\(suffix)"
+    }
 }
 
 extension HTTPURL {
-    /// Scheme, host and port: what must be equal before a credential may follow a request (RFC 6454 §4).
+    /// The scheme of a URL. Martlet supports these two (RFC 9110 §4.2).
+    public enum Scheme: String, Hashable, Sendable, Codable, CaseIterable, CustomStringConvertible {
+        /// Plain HTTP over TCP (RFC 9110 §4.2.1).
+        case http
+        /// HTTP over TLS (RFC 9110 §4.2.2).
+        case https
+
+        /// The port of a URL that has none: 80 or 443.
+        public var defaultPort: Int { self == .http ? 80 : 443 }
+
+        /// The scheme in lower case, without the colon.
+        public var description: String { rawValue }
+    }
+
+    /// Scheme, host and port: they must be equal before a credential may follow a request (RFC 6454 §4).
     ///
-    /// Hosts are compared in the form the parser gives them: lower case, A-labels, canonical addresses. A
-    /// trailing dot is part of the host, as in the WHATWG URL Standard: `a.com.` and `a.com` are two origins.
+    /// Hosts are compared in the parser's form: lower case, A-labels, canonical addresses. A trailing dot is part of the
+    /// host, as in the WHATWG URL Standard: `a.com.` and `a.com` are two origins.
     public struct Origin: Hashable, Sendable, CustomStringConvertible {
         /// The scheme.
         public let scheme: Scheme
@@ -117,7 +271,7 @@ extension HTTPURL {
         /// The port, 1–65535, the scheme's default filled in.
         public let port: Int
 
-        /// The origin of an address.
+        /// Creates an origin.
         package init(scheme: Scheme, host: String, port: Int) {
             self.scheme = scheme
             self.host = host
@@ -127,39 +281,16 @@ extension HTTPURL {
         /// The origin as `https://host:port`, the port always present, an IPv6 address in brackets.
         public var description: String {
             // A colon appears in no host but an IPv6 address.
-            host.utf8.contains(UInt8(ascii: ":"))
-                ? "\(scheme)://[\(host)]:\(port)" : "\(scheme)://\(host):\(port)"
+            let isIPv6 = host.utf8.contains(UInt8(ascii: ":"))
+            return "\(scheme)://\(isIPv6 ? "[\(host)]" : host):\(port)"
         }
     }
-}
 
-extension HTTPURL {
-    /// The scheme of an address; Martlet speaks these two (RFC 9110 §4.2).
-    public enum Scheme: String, Hashable, Sendable, Codable, CaseIterable, CustomStringConvertible {
-        /// Plain HTTP over TCP (RFC 9110 §4.2.1).
-        case http
-        /// HTTP over TLS (RFC 9110 §4.2.2).
-        case https
-
-        /// The port meant when an address names none: 80 or 443.
-        public var defaultPort: Int {
-            switch self {
-            case .http: 80
-            case .https: 443
-            }
-        }
-
-        /// The scheme in lower case, without the colon.
-        public var description: String { rawValue }
-    }
-}
-
-extension HTTPURL {
-    /// Why a string is no address Martlet will use, and at which of its characters.
+    /// The reason a string is not an acceptable URL, and the position of the error.
     ///
-    /// The text never repeats user info, path or query: what was refused may hold a secret.
+    /// The text never repeats user info, path or query: rejected input may contain a secret.
     public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// What was wrong.
+        /// The kinds of error.
         public enum Code: String, Hashable, Sendable, CaseIterable {
             /// The string is empty.
             case empty
@@ -173,32 +304,32 @@ extension HTTPURL {
             case missingAuthority
             /// A tab, line break or other control character, a backslash, or a space at either end.
             case forbiddenCharacter
-            /// User info that is not UTF-8 or holds control characters once decoded.
+            /// User info that is not UTF-8 or contains control characters once decoded.
             case invalidUserInfo
-            /// No host between `//` or `@` and what follows.
+            /// No host after `//` or `@`.
             case emptyHost
-            /// A character no host name may hold, written plainly or percent-encoded.
+            /// A character that no host name may contain, written plainly or percent-encoded.
             case forbiddenHostCharacter
-            /// A host name that breaks IDNA (UTS #46) or has an empty label.
+            /// A host name that violates IDNA (UTS #46) or has an empty label.
             case invalidHostName
             /// A label above 63 characters or a name above 253 (RFC 1035 §2.3.4).
             case hostNameTooLong
-            /// The last label is a number, but the whole is no IPv4 address.
+            /// The last label is a number, but the host is not an IPv4 address.
             case invalidIPv4Address
-            /// What stands in brackets is no IPv6 address.
+            /// The text in brackets is not an IPv6 address.
             case invalidIPv6Address
-            /// An IPv6 address with a zone (`%eth0`): it means something on one machine only.
+            /// An IPv6 address with a zone (`%eth0`), which has a meaning on one machine only.
             case zoneNotSupported
             /// A port that is not plain digits or not in 1–65535.
             case invalidPort
         }
 
-        /// What was wrong.
+        /// The kind of error.
         public let code: Code
-        /// The character of the input it was found at, counted from 0 in Swift `Character`s; the number of
-        /// characters when something is missing at the end.
+        /// The position in the input, counted from 0 in Swift `Character`s; the number of characters if something is
+        /// missing at the end.
         public let offset: Int
-        /// What was wrong and what to do, as a sentence without a full stop and without the position.
+        /// The error and what to do about it: a sentence without a full stop and without the position.
         public let message: String
 
         package init(code: Code, offset: Int, message: String) {
@@ -209,5 +340,38 @@ extension HTTPURL {
 
         /// The message and the position, as in `port 65536 is out of range 1–65535 at character 15`.
         public var description: String { "\(message) at character \(offset)" }
+    }
+}
+
+extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The URL as in ``redacted``: without its password.
+    public var description: String { redacted }
+
+    /// The URL as in ``redacted``: without its password.
+    public var debugDescription: String { redacted }
+
+    /// Shows ``redacted`` alone, so that `dump` does not print the password either.
+    public var customMirror: Mirror { Mirror(self, children: ["redacted": redacted]) }
+}
+
+extension HTTPURL: Codable {
+    /// Reads a URL from a single string.
+    ///
+    /// - Throws: `DecodingError.dataCorrupted` with the text of the ``ParseError``.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let string = try container.decode(String.self)
+        do throws(ParseError) {
+            // Dot segments that survived the first parse are intended.
+            try self.init(string, pathAsIs: true)
+        } catch {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: error.description)
+        }
+    }
+
+    /// Writes the URL as a single string, its password included, so that it reads back equal.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(absoluteString)
     }
 }

@@ -1,21 +1,25 @@
 /// A host in its final form (WHATWG URL Standard, host parsing).
 package struct URLHost {
-    /// The serialised host, IPv6 without brackets.
+    /// The serialized host, IPv6 without brackets.
     package let text: String
-    /// What it is.
+    /// The kind of host.
     package let kind: HTTPURL.HostKind
 
-    /// The longest host looked at, in bytes as written. A name of 253 characters, each percent-encoded from
-    /// four bytes of UTF-8, has 3,036; more only costs time.
+    /// The maximum length of a host as written, in bytes. A name of 253 characters, each percent-encoded from four
+    /// bytes of UTF-8, has 3,036; more only costs time.
     private static let rawLengthLimit = 4096
 
-    /// What stood in brackets.
+    /// Parses the text between brackets.
     package init(ipv6 bytes: ArraySlice<UInt8>) throws(URLFault) {
-        text = try IPv6Literal(bytes).description
+        if let zone = bytes.firstIndex(of: UInt8(ascii: "%")) {
+            throw URLFault(.zoneNotSupported, at: zone, "an IPv6 address cannot carry a zone")
+        }
+        var parser = IPv6Parser(bytes: bytes, position: bytes.startIndex)
+        text = IPv6Parser.text(of: try parser.pieces())
         kind = .ipv6
     }
 
-    /// A host that is not in brackets: a name, or an IPv4 address in any of its spellings.
+    /// Parses a host that is not in brackets: a name, or an IPv4 address in any of its spellings.
     package init(name bytes: ArraySlice<UInt8>) throws(URLFault) {
         guard bytes.count <= URLHost.rawLengthLimit else {
             throw URLFault(.hostNameTooLong, at: bytes.startIndex, "the host name is too long")
@@ -26,25 +30,20 @@ package struct URLHost {
             throw URLFault(.emptyHost, at: bytes.startIndex, "the host name is empty")
         }
         for (index, byte) in name.utf8.enumerated() where URLHost.isForbidden(byte) {
-            // Only mapping can have brought it here; a plain one was refused where it stands.
+            // Only mapping can have produced it: a plain one was rejected at its own position.
             throw URLFault(
                 .forbiddenHostCharacter, at: bytes.startIndex,
                 "character \(index) of the decoded host name is not allowed in one")
         }
-        if let address = try IPv4Literal(host: name, at: bytes.startIndex) {
-            text = address.description
-            kind = .ipv4
+        if let address = try IPv4Parser.address(of: name, at: bytes.startIndex) {
+            (text, kind) = (address, .ipv4)
             return
         }
-        if let fault = URLHost.lengthFault(name, at: bytes.startIndex, isAsWritten: plain != nil) {
-            throw fault
-        }
-        text = name
-        kind = .name
+        try URLHost.checkLengths(name, at: bytes.startIndex, isAsWritten: plain != nil)
+        (text, kind) = (name, .name)
     }
 
-    /// The lower-cased name when it is ASCII without `%` and `xn--` labels: nothing to decode, nothing to
-    /// map.
+    /// The lower-cased name if it is ASCII without `%` and `xn--` labels, so that nothing is to be decoded or mapped.
     private static func plainName(_ bytes: ArraySlice<UInt8>) throws(URLFault) -> String? {
         guard !bytes.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "%") }) else { return nil }
         for index in bytes.indices where isForbidden(bytes[index]) {
@@ -56,7 +55,7 @@ package struct URLHost {
         return String(decoding: lowered, as: UTF8.self)
     }
 
-    /// The percent-decoded host as scalars, each with the byte position it was written at.
+    /// The percent-decoded host as scalars, each with the byte position at which it was written.
     private static func scalars(_ bytes: ArraySlice<UInt8>) throws(URLFault) -> [DomainName.Placed] {
         var decoded: [UInt8] = []
         var positions: [Int] = []
@@ -90,27 +89,24 @@ package struct URLHost {
         return placed
     }
 
-    /// What is wrong with the lengths (RFC 1035 §2.3.4), the trailing dot of the root apart; no label may be
-    /// empty.
+    /// Checks the lengths (RFC 1035 §2.3.4), without the trailing dot of the root, and that no label is empty.
     ///
-    /// Names that were decoded or mapped no longer stand as they were written: those point at the host as a
-    /// whole.
-    private static func lengthFault(_ name: String, at position: Int, isAsWritten: Bool) -> URLFault? {
+    /// Names that were decoded or mapped differ from what was written: their errors point at the whole host.
+    private static func checkLengths(_ name: String, at position: Int, isAsWritten: Bool) throws(URLFault) {
         var labels = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
         var length = -1
         for label in labels {
             let place = position + (isAsWritten ? length + 1 : 0)
             if label.isEmpty {
-                return URLFault(.invalidHostName, at: place, "the host name has an empty label")
+                throw URLFault(.invalidHostName, at: place, "the host name has an empty label")
             }
             if label.count > 63 {
-                return URLFault(.hostNameTooLong, at: place, "a label of the host name is longer than 63")
+                throw URLFault(.hostNameTooLong, at: place, "a label of the host name is longer than 63")
             }
             length += 1 + label.count
         }
-        return length <= 253
-            ? nil : URLFault(.hostNameTooLong, at: position, "the host name is longer than 253")
+        if length > 253 { throw URLFault(.hostNameTooLong, at: position, "the host name is longer than 253") }
     }
 
     private static func forbidden(_ byte: UInt8, at position: Int) -> URLFault {
@@ -125,9 +121,9 @@ package struct URLHost {
     }
 }
 
-/// What stands between `//` and the path: user info, host and port (RFC 3986 §3.2).
+/// The part between `//` and the path: user info, host and port (RFC 3986 §3.2).
 package struct URLAuthority {
-    /// User name and password, percent-encoded; nil when both are empty.
+    /// User name and password, percent-encoded; `nil` if both are empty.
     package let userInfo: HTTPURL.UserInfo?
     /// The host.
     package let host: URLHost
@@ -136,13 +132,9 @@ package struct URLAuthority {
 
     /// Splits an authority: the last `@` ends the user info, the first colon outside brackets ends the host.
     package init(_ bytes: ArraySlice<UInt8>) throws(URLFault) {
-        var rest = bytes
-        if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
-            userInfo = try URLAuthority.userInfo(bytes[..<at])
-            rest = bytes[(at + 1)...]
-        } else {
-            userInfo = nil
-        }
+        let at = bytes.lastIndex(of: UInt8(ascii: "@"))
+        userInfo = try at.flatMap { (at) throws(URLFault) in try URLAuthority.userInfo(bytes[..<at]) }
+        let rest = at.map { bytes[($0 + 1)...] } ?? bytes
         let hostEnd: Int
         if rest.first == UInt8(ascii: "[") {
             guard let bracket = rest.firstIndex(of: UInt8(ascii: "]")) else {
@@ -164,17 +156,16 @@ package struct URLAuthority {
         port = hostEnd == rest.endIndex ? nil : try URLAuthority.port(rest[(hostEnd + 1)...])
     }
 
-    /// A port: digits only, 1–65535, leading zeros allowed as in the WHATWG URL Standard; empty is none.
+    /// A port: digits only, 1–65535, leading zeros allowed as in the WHATWG URL Standard; `nil` for no digits.
     private static func port(_ digits: ArraySlice<UInt8>) throws(URLFault) -> Int? {
         guard !digits.isEmpty else { return nil }
         var value = 0
         for index in digits.indices {
-            let digit = digits[index]
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else {
+            guard let digit = decimalValue(digits[index]) else {
                 throw URLFault(.invalidPort, at: index, "a port consists of digits only")
             }
-            // Beyond the range the exact value no longer matters, only that it cannot overflow.
-            value = min(value * 10 + Int(digit - UInt8(ascii: "0")), 1_000_000)
+            // Above the range the exact value does not matter, only that it cannot overflow.
+            value = min(value * 10 + digit, 1_000_000)
         }
         guard (1...65_535).contains(value) else {
             // Longer digits are not repeated: what looks like a port may be a password.
@@ -192,8 +183,7 @@ package struct URLAuthority {
         return HTTPURL.UserInfo(user: user, password: password.isEmpty ? nil : password)
     }
 
-    /// A user name or password, encoded; what it decodes to must be text without control characters (RFC 7617
-    /// §2).
+    /// A user name or password, encoded; it must decode to text without control characters (RFC 7617 §2).
     private static func part(_ bytes: ArraySlice<UInt8>) throws(URLFault) -> String {
         let decoded = PercentEncoding.decodedBytes(bytes)
         guard String(validating: decoded, as: UTF8.self) != nil else {
@@ -203,5 +193,160 @@ package struct URLAuthority {
             throw URLFault(.invalidUserInfo, at: bytes.startIndex, "user info cannot hold control characters")
         }
         return PercentEncoding.encoded(bytes, set: PercentEncoding.userInfoSet)
+    }
+}
+
+private func decimalValue(_ byte: UInt8) -> Int? {
+    PercentEncoding.hexValue(byte).flatMap { $0 < 10 ? Int($0) : nil }
+}
+
+/// Parses IPv4 addresses (WHATWG URL Standard, IPv4 parser).
+///
+/// They consist of up to four numbers in decimal, octal (`0…`) or hexadecimal (`0x…`); the last fills the bytes that
+/// remain. A host that ends in a number is an address or an error, so that no resolver reads it differently.
+private enum IPv4Parser {
+    /// The dotted quad of a host; `nil` if the host does not end in a number.
+    static func address(of host: String, at position: Int) throws(URLFault) -> String? {
+        var parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        if parts.count > 1, parts.last?.isEmpty == true { parts.removeLast() }
+        guard let last = parts.last, looksLikeNumber(last) else { return nil }
+        let fault = URLFault(
+            .invalidIPv4Address, at: position, "a host that ends in a number must be an IPv4 address")
+        guard parts.count <= 4 else { throw fault }
+        var value: UInt64 = 0
+        for (index, part) in parts.enumerated() {
+            guard let number = number(part) else { throw fault }
+            let bitCount = UInt64(index == parts.count - 1 ? 8 * (5 - parts.count) : 8)
+            guard number < 1 << bitCount else { throw fault }
+            value = value << bitCount | number
+        }
+        return [24, 16, 8, 0].map { String(value >> $0 & 255) }.joined(separator: ".")
+    }
+
+    /// Whether a last label makes the host an address: digits only, or hexadecimal after `0x`.
+    private static func looksLikeNumber(_ part: Substring.UTF8View) -> Bool {
+        guard !part.isEmpty else { return false }
+        return part.allSatisfy { decimalValue($0) != nil }
+            || part.starts(with: "0x".utf8)
+                && part.dropFirst(2).allSatisfy { PercentEncoding.hexValue($0) != nil }
+    }
+
+    /// One number; `nil` if it is malformed. Numbers that are too large are clamped above every limit.
+    private static func number(_ part: Substring.UTF8View) -> UInt64? {
+        guard !part.isEmpty else { return nil }
+        var digits = part
+        var radix: UInt64 = 10
+        if part.starts(with: "0x".utf8) {
+            radix = 16
+            digits = part.dropFirst(2)
+        } else if part.count > 1, part.first == UInt8(ascii: "0") {
+            radix = 8
+            digits = part.dropFirst()
+        }
+        var value: UInt64 = 0
+        for byte in digits {
+            guard let digit = PercentEncoding.hexValue(byte), UInt64(digit) < radix else { return nil }
+            value = min(value * radix + UInt64(digit), 1 << 40)
+        }
+        return value
+    }
+}
+
+/// Parses the text of one IPv6 address (WHATWG URL Standard, IPv6 parser).
+private struct IPv6Parser {
+    let bytes: ArraySlice<UInt8>
+    var position: Int
+
+    private var current: UInt8? { position < bytes.endIndex ? bytes[position] : nil }
+    private var colon: UInt8 { UInt8(ascii: ":") }
+
+    /// The form of RFC 5952: lower case, no leading zeros, the longest run of two or more zero pieces (the first of
+    /// equals) as `::`. Embedded IPv4 addresses are written in hexadecimal, as in the WHATWG URL Standard.
+    static func text(of pieces: [UInt16]) -> String {
+        var longest = 0..<0
+        var start = 0
+        while start < pieces.count {
+            let end = pieces[start...].firstIndex { $0 != 0 } ?? pieces.count
+            if end - start > max(longest.count, 1) { longest = start..<end }
+            start = max(end, start + 1)
+        }
+        let text = { (slice: ArraySlice<UInt16>) in slice.map { String($0, radix: 16) }.joined(separator: ":")
+        }
+        guard !longest.isEmpty else { return text(pieces[...]) }
+        return "\(text(pieces[..<longest.lowerBound]))::\(text(pieces[longest.upperBound...]))"
+    }
+
+    /// The eight pieces.
+    mutating func pieces() throws(URLFault) -> [UInt16] {
+        var pieces: [UInt16] = []
+        var gap: Int?
+        if current == colon {
+            guard bytes.dropFirst().first == colon else { throw fault("a single colon cannot begin it") }
+            position += 2
+            gap = 0
+        }
+        while let byte = current {
+            guard pieces.count < 8 else { throw fault("it has more than eight pieces") }
+            if byte == colon {
+                guard gap == nil else { throw fault("it has :: twice") }
+                position += 1
+                gap = pieces.count
+                continue
+            }
+            let start = position
+            var value: UInt16 = 0
+            while position - start < 4, let digit = current.flatMap(PercentEncoding.hexValue) {
+                value = value << 4 | UInt16(digit)
+                position += 1
+            }
+            if current == UInt8(ascii: "."), position > start {
+                position = start
+                guard pieces.count <= 6 else { throw fault("there is no room for an IPv4 address") }
+                let numbers = try embeddedIPv4()
+                pieces += [numbers[0] << 8 | numbers[1], numbers[2] << 8 | numbers[3]]
+                break
+            }
+            guard position > start else { throw fault("this is no hexadecimal digit") }
+            pieces.append(value)
+            if current == colon {
+                position += 1
+                guard current != nil else { throw fault("a single colon cannot end it") }
+            } else if current != nil {
+                throw fault("this cannot follow a piece")
+            }
+        }
+        if let gap {
+            guard pieces.count < 8 else { throw fault(":: stands for no piece") }
+            pieces.insert(contentsOf: [UInt16](repeating: 0, count: 8 - pieces.count), at: gap)
+        }
+        guard pieces.count == 8 else { throw fault("it has fewer than eight pieces") }
+        return pieces
+    }
+
+    /// Four decimal numbers, no leading zeros, up to the end.
+    private mutating func embeddedIPv4() throws(URLFault) -> [UInt16] {
+        var numbers: [UInt16] = []
+        for index in 0..<4 {
+            if index > 0 {
+                guard current == UInt8(ascii: ".") else { throw fault("an IPv4 address has four numbers") }
+                position += 1
+            }
+            let start = position
+            var value: UInt16 = 0
+            while let digit = current.flatMap(decimalValue) {
+                guard position == start || value > 0 else { throw fault("a number has a leading zero") }
+                value = value * 10 + UInt16(digit)
+                guard value <= 255 else { throw fault("this number is above 255") }
+                position += 1
+            }
+            guard position > start else { throw fault("a number is missing") }
+            numbers.append(value)
+        }
+        guard current == nil else { throw fault("nothing can follow the IPv4 address") }
+        return numbers
+    }
+
+    private func fault(_ reason: String) -> URLFault {
+        URLFault(.invalidIPv6Address, at: position, "not an IPv6 address: \(reason)")
     }
 }

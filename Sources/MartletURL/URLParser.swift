@@ -1,12 +1,12 @@
-/// Reads one address or reference, byte by byte, front to back.
+/// Parses one URL or reference from front to back.
 ///
-/// It works on the UTF-8 bytes and names byte positions; ``HTTPURL`` turns them into characters.
+/// It works on UTF-8 bytes and reports byte positions; ``HTTPURL`` converts them to character positions.
 struct URLParser {
     private let bytes: [UInt8]
     private let pathAsIs: Bool
     private var position = 0
 
-    /// Takes the input and refuses what may stand nowhere in it.
+    /// Stores the input, and rejects characters that are allowed nowhere in it.
     init(_ input: String, pathAsIs: Bool) throws(URLFault) {
         guard input.utf8.count <= HTTPURL.lengthLimit else {
             throw URLFault(
@@ -16,16 +16,17 @@ struct URLParser {
         self.pathAsIs = pathAsIs
         for (offset, byte) in bytes.enumerated()
         where byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\\") {
-            throw URLFault(.forbiddenCharacter, at: offset, URLParser.refusal(of: byte))
+            throw URLFault(.forbiddenCharacter, at: offset, URLParser.rejection(of: byte))
         }
-        for edge in [bytes.startIndex, bytes.endIndex - 1] where bytes.indices.contains(edge) {
-            guard bytes[edge] != UInt8(ascii: " ") else {
-                throw URLFault(.forbiddenCharacter, at: edge, "an address cannot begin or end with a space")
-            }
+        let space = UInt8(ascii: " ")
+        guard bytes.first != space, bytes.last != space else {
+            throw URLFault(
+                .forbiddenCharacter, at: bytes.first == space ? 0 : bytes.count - 1,
+                "an address cannot begin or end with a space")
         }
     }
 
-    /// The input as an absolute address.
+    /// Parses the input as an absolute URL.
     mutating func absoluteURL() throws(URLFault) -> HTTPURL {
         guard !bytes.isEmpty else { throw URLFault(.empty, at: 0, "the address is empty") }
         guard let scheme = try scheme() else {
@@ -34,27 +35,28 @@ struct URLParser {
         return try afterScheme(scheme)
     }
 
-    /// The input as a reference found at `base` (RFC 3986 §5.2.2).
+    /// Parses the input as a reference that was found at `base` (RFC 3986 §5.2.2).
     mutating func reference(base: HTTPURL) throws(URLFault) -> HTTPURL {
         if let scheme = try scheme() { return try afterScheme(scheme) }
         if bytes.starts(with: "//".utf8) { return try afterScheme(base.scheme) }
         var parts = base.components.parts
-        switch bytes.first {
-        case nil, UInt8(ascii: "#"): break
-        case UInt8(ascii: "?"): parts.query = readQuery()
-        case let first:
-            let folder = first == UInt8(ascii: "/") ? [] : URLPath.directory(of: base.path)
-            parts.path = readPath(after: folder)
+        if let first = bytes.first, first != UInt8(ascii: "#") {
+            if first != UInt8(ascii: "?") {
+                // A relative path is appended to the base's path up to and including its last slash.
+                let path = Array(base.path.utf8)
+                let end = path.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
+                parts.path = readPath(after: first == UInt8(ascii: "/") ? [] : path[..<end])
+            }
             parts.query = readQuery()
         }
         parts.fragment = readFragment()
         return try checkedLength(HTTPURL(parts))
     }
 
-    /// The scheme, if the input has one, with the position behind its colon (RFC 3986 §3.1).
+    /// The scheme, if the input has one, with the position after its colon (RFC 3986 §3.1).
     private mutating func scheme() throws(URLFault) -> HTTPURL.Scheme? {
-        guard let first = bytes.first, isLetter(first) else { return nil }
-        guard let colon = bytes.firstIndex(where: { !isSchemeByte($0) }), bytes[colon] == UInt8(ascii: ":")
+        guard let first = bytes.first, isLetter(first),
+            let colon = bytes.firstIndex(where: { !isSchemeByte($0) }), bytes[colon] == UInt8(ascii: ":")
         else { return nil }
         let name = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
         guard let scheme = HTTPURL.Scheme(rawValue: name) else {
@@ -65,57 +67,55 @@ struct URLParser {
         return scheme
     }
 
-    /// Everything behind `http:`, or the whole of a `//host` reference.
+    /// The rest after `http:`, or the whole of a `//host` reference.
     private mutating func afterScheme(_ scheme: HTTPURL.Scheme) throws(URLFault) -> HTTPURL {
         guard bytes[position...].starts(with: "//".utf8) else {
             throw URLFault(.missingAuthority, at: position, "// and a host must follow the scheme")
         }
         position += 2
-        let end = bytes[position...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
-        let authority = try URLAuthority(bytes[position..<end])
-        position = end
-        let path = readPath(after: [])
+        let authority = try URLAuthority(take(until: "/?#"))
         return try checkedLength(
             HTTPURL(
                 scheme: scheme, userInfo: authority.userInfo, host: authority.host.text,
-                hostKind: authority.host.kind, explicitPort: authority.port, path: path, query: readQuery(),
-                fragment: readFragment()))
+                hostKind: authority.host.kind, explicitPort: authority.port, path: readPath(after: []),
+                query: readQuery(), fragment: readFragment()))
     }
 
-    /// The path up to `?`, `#` or the end, behind the folder a relative path starts from.
-    private mutating func readPath(after folder: [UInt8]) -> String {
-        let end = bytes[position...].firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
-        let raw = bytes[position..<(end ?? bytes.endIndex)]
-        position = end ?? bytes.endIndex
-        return URLPath.normalized(folder.isEmpty ? raw : ArraySlice(folder + raw), keepingDots: pathAsIs)
+    /// Takes the bytes up to one of some characters, or to the end.
+    private mutating func take(until ends: String) -> ArraySlice<UInt8> {
+        let start = position
+        position = bytes[start...].firstIndex { ends.utf8.contains($0) } ?? bytes.endIndex
+        return bytes[start..<position]
+    }
+
+    /// The path up to `?`, `#` or the end, after the directory that a relative path starts from.
+    private mutating func readPath(after directory: ArraySlice<UInt8>) -> String {
+        let raw = take(until: "?#")
+        return URLPath.normalized(directory.isEmpty ? raw : directory + raw, keepingDots: pathAsIs)
     }
 
     /// The query if the position is at a `?`, up to `#` or the end.
     private mutating func readQuery() -> String? {
         guard position < bytes.endIndex, bytes[position] == UInt8(ascii: "?") else { return nil }
-        let start = position + 1
-        position = bytes[start...].firstIndex(of: UInt8(ascii: "#")) ?? bytes.endIndex
-        return PercentEncoding.encoded(bytes[start..<position], set: PercentEncoding.querySet)
+        position += 1
+        return PercentEncoding.encoded(take(until: "#"), set: PercentEncoding.querySet)
     }
 
     /// The fragment if the position is at a `#`, up to the end.
     private mutating func readFragment() -> String? {
         guard position < bytes.endIndex, bytes[position] == UInt8(ascii: "#") else { return nil }
-        defer { position = bytes.endIndex }
-        return PercentEncoding.encoded(bytes[(position + 1)...], set: PercentEncoding.fragmentSet)
+        position += 1
+        return PercentEncoding.encoded(take(until: ""), set: PercentEncoding.fragmentSet)
     }
 
-    /// The address, unless encoding or a long base made it too long.
+    /// The URL, unless encoding or a long base made it too long.
     private func checkedLength(_ url: HTTPURL) throws(URLFault) -> HTTPURL {
-        guard url.serializedLength <= HTTPURL.lengthLimit else {
-            throw URLFault(
-                .tooLong, at: bytes.count,
-                "the address is longer than \(HTTPURL.lengthLimit) bytes once encoded")
-        }
-        return url
+        guard url.serializedLength > HTTPURL.lengthLimit else { return url }
+        throw URLFault(
+            .tooLong, at: bytes.count, "the address is longer than \(HTTPURL.lengthLimit) bytes once encoded")
     }
 
-    private static func refusal(of byte: UInt8) -> String {
+    private static func rejection(of byte: UInt8) -> String {
         switch byte {
         case UInt8(ascii: "\\"): "a backslash is not allowed in an address; write %5C"
         case 0x09: "a tab is not allowed in an address"
@@ -133,11 +133,10 @@ struct URLParser {
     }
 }
 
-/// A parse error before its byte position is turned into characters.
+/// A parse error with a byte position, before that is converted to characters.
 package struct URLFault: Error {
-    /// What was wrong.
     let code: HTTPURL.ParseError.Code
-    /// Where, in bytes of the UTF-8 input.
+    /// The position in bytes of the UTF-8 input.
     let byteOffset: Int
     /// The sentence for ``HTTPURL/ParseError/message``.
     let message: String
@@ -156,5 +155,44 @@ package struct URLFault: Error {
         // `distance` rounds an index inside a character down to its start.
         let offset = input.distance(from: input.startIndex, to: index)
         return HTTPURL.ParseError(code: code, offset: offset, message: message)
+    }
+}
+
+/// Paths: percent-encoding and the removal of dot segments (RFC 3986 §5.2.4, WHATWG URL Standard).
+private enum URLPath {
+    /// The path encoded, beginning with `/`, its `.` and `..` segments removed unless they are to be kept.
+    ///
+    /// `%2e` counts as a dot, as in the WHATWG URL Standard: servers decode it before they walk the path.
+    static func normalized(_ raw: ArraySlice<UInt8>, keepingDots: Bool) -> String {
+        let slash = UInt8(ascii: "/")
+        var output: [UInt8] = []
+        output.reserveCapacity(raw.count + 1)
+        // The start of each segment kept so far, at its slash.
+        var starts: [Int] = []
+        var rest = raw.first == slash ? raw.dropFirst() : raw
+        while true {
+            let end = rest.firstIndex(of: slash) ?? rest.endIndex
+            let segment = rest[rest.startIndex..<end]
+            let isLast = end == rest.endIndex
+            let dots = keepingDots ? 0 : dots(segment)
+            if dots == 0 {
+                starts.append(output.count)
+                output.append(slash)
+                PercentEncoding.append(segment, set: PercentEncoding.pathSet, to: &output)
+            } else {
+                if dots == 2, let start = starts.popLast() { output.removeLast(output.count - start) }
+                if isLast { output.append(slash) }
+            }
+            if isLast { break }
+            rest = rest[(end + 1)...]
+        }
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    /// The number of dots of a segment that consists of one or two dots and nothing else; else 0.
+    private static func dots(_ segment: ArraySlice<UInt8>) -> Int {
+        guard segment.count <= 6 else { return 0 }
+        let decoded = PercentEncoding.decodedBytes(segment)
+        return decoded.count <= 2 && decoded.allSatisfy { $0 == UInt8(ascii: ".") } ? decoded.count : 0
     }
 }

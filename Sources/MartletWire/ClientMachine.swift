@@ -1,38 +1,35 @@
-/// The client's side of a connection: one exchange after the other, from the first byte of a request to the
-/// verdict whether the connection may carry another (RFC 9112 §9).
+/// The client's side of a connection: one exchange after the other, from the first byte of a request to the decision
+/// whether the connection may carry another (RFC 9112 §9).
 ///
-/// It sees bytes and events only; sockets and clocks are its owner's. After it threw, it throws the same
-/// error again: bytes behind a fault are never interpreted.
+/// It sees bytes and events only; sockets and clocks are its owner's. After it threw, it throws the same error again: bytes
+/// after a fault are never interpreted.
 package struct ClientMachine: ~Copyable, Sendable {
-    /// What received bytes came to.
+    /// The consequence of received bytes.
     package typealias Event = MessageReceiver<ResponseHead, ResponseHead>.Event
     /// An event and the bytes used up to it, payload included.
     package typealias Received = MessageReceiver<ResponseHead, ResponseHead>.Received
 
+    private enum RequestState { case open, finished, aborted }
+
     private var receiver: MessageReceiver<ResponseHead, ResponseHead>
     private var parser: HeadParser
-    /// What the method means for the response's framing.
+    private var request = RequestState.open
+    /// The effect of the method on the response's framing.
     private var kind = ResponseKind.ordinary
     private var requestVersion = WireVersion.http11
-    private var wantsKeepAlive = true
     private var ignoresLength = false
-    private var isRequestFinished = false
-    private var isRequestAborted = false
-    private var responsePersists = false
-    private var hasLeftover = false
     private var informationalCount = 0
+    /// Whether neither side, nor the framing, nor the stream has ended the connection; never becomes true again.
+    private var persists = true
 
-    /// Whether a byte of the current response came: a request on a reused connection that broke before is
-    /// safe to repeat if it is idempotent.
+    /// Whether a byte of the current response came: a request on a reused connection that broke before is safe to repeat if
+    /// it is idempotent.
     package private(set) var hasReceivedAnyByte = false
 
-    /// Whether the request announced `Expect: 100-continue` and neither 100 nor a final head came yet.
-    package private(set) var isAwaitingContinue = false
-
-    /// What the server said about keeping the connection, in the last final head.
+    /// The server's hint for keeping the connection, in the last final head.
     package private(set) var keepAlive = KeepAliveHint(FieldBlock())
 
-    /// Makes the machine of a fresh connection.
+    /// Creates the machine of a fresh connection.
     package init(limits: WireLimits = .default) {
         receiver = MessageReceiver(limits: limits, phase: .idle)
         parser = HeadParser(limits: limits)
@@ -41,17 +38,15 @@ package struct ClientMachine: ~Copyable, Sendable {
     // MARK: The request
 
     /// Starts an exchange. Legal at first, and whenever ``isReusable``.
-    ///
     /// - Parameters:
-    ///   - method: the method: HEAD and CONNECT change how the response is framed.
-    ///   - expectsContinue: whether the request has `Expect: 100-continue`.
-    ///   - wantsKeepAlive: false when the request has `Connection: close` or the owner will not reuse.
-    ///   - version: the version in the request line.
-    ///   - ignoresLength: whether the response's `Content-Length` is passed over, so that its body ends with the
-    ///     connection unless it is chunked.
+    ///   - method: The method: HEAD and CONNECT change the framing of the response.
+    ///   - wantsKeepAlive: `false` if the request has `Connection: close` or the owner will not reuse the connection.
+    ///   - version: The version in the request line.
+    ///   - ignoresLength: Whether the response's `Content-Length` is ignored, so that its body ends with the connection
+    ///     unless it is chunked.
     package mutating func startRequest(
-        method: String, expectsContinue: Bool = false, wantsKeepAlive: Bool = true,
-        version: WireVersion = .http11, ignoresLength: Bool = false
+        method: String, wantsKeepAlive: Bool = true, version: WireVersion = .http11,
+        ignoresLength: Bool = false
     ) {
         guard receiver.phase == .idle || isReusable else {
             receiver.fail(WireError(.illegalEvent, at: 0))
@@ -59,31 +54,26 @@ package struct ClientMachine: ~Copyable, Sendable {
         }
         receiver.start()
         parser.reset()
+        request = .open
         kind = ResponseKind(method: method)
         requestVersion = version
-        self.wantsKeepAlive = wantsKeepAlive
         self.ignoresLength = ignoresLength
-        isAwaitingContinue = expectsContinue
-        isRequestFinished = false
-        isRequestAborted = false
-        responsePersists = false
         informationalCount = 0
         hasReceivedAnyByte = false
+        if !wantsKeepAlive { persists = false }
     }
 
     /// Notes that the last byte of the request was handed to the socket.
-    package mutating func requestFinished() { isRequestFinished = true }
+    package mutating func requestFinished() { if request == .open { request = .finished } }
 
     /// Notes that the request's body will not be completed: the connection cannot be used again.
-    package mutating func requestAborted() { isRequestAborted = true }
+    package mutating func requestAborted() { request = .aborted }
 
     // MARK: The response
 
     /// Reads on, up to the first event.
-    ///
-    /// - Parameter unread: the bytes not used yet. While a head is due it starts with the head's first byte.
-    /// - Throws: what is wrong with the response, or the limit it exceeds; the same again on every later
-    ///   call.
+    /// - Parameter unread: The bytes not used yet. While a head is due it starts with the head's first byte.
+    /// - Throws: The fault of the response, or the limit that it exceeds; the same again on every later call.
     package mutating func receive(_ unread: Span<UInt8>) throws(WireError) -> Received {
         do throws(WireError) {
             if receiver.isHeadDue { return try receiveHead(unread) }
@@ -97,33 +87,28 @@ package struct ClientMachine: ~Copyable, Sendable {
     private mutating func receiveHead(_ unread: Span<UInt8>) throws(WireError) -> Received {
         if unread.isEmpty { return receiver.awaitHead(0) }
         hasReceivedAnyByte = true
-        guard let head = try parser.head(unread) else { return receiver.awaitHead(unread.count) }
+        guard let head = try parser.parse(unread) else { return receiver.awaitHead(unread.count) }
         let byteCount = parser.consumedByteCount
-        if head.isInformational {
-            try noteInformational(head.status)
-            return receiver.pass(head, byteCount: byteCount)
+        guard head.isInformational else {
+            return receiver.pass(head, try decide(head), byteCount: byteCount)
         }
-        isAwaitingContinue = false
-        return receiver.pass(head, try decide(head), byteCount: byteCount)
-    }
-
-    private mutating func noteInformational(_ status: Int) throws(WireError) {
-        if status == 101 { throw WireError(.unexpectedUpgrade, at: 0) }
+        if head.status == 101 { throw WireError(.unexpectedUpgrade, at: 0) }
         informationalCount += 1
         let limit = receiver.limits.informationalResponseLimit
         if informationalCount > limit { throw WireError(.tooManyInformationalResponses(limit: limit), at: 0) }
-        if status == 100 { isAwaitingContinue = false }
         parser.reset()
+        return receiver.pass(head, byteCount: byteCount)
     }
 
-    /// Decides how the body is framed and whether the connection may live on.
+    /// Decides on the framing of the body, and whether the connection may be kept.
     private mutating func decide(_ head: ResponseHead) throws(WireError) -> BodyFraming {
         let decision = try FramingDecision.response(
             kind, head: head, limits: receiver.limits, ignoresLength: ignoresLength)
         let fields = head.fields
         keepAlive = KeepAliveHint(fields)
-        responsePersists =
-            decision.permitsReuse && PersistenceRule.persists(version: head.version, fields: fields)
+        persists =
+            persists && decision.permitsReuse
+            && PersistenceRule.persists(version: head.version, fields: fields)
             && (requestVersion == .http11 || fields.contains("Connection", token: "keep-alive"))
             && keepAlive.remainingUses != 0
         return decision.framing
@@ -131,55 +116,249 @@ package struct ClientMachine: ~Copyable, Sendable {
 
     // MARK: Payload past the machine
 
-    /// How many of the next bytes are payload for certain, and may be received straight into the consumer's
-    /// buffer once no unread byte is left: what is left of the body or chunk, `UInt64.max` for a body that
-    /// ends with the connection, 0 when the next byte is framing or none is due.
+    /// The number of bytes that are payload for certain, and may be received straight into the consumer's buffer once no
+    /// unread byte is left: the rest of the body or chunk, `UInt64.max` for a body that ends with the connection, 0 if the
+    /// next byte is framing or none is due.
     package var directPayloadByteCount: UInt64 { receiver.directPayloadByteCount }
 
-    /// What is left of a body of known length; `nil` when the body is framed otherwise, or none is due.
+    /// The rest of a body of known length; `nil` if the body is framed otherwise, or none is due.
     package var remainingLength: UInt64? {
         if case .length(let remaining) = receiver.phase { remaining } else { nil }
     }
 
     /// Notes payload that was received without passing through ``receive(_:)``.
-    ///
-    /// - Parameter count: bytes, at most ``directPayloadByteCount``; more is a mistake of the owner, after
-    ///   which every call throws.
-    /// - Returns: ``MessageReceiver/Event/end(trailers:)`` when that completed a body of known length, else nil.
+    /// - Parameter count: Bytes, at most ``directPayloadByteCount``; more is a mistake of the owner, after which every call
+    ///   throws.
+    /// - Returns: ``MessageReceiver/Event/end(trailers:)`` if that completed a body of known length.
     package mutating func receivedDirectly(_ count: Int) -> Event? { receiver.receivedDirectly(count) }
 
     // MARK: The end
 
-    /// Notes that the stream ended, after all unread bytes were offered to ``receive(_:)``.
-    ///
-    /// - Parameter isClean: whether it ended in order: FIN without TLS, `close_notify` with it.
-    /// - Returns: ``MessageReceiver/Event/end(trailers:)`` when nothing is missing, also between exchanges.
+    /// Notes that the stream ended, after all unread bytes were passed to ``receive(_:)``.
+    /// - Parameter isClean: Whether it ended in order: FIN without TLS, `close_notify` with it.
+    /// - Returns: ``MessageReceiver/Event/end(trailers:)`` if nothing is missing, also between exchanges.
     /// - Throws: `emptyResponse` or `truncated`, with the bytes that came and those that were due.
     package mutating func receiveEndOfStream(isClean: Bool) throws(WireError) -> Event {
-        hasLeftover = true  // Whatever came before: this connection carries no further exchange.
-        // Interim responses alone answer nothing.
+        persists = false
+        // Interim responses alone are no response.
         if receiver.isBeforeHead { throw receiver.fail(WireError(.emptyResponse, at: 0)) }
         return try receiver.receiveEndOfStream(isClean: isClean)
     }
 
-    /// Notes what was left unread after ``MessageReceiver/Event/end(trailers:)``: bytes nobody asked for, which must never
-    /// become the next response, so the connection is not reusable if there are any.
-    ///
-    /// - Parameter leftoverByteCount: the unread bytes.
-    package mutating func finish(leftoverByteCount: Int) { if leftoverByteCount > 0 { hasLeftover = true } }
-
-    // MARK: The verdict
+    /// Notes the number of bytes that were left unread after ``MessageReceiver/Event/end(trailers:)``: they are unsolicited
+    /// and must never become the next response, so the connection is not reusable if there are any.
+    package mutating func finish(leftoverByteCount: Int) { if leftoverByteCount > 0 { persists = false } }
 
     /// Whether the response was reported complete.
     package var isResponseFinished: Bool { receiver.phase == .finished }
 
-    /// Whether the connection may carry another exchange: response and request complete, nothing left unread,
-    /// and neither side nor the framing asks for a close (RFC 9112 §9.3).
-    package var isReusable: Bool {
-        isResponseFinished && isRequestFinished && !isRequestAborted && !hasLeftover && wantsKeepAlive
-            && responsePersists
+    /// Whether the connection may carry another exchange: response and request complete, nothing left unread, and neither
+    /// side nor the framing demands a close (RFC 9112 §9.3).
+    package var isReusable: Bool { isResponseFinished && request == .finished && persists }
+}
+
+/// The receiving half of a connection's machine: the position in the present message, and the bytes after its head.
+///
+/// The machine reads heads, which differ, and gives the receiver each final one; ``ClientMachine`` and ``ServerMachine``
+/// share the rest. After a fault the receiver throws the same fault again.
+package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & Sendable>: Sendable {
+    /// The consequence of received bytes. One event a call: callers repeat the call until ``needMoreBytes`` or
+    /// ``end(trailers:)``, also when no byte is left unread.
+    package enum Event: Equatable, Sendable {
+        /// All input that can be used was used.
+        case needMoreBytes
+        /// An interim response other than 101 (RFC 9110 §15.2).
+        case informational(Interim)
+        /// A final head and the framing of its body. ``end(trailers:)`` follows even if there is no body.
+        case head(Head, BodyFraming)
+        /// Payload of the body, at this range of the given span.
+        case body(Range<Int>)
+        /// The message is complete. Trailers are never merged into the head (RFC 9110 §6.5).
+        case end(trailers: FieldBlock?)
     }
 
-    /// Seconds the server keeps the connection idle (`Keep-Alive: timeout=N`), or nil when it does not say.
-    package var keepAliveTimeout: Int? { keepAlive.timeout }
+    /// An event and the bytes used up to it, payload included.
+    package struct Received: Equatable, Sendable {
+        /// The bytes to drop from the start of the unread ones before the next call.
+        package let consumed: Int
+        /// The event.
+        package let event: Event
+    }
+
+    /// The position in the message. No case carries a buffer, so changing the phase copies nothing.
+    enum Phase: Equatable, Sendable {
+        /// No exchange was started yet.
+        case idle
+        /// A head must come; the machine's parser holds its progress.
+        case head
+        /// A body of known length, with the number of bytes left. Ends with the last of them.
+        case length(UInt64)
+        /// A chunked body; `chunks` has the position.
+        case chunked
+        /// A body that ends with the connection.
+        case untilClose
+        /// The end was reported; the next message may start.
+        case finished
+        /// A fault was thrown, for good.
+        case failed(WireError)
+    }
+
+    let limits: WireLimits
+    private(set) var phase: Phase
+    private var chunks: ChunkedDecoder
+    /// Unread bytes at the last call while a head was due, for the error if no more come.
+    private var pendingHeadByteCount = 0
+    private var bodyLength: UInt64 = 0
+    private var bodyByteCount: UInt64 = 0
+
+    /// Creates the receiver of a fresh connection.
+    init(limits: WireLimits, phase: Phase) {
+        self.limits = limits
+        self.phase = phase
+        chunks = ChunkedDecoder(limits: limits)
+    }
+
+    /// Whether no message has begun, or the last one is complete.
+    var isBetweenMessages: Bool {
+        switch phase {
+        case .idle, .finished: true
+        case .head, .length, .chunked, .untilClose, .failed: false
+        }
+    }
+
+    /// Whether a head is due.
+    var isHeadDue: Bool { if case .head = phase { true } else { false } }
+
+    /// Whether a head is due of which no byte has come.
+    var isBeforeHead: Bool { isHeadDue && pendingHeadByteCount == 0 }
+
+    /// Prepares for a head.
+    mutating func start() {
+        phase = .head
+        pendingHeadByteCount = 0
+        bodyLength = 0
+        bodyByteCount = 0
+    }
+
+    /// Notes a fault for good, and returns it.
+    @discardableResult
+    mutating func fail(_ error: WireError) -> WireError {
+        if case .failed = phase { return error }
+        phase = .failed(error)
+        return error
+    }
+
+    // MARK: The head
+
+    /// Notes the number of received bytes of an incomplete head.
+    mutating func awaitHead(_ byteCount: Int) -> Received {
+        pendingHeadByteCount = byteCount
+        return Received(consumed: 0, event: .needMoreBytes)
+    }
+
+    /// Reports an interim head, after which another head is due.
+    mutating func pass(_ head: Interim, byteCount: Int) -> Received {
+        pendingHeadByteCount = 0
+        return Received(consumed: byteCount, event: .informational(head))
+    }
+
+    /// Reports the final head, after which its body is due.
+    mutating func pass(_ head: Head, _ framing: BodyFraming, byteCount: Int) -> Received {
+        pendingHeadByteCount = 0
+        switch framing {
+        case .none: phase = .length(0)
+        case .length(let length):
+            bodyLength = length
+            phase = .length(length)
+        case .chunked:
+            chunks = ChunkedDecoder(limits: limits, offset: byteCount)
+            phase = .chunked
+        case .untilClose: phase = .untilClose
+        }
+        return Received(consumed: byteCount, event: .head(head, framing))
+    }
+
+    // MARK: The body
+
+    /// Reads on after the head, up to the first event.
+    mutating func receiveBody(_ unread: Span<UInt8>) throws(WireError) -> Received {
+        switch phase {
+        case .length(0):
+            phase = .finished
+            return Received(consumed: 0, event: .end(trailers: nil))
+        case .length(let remaining):
+            if unread.isEmpty { break }
+            let count = Int(min(remaining, UInt64(unread.count)))
+            bodyByteCount &+= UInt64(count)
+            phase = .length(remaining - UInt64(count))
+            return Received(consumed: count, event: .body(0..<count))
+        case .chunked:
+            let step = try chunks.decode(unread)
+            switch step.event {
+            case .needMoreBytes: return Received(consumed: step.consumed, event: .needMoreBytes)
+            case .payload(let range): return Received(consumed: step.consumed, event: .body(range))
+            case .end(let trailers):
+                phase = .finished
+                return Received(consumed: step.consumed, event: .end(trailers: trailers))
+            }
+        case .untilClose:
+            if unread.isEmpty { break }
+            bodyByteCount &+= UInt64(unread.count)
+            return Received(consumed: unread.count, event: .body(0..<unread.count))
+        case .idle, .head, .finished: break
+        case .failed(let error): throw error
+        }
+        return Received(consumed: 0, event: .needMoreBytes)
+    }
+
+    /// The number of bytes that are payload for certain; see ``ClientMachine/directPayloadByteCount``.
+    var directPayloadByteCount: UInt64 {
+        switch phase {
+        case .length(let remaining): remaining
+        case .chunked: chunks.directPayloadByteCount
+        case .untilClose: .max
+        case .idle, .head, .finished, .failed: 0
+        }
+    }
+
+    /// Notes payload that was not received through the machine; see ``ClientMachine/receivedDirectly(_:)``.
+    mutating func receivedDirectly(_ count: Int) -> Event? {
+        guard count > 0, UInt64(count) <= directPayloadByteCount else {
+            if count != 0 { fail(WireError(.illegalEvent, at: 0)) }
+            return nil
+        }
+        switch phase {
+        case .length(let remaining):
+            bodyByteCount &+= UInt64(count)
+            let left = remaining - UInt64(count)
+            phase = left == 0 ? .finished : .length(left)
+            return left == 0 ? .end(trailers: nil) : nil
+        case .chunked: chunks.receivedDirectly(count)
+        case .untilClose: bodyByteCount &+= UInt64(count)
+        case .idle, .head, .finished, .failed: break
+        }
+        return nil
+    }
+
+    // MARK: The end
+
+    /// Notes that the stream ended.
+    /// - Parameter isClean: Whether it ended in order.
+    /// - Throws: `truncated` if bytes are missing.
+    mutating func receiveEndOfStream(isClean: Bool) throws(WireError) -> Event {
+        let truncation: Truncation
+        switch phase {
+        case .failed(let error): throw error
+        case .idle, .finished: return .end(trailers: nil)
+        case .length(0),
+            .untilClose where isClean:
+            phase = .finished
+            return .end(trailers: nil)
+        case .head: truncation = .head(received: pendingHeadByteCount)
+        case .length: truncation = .length(expected: bodyLength, received: bodyByteCount)
+        case .chunked: truncation = .chunked(received: chunks.payloadByteCount)
+        case .untilClose: truncation = .untilClose(received: bodyByteCount)
+        }
+        throw fail(WireError(.truncated(truncation), at: pendingHeadByteCount))
+    }
 }

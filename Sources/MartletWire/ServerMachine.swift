@@ -1,10 +1,10 @@
-/// The server's side of a connection, as the test origin needs it: one request after the other, strict about
-/// framing, with the verdict whether the connection may live on.
+/// The server's side of a connection, as the test origin needs it: one request after the other, strict about framing, with
+/// the decision whether the connection may be kept.
 ///
-/// Unread bytes behind ``MessageReceiver/Event/end(trailers:)`` are the next request: they are offered again after
+/// Unread bytes after ``MessageReceiver/Event/end(trailers:)`` are the next request: they are passed again after
 /// ``nextRequest()``.
 package struct ServerMachine: ~Copyable, Sendable {
-    /// What received bytes came to.
+    /// The consequence of received bytes.
     package typealias Event = MessageReceiver<RequestHead, Never>.Event
     /// An event and the bytes used up to it, payload included.
     package typealias Received = MessageReceiver<RequestHead, Never>.Received
@@ -15,16 +15,16 @@ package struct ServerMachine: ~Copyable, Sendable {
     /// Whether the client waits for 100 before it sends the body (RFC 9110 §10.1.1).
     package private(set) var isExpectingContinue = false
 
-    /// Whether the client is content with the connection living on behind the answer (RFC 9112 §9.3).
+    /// Whether the client lets the connection be kept after the response (RFC 9112 §9.3).
     package private(set) var persists = false
 
-    /// Makes the machine of a fresh connection.
+    /// Creates the machine of a fresh connection.
     package init(limits: WireLimits = .default) {
         receiver = MessageReceiver(limits: limits, phase: .head)
         parser = RequestHeadParser(limits: limits)
     }
 
-    /// Makes ready for the next request; legal after ``MessageReceiver/Event/end(trailers:)``.
+    /// Prepares for the next request; legal after ``MessageReceiver/Event/end(trailers:)``.
     package mutating func nextRequest() {
         guard receiver.phase == .finished else {
             receiver.fail(WireError(.illegalEvent, at: 0))
@@ -37,9 +37,8 @@ package struct ServerMachine: ~Copyable, Sendable {
     }
 
     /// Reads on, up to the first event.
-    ///
-    /// - Parameter unread: the bytes not used yet. While a head is due it starts with the head's first byte.
-    /// - Throws: what is wrong with the request, or the limit it exceeds; the same again on every later call.
+    /// - Parameter unread: The bytes not used yet. While a head is due it starts with the head's first byte.
+    /// - Throws: The fault of the request, or the limit that it exceeds; the same again on every later call.
     package mutating func receive(_ unread: Span<UInt8>) throws(WireError) -> Received {
         do throws(WireError) {
             return try receiver.isHeadDue ? receiveHead(unread) : receiver.receiveBody(unread)
@@ -49,8 +48,8 @@ package struct ServerMachine: ~Copyable, Sendable {
     }
 
     private mutating func receiveHead(_ unread: Span<UInt8>) throws(WireError) -> Received {
-        guard let head = try parser.head(unread) else { return receiver.awaitHead(unread.count) }
-        let framing = try FramingDecision.request(head, limits: receiver.limits).framing
+        guard let head = try parser.parse(unread) else { return receiver.awaitHead(unread.count) }
+        let framing = try FramingDecision.request(head).framing
         persists = PersistenceRule.persists(version: head.version, fields: head.fields)
         isExpectingContinue =
             head.version == .http11 && framing != .none && framing != .length(0)
@@ -58,10 +57,8 @@ package struct ServerMachine: ~Copyable, Sendable {
         return receiver.pass(head, framing, byteCount: parser.consumedByteCount)
     }
 
-    /// Notes that the client sends no more, after all unread bytes were offered to ``receive(_:)``.
-    ///
-    /// - Returns: `nil` between requests, ``MessageReceiver/Event/end(trailers:)`` when only that was still to be
-    ///   reported.
+    /// Notes that the client sends no more, after all unread bytes were passed to ``receive(_:)``.
+    /// - Returns: `nil` between requests, ``MessageReceiver/Event/end(trailers:)`` if only that was still to be reported.
     /// - Throws: `truncated` inside a request.
     package mutating func receiveEndOfStream() throws(WireError) -> Event? {
         persists = false

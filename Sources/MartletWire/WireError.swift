@@ -1,23 +1,29 @@
-/// Why bytes are not a message, or why a message may not become bytes.
+/// The reason why bytes are not a message, or why a message may not become bytes.
 package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What was wrong.
+    /// The cause.
     package let code: WireErrorCode
-    /// Where it was.
-    ///
-    /// For a remote fault: the byte offset in the message, counted from the first byte of its head. For a
-    /// local fault: the byte index in the offending string.
+    /// The position of the fault. For a remote fault: the byte offset in the message, counted from the first byte of its
+    /// head. For a local fault: the byte index in the offending string.
     package let offset: Int
 
-    /// Makes an error of a cause at a place.
+    /// Creates an error of a cause at a position.
     package init(_ code: WireErrorCode, at offset: Int) {
         self.code = code
         self.offset = offset
     }
 
-    /// Whether the fault lies with what this side wanted to send; nothing was written then.
-    package var isLocalFault: Bool { code.isLocalFault }
+    /// Whether the fault is in the message that this side wanted to send; nothing was written then.
+    package var isLocalFault: Bool {
+        switch code {
+        case .invalidMethod, .invalidTarget, .invalidFieldName, .invalidFieldValue, .invalidHost,
+            .invalidStatus, .invalidReason, .conflictingFraming, .repeatedField, .forbiddenTrailer,
+            .encodingOutOfOrder, .illegalEvent:
+            true
+        default: false
+        }
+    }
 
-    /// Whether it says no more than that the stream ended too early.
+    /// Whether the fault is only that the stream ended too early.
     package var isEndOfStream: Bool {
         switch code {
         case .emptyResponse, .truncated: true
@@ -25,7 +31,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What was wrong and where, as a sentence for people.
+    /// The fault and its position, as a sentence for people.
     package var description: String {
         switch code {
         case .emptyResponse: "the peer closed the connection without a byte of a response"
@@ -36,7 +42,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Every cause a ``WireError`` can have. New causes are new cases: no case means "something else".
+/// The cause of a ``WireError``. New causes are new cases: there is no case for other causes.
 package enum WireErrorCode: Equatable, Sendable {
     // MARK: The stream ended
 
@@ -127,14 +133,14 @@ package enum WireErrorCode: Equatable, Sendable {
 
     // MARK: Sequence
 
-    /// A 101 response although no upgrade was asked for (RFC 9110 §15.2.2).
+    /// A 101 response although no upgrade was requested (RFC 9110 §15.2.2).
     case unexpectedUpgrade
     /// Bytes although no response is due.
     case unsolicitedBytes
-    /// The machine was driven in an order it does not allow: a mistake in this program.
+    /// The machine was driven in an illegal order: a mistake in this program.
     case illegalEvent
 
-    // MARK: What this side wanted to send
+    // MARK: Messages of this side
 
     /// A method that is not a token (RFC 9110 §9.1).
     case invalidMethod
@@ -144,7 +150,7 @@ package enum WireErrorCode: Equatable, Sendable {
     case invalidFieldName
     /// A field value with a control byte other than HTAB (RFC 9110 §5.5).
     case invalidFieldValue
-    /// A host with bytes that no host can have.
+    /// A host with bytes that are not allowed there.
     case invalidHost
     /// A status outside 100...999.
     case invalidStatus
@@ -159,28 +165,8 @@ package enum WireErrorCode: Equatable, Sendable {
     /// A field before the start line, or after a fault.
     case encodingOutOfOrder
 
-    /// Whether the fault lies with what this side wanted to send.
-    package var isLocalFault: Bool {
-        switch self {
-        case .invalidMethod, .invalidTarget, .invalidFieldName, .invalidFieldValue, .invalidHost,
-            .invalidStatus, .invalidReason, .conflictingFraming, .repeatedField, .forbiddenTrailer,
-            .encodingOutOfOrder, .illegalEvent:
-            true
-        case .emptyResponse, .truncated, .invalidStatusLine, .invalidRequestLine, .unsupportedVersion,
-            .invalidStatusCode, .bareCarriageReturn, .bareLineFeed, .missingColon, .emptyFieldName,
-            .whitespaceBeforeColon, .malformedFieldName, .malformedFieldValue, .misplacedFold, .obsoleteFold,
-            .headTooLarge, .lineTooLong, .tooManyLines, .tooManyInformationalResponses, .trailersTooLarge,
-            .chunkExtensionsTooLarge, .chunkSizeTooLong, .invalidContentLength, .conflictingContentLengths,
-            .contentLengthOverflow, .ambiguousFraming, .emptyTransferEncoding, .unsupportedTransferCoding,
-            .chunkedNotLast, .repeatedChunked, .transferEncodingInHTTP10, .invalidChunkSize,
-            .chunkSizeOverflow, .invalidChunkExtension, .invalidChunkLineEnd, .invalidChunkFooter,
-            .unexpectedUpgrade, .unsolicitedBytes:
-            false
-        }
-    }
-
-    /// What was wrong, without the place: the start of a sentence for people.
-    package var reason: String {
+    /// The fault without its position: the start of a sentence for people.
+    fileprivate var reason: String {
         switch self {
         case .emptyResponse: "no byte of a response came"
         case .truncated(let truncation): truncation.description
@@ -232,6 +218,31 @@ package enum WireErrorCode: Equatable, Sendable {
         case .repeatedField: "Host or Cookie is given twice"
         case .forbiddenTrailer: "the field may not be a trailer"
         case .encodingOutOfOrder: "there is no start line to add a field to"
+        }
+    }
+}
+
+/// The part of a message that was cut off when the stream ended too early (RFC 9112 §8).
+package enum Truncation: Equatable, Sendable, CustomStringConvertible {
+    /// The head was incomplete, after so many bytes.
+    case head(received: Int)
+    /// A body was shorter than its Content-Length, in bytes.
+    case length(expected: UInt64, received: UInt64)
+    /// A chunked body ended before the empty line after its trailers, after so many bytes of payload.
+    case chunked(received: UInt64)
+    /// A body that ends with the connection was not ended by an orderly close, after so many bytes.
+    case untilClose(received: UInt64)
+
+    /// The missing part and the number of bytes before it, as a sentence for people.
+    package var description: String {
+        switch self {
+        case .head(let received): "the stream ended inside the head, after \(received) bytes of it"
+        case .length(let expected, let received):
+            "the stream ended after \(received) of \(expected) bytes of the body"
+        case .chunked(let received):
+            "the stream ended before the last chunk, after \(received) bytes of the body"
+        case .untilClose(let received):
+            "the stream broke off without an orderly close, after \(received) bytes of the body"
         }
     }
 }

@@ -1,100 +1,56 @@
-/// What one message may cost a reader before it is refused, and which leniencies apply.
+/// The limits of one message, above which a reader refuses it, and the leniencies of the reader.
 ///
-/// Every limit is enforced while the message is still incomplete, so a peer that never finishes a line or a
-/// head is refused at the limit and not at the end of its patience. Values below zero count as zero.
+/// Every limit is enforced while the message is still incomplete, so a peer that never finishes a line or a head is refused
+/// at the limit. Values below zero count as zero.
 public struct WireLimits: Sendable, Hashable, Codable {
-    /// The most bytes a message head may have, start line and final empty line included.
-    ///
-    /// Unit: bytes. Default: 256 KiB (curl allows 300 KiB). Stops a peer that fills memory with an endless
-    /// head.
+    /// The maximum size of a message head in bytes, start line and final empty line included. The default is 256 KiB (curl
+    /// allows 300 KiB). It keeps an endless head from filling memory.
     public var headByteLimit = 256 * 1024
 
-    /// The most bytes one line of a head or trailer section may have, its line end included.
-    ///
-    /// Unit: bytes. Default: 64 KiB. Stops a peer that sends one endless line.
+    /// The maximum size of one line of a head or trailer section in bytes, its line end included. The default is 64 KiB. It
+    /// stops an endless line.
     public var lineByteLimit = 64 * 1024
 
-    /// The most lines a head or trailer section may have, the start line and the final empty line included.
+    /// The maximum number of lines of a head or trailer section, the start line and the final empty line included. The
+    /// default is 1,000. It stops a flood of tiny fields whose bookkeeping costs more than their bytes.
     ///
-    /// Unit: lines, at most 65,000; larger values count as that, since the types that hold fields end the
-    /// process at 65,535. Default: 1,000. Stops a flood of tiny fields whose bookkeeping costs more than
-    /// their bytes.
+    /// Larger values than 65,000 count as that, since the types that hold fields end the process at 65,535.
     public var lineCountLimit = 1000
 
     /// The largest ``lineCountLimit`` that has an effect.
     static let lineCountMaximum = 65_000
 
-    /// The most informational (1xx) responses before the final one.
-    ///
-    /// Unit: responses. Default: 10 (Go allows 5). Stops a peer that answers for ever without answering.
+    /// The maximum number of informational (1xx) responses before the final one. The default is 10 (Go allows 5). It stops a
+    /// peer that never sends the final one.
     public var informationalResponseLimit = 10
 
-    /// The most bytes of chunk extensions, summed over all chunks of a message.
-    ///
-    /// Unit: bytes a message. Default: 16 KiB. Stops payloads of one byte that each carry a large extension.
+    /// The maximum size of all chunk extensions of a message in bytes. The default is 16 KiB. It stops payloads of one byte
+    /// that each carry a large extension.
     public var chunkExtensionByteLimit = 16 * 1024
 
-    /// The most bytes the trailer section of a chunked message may have, the final empty line included.
-    ///
-    /// Unit: bytes a message. Default: 16 KiB. Stops a body that ends but whose trailers do not.
+    /// The maximum size of the trailer section of a chunked message in bytes, the final empty line included. The default is
+    /// 16 KiB. It stops a body that ends but whose trailers do not.
     public var trailerByteLimit = 16 * 1024
 
-    /// The most hexadecimal digits of a chunk size, leading zeros included.
-    ///
-    /// Unit: digits, at most 16. Default: 16. Stops overflow, and megabytes of leading zeros.
+    /// The maximum number of hexadecimal digits of a chunk size, leading zeros included. At most 16, the default. It stops
+    /// overflow, and megabytes of leading zeros.
     public var chunkSizeDigitLimit = 16
 
-    /// Whether a bare LF ends a line of a head (RFC 9112 §2.2).
+    /// Whether a bare LF ends a line of a head (RFC 9112 §2.2). The default is `true`, because many servers need it.
     ///
-    /// Default: true, because many servers in the wild need it. It never applies to chunk-size lines, chunk
-    /// footers and trailers, where it opened the door to request smuggling (CVE-2025-22871), nor when
-    /// ``isStrict``.
+    /// It never applies to chunk-size lines, chunk footers and trailers, where it opened the door to request smuggling
+    /// (CVE-2025-22871), nor with ``isStrict``.
     public var toleratesBareLineFeed = true
 
-    /// Whether what RFC 9112 lets a reader mend is an error instead.
+    /// Whether faults that RFC 9112 lets a reader repair are errors. The default is `false`.
     ///
-    /// Default: false. When true: Transfer-Encoding together with Content-Length, obsolete line folding, a
-    /// bare LF, empty lines before the start line and blanks after a chunk size are errors.
+    /// If `true`, Transfer-Encoding together with Content-Length, obsolete line folding, a bare LF, empty lines before the
+    /// start line and blanks after a chunk size are errors.
     public var isStrict = false
 
     /// The defaults of every limit.
     public static let `default` = WireLimits()
 
-    /// Makes the default limits, to be changed one by one.
+    /// Creates the default limits, to be changed one by one.
     public init() {}
-}
-
-/// What was cut off when the stream ended too early (RFC 9112 §8).
-package enum Truncation: Equatable, Sendable, CustomStringConvertible {
-    /// The head was incomplete.
-    ///
-    /// - Parameter received: bytes of the head that came.
-    case head(received: Int)
-    /// A body of known length was short.
-    ///
-    /// - Parameters:
-    ///   - expected: bytes that Content-Length announced.
-    ///   - received: bytes of the body that came.
-    case length(expected: UInt64, received: UInt64)
-    /// A chunked body ended before its last chunk and the empty line after its trailers.
-    ///
-    /// - Parameter received: bytes of payload that came.
-    case chunked(received: UInt64)
-    /// A body that ends with the connection was not ended by an orderly close.
-    ///
-    /// - Parameter received: bytes of the body that came.
-    case untilClose(received: UInt64)
-
-    /// What was cut off and after how many bytes, as a sentence for people.
-    package var description: String {
-        switch self {
-        case .head(let received): "the stream ended inside the head, after \(received) bytes of it"
-        case .length(let expected, let received):
-            "the stream ended after \(received) of \(expected) bytes of the body"
-        case .chunked(let received):
-            "the stream ended before the last chunk, after \(received) bytes of the body"
-        case .untilClose(let received):
-            "the stream broke off without an orderly close, after \(received) bytes of the body"
-        }
-    }
 }

@@ -37,7 +37,6 @@ struct EventBuilder {
     /// Whether no element is open.
     var isOutsideRoot: Bool { openNames.isEmpty }
 
-    /// The name of the innermost open element.
     var openName: XMLName? { openNames.last }
 
     /// The next event and the place where it begins; nil if no event is complete.
@@ -154,8 +153,6 @@ struct EventBuilder {
         self.doctype = .complete
         append(.doctype(doctype), end: end)
     }
-
-    // MARK: - What they share
 
     /// Adds an event. Comments and instructions within a document type are skipped.
     private mutating func append(_ event: XMLEvent, end: Int? = nil) {

@@ -34,7 +34,6 @@ import CExpat
     static let separator: UInt8 = 1
 
     private let detection: XMLEncoding.Detection
-    /// The encoding of the document.
     private(set) var encoding: XMLEncoding
     /// The events, and the state of the document.
     fileprivate(set) var builder: EventBuilder
@@ -80,7 +79,6 @@ import CExpat
 
     fileprivate var tokenEnd: Int { unsafe position.byteOffset + Int(XML_GetCurrentByteCount(parser)) }
 
-    /// Reads the next bytes.
     func read(_ bytes: Span<UInt8>) -> Outcome {
         outcome(
             unsafe bytes.withUnsafeBytes { buffer in
@@ -89,7 +87,6 @@ import CExpat
             })
     }
 
-    /// Reads the end of the document.
     func finish() -> Outcome { unsafe outcome(XML_Parse(parser, nil, 0, 1)) }
 
     private func outcome(_ status: XML_Status) -> Outcome {

@@ -85,7 +85,6 @@ extension XMLError {
     ///
     /// Expat has one code for most malformed markup, and the byte offset of the character that it could not accept. The
     /// characters around that one tell the kind of the error.
-    ///
     /// - Parameters:
     ///   - bytes: The bytes that may be needed, the unfinished token among them.
     ///   - offset: The offset of the first of them.

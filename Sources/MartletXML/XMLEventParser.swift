@@ -42,11 +42,9 @@ public struct XMLEventParser: ~Copyable, Sendable {
     public private(set) var position = XMLPosition()
 
     /// Creates a parser for one document.
-    ///
     /// - Parameters:
     ///   - charset: The encoding from the transport, such as the `charset` of `Content-Type`. It takes precedence over the
     ///     document's own declaration, and a byte order mark over both (RFC 7303 §3.2).
-    ///   - limits: The limits of the document.
     ///   - doctype: The treatment of a document type; by default it is skipped.
     public init(charset: String? = nil, limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip) {
         self.charset = charset

@@ -46,10 +46,6 @@ extension HTTPExchange {
     ///
     /// The encoding is that of the byte order mark, else the `charset` of `Content-Type`, else the one that the document
     /// declares, else UTF-8 (RFC 7303 §3.2).
-    ///
-    /// - Parameters:
-    ///   - limits: The limits of the document.
-    ///   - doctype: The treatment of a document type.
     /// - Throws: An `HTTPError` with the code `.unacceptableStatus` that carries this exchange; an ``XMLError``.
     public func xml(limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip) throws -> XMLTree {
         try XMLResponseDecoder(limits: limits, doctype: doctype).decode(validated())
@@ -66,9 +62,7 @@ extension ResponseBody {
         public typealias Element = XMLEvent
 
         fileprivate let body: ResponseBody
-        fileprivate let charset: String?
-        fileprivate let limits: XMLLimits
-        fileprivate let doctype: XMLDoctypeRule
+        fileprivate let makeParser: @Sendable () -> XMLEventParser
 
         /// An iterator over the events.
         public struct Iterator: AsyncIteratorProtocol {
@@ -84,8 +78,7 @@ extension ResponseBody {
 
             fileprivate init(_ events: XMLEvents) {
                 body = events.body.makeAsyncIterator()
-                parser = Parser(
-                    XMLEventParser(charset: events.charset, limits: events.limits, doctype: events.doctype))
+                parser = Parser(events.makeParser())
             }
 
             /// The next event; nil at the end of the document.
@@ -119,16 +112,15 @@ extension ResponseBody {
     public var xmlEvents: XMLEvents { xmlEvents() }
 
     /// The events of an XML body.
-    ///
     /// - Parameters:
     ///   - response: The head of the response: the `charset` of its `Content-Type` takes precedence over the document's own
     ///     declaration (RFC 7303 §3.2). Without it, the encoding is that of the body alone.
-    ///   - limits: The limits of the document.
-    ///   - doctype: The treatment of a document type.
     public func xmlEvents(
         of response: HTTPResponse? = nil, limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip
     ) -> XMLEvents {
         let charset = response?.headerFields[.contentType].flatMap { MediaType($0)?.charset }
-        return XMLEvents(body: self, charset: charset, limits: limits, doctype: doctype)
+        return XMLEvents(body: self) {
+            XMLEventParser(charset: charset, limits: limits, doctype: doctype)
+        }
     }
 }

@@ -28,12 +28,9 @@ public struct XMLTree: Hashable, Sendable {
     }
 
     /// Reads a whole document.
-    ///
     /// - Parameters:
     ///   - bytes: The document.
     ///   - charset: The encoding from the transport; see ``XMLEventParser/init(charset:limits:doctype:)``.
-    ///   - limits: The limits of the document.
-    ///   - doctype: The treatment of a document type.
     public init(
         _ bytes: some Sequence<UInt8>, charset: String? = nil, limits: XMLLimits = .default,
         doctype: XMLDoctypeRule = .skip
@@ -51,9 +48,7 @@ public struct XMLTree: Hashable, Sendable {
     /// Reads a whole document from text. The encoding that it declares is ignored.
     public init(
         text: String, limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip
-    ) throws(XMLError) {
-        try self.init(text.utf8, charset: "UTF-8", limits: limits, doctype: doctype)
-    }
+    ) throws(XMLError) { try self.init(text.utf8, charset: "UTF-8", limits: limits, doctype: doctype) }
 
     /// A part of an element's content.
     public enum Node: Hashable, Sendable {
@@ -117,7 +112,6 @@ extension XMLTree {
         }
 
         /// Finds the first element at a path.
-        ///
         /// - Parameters:
         ///   - path: Local names, separated by slashes: `channel/item/title`. `*` is any name.
         ///   - namespace: The namespace of each name; nil, the default, for any or none.

@@ -32,28 +32,24 @@ extension XMLTree {
     ///
     /// A declaration declares UTF-8. Namespaces that names need and no element declares are declared where they are needed. No
     /// white space is added within the root element.
-    ///
     /// - Throws: An ``XMLWritingError`` if no document can contain the tree; never for a tree that was read.
-    public func serialized() throws(XMLWritingError) -> String { try XMLWriter.text(of: self) }
+    public func serialized() throws(XMLWritingError) -> String {
+        var writer = XMLWriter()
+        try writer.write(self)
+        return writer.output
+    }
 }
 
 /// Writes a tree as text.
 private struct XMLWriter {
-    private var output = ""
+    var output = ""
     private var path: [String] = []
     /// The namespaces of each prefix, the innermost last. The empty prefix is the default namespace.
     private var bindings: [String: [String]] = [:]
     /// The texts that were checked, and whether they are names.
     private var names: [[UInt8]: Bool] = [:]
 
-    /// The text of a document.
-    static func text(of tree: XMLTree) throws(XMLWritingError) -> String {
-        var writer = XMLWriter()
-        try writer.write(tree)
-        return writer.output
-    }
-
-    private mutating func write(_ tree: XMLTree) throws(XMLWritingError) {
+    mutating func write(_ tree: XMLTree) throws(XMLWritingError) {
         if let declaration = tree.declaration {
             output += "<?xml version=\"1.0\" encoding=\"UTF-8\""
             if let isStandalone = declaration.isStandalone {

@@ -48,4 +48,11 @@ extension DiskCache {
         noteUse(of: found)
         return found
     }
+
+    /// Stores a response that is there as a whole.
+    @discardableResult
+    package func store(_ head: StoredHead, body: [UInt8]) -> Bool {
+        guard let writer = begin(head, expectedByteCount: UInt64(body.count)) else { return false }
+        return writer.append(body) && writer.commit()
+    }
 }

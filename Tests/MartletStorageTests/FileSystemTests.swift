@@ -88,7 +88,7 @@ struct FileSystemTests {
             // Whether this machine's file system can tell what is at hand is not known here.
             let files = try #require(
                 FilesAtHand(of: FaultyFileSystem(linux, isAtHand: true), inFolder: folder))
-            for files: any FileSystem in [files, FilesAtHand(of: linux, inFolder: folder) ?? files] {
+            for files in [files, FilesAtHand(of: linux, inFolder: folder) ?? files] {
                 do throws(StorageError) {
                     let opened = try files.open("\(folder)/a", for: .reading)
                     #expect(try files.status(of: opened).byteCount == 3)
@@ -101,15 +101,8 @@ struct FileSystemTests {
                 #expect(throws: StorageError.self) { try files.open("\(folder)/c", for: .reading) }
                 #expect(throws: StorageError.self) { try files.open("\(folder)/c", for: .creating) }
                 #expect(throws: StorageError.self) { try files.open("\(folder)/c", for: .updating) }
-                #expect(throws: StorageError.self) { try files.write(all: [4], to: file, at: 0) }
-                #expect(throws: StorageError.self) { try files.truncate(file, to: 0) }
-                #expect(throws: StorageError.self) { try files.allocate(1, for: file) }
-                #expect(throws: StorageError.self) { try files.rename("\(folder)/a", to: "\(folder)/c") }
-                #expect(throws: StorageError.self) { try files.remove("\(folder)/a") }
-                #expect(throws: StorageError.self) { try files.makeFolder("\(folder)/c") }
-                #expect(throws: StorageError.self) { try files.names(inFolder: folder) }
-                #expect(throws: StorageError.self) { try files.status(at: "\(folder)/a") }
-                #expect(throws: StorageError.self) { try files.tryLock(file) }
+                // It has no calls that change anything.
+                #expect(!((files as Any) is any FileSystem))
             }
             #expect(try linux.read(file, count: 9, at: 0) == [1, 2, 3])
             #expect(try linux.names(inFolder: folder).sorted() == ["a", "b"])

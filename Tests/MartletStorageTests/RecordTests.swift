@@ -1,4 +1,4 @@
-import MartletStorage
+@testable import MartletStorage
 import Testing
 
 @Suite("Records")

@@ -60,8 +60,6 @@ struct ClientMachineTests {
         let hint = machine.keepAlive
         #expect(hint.timeout == 5)
         #expect(hint.remainingUses == 100)
-        let timeout = machine.keepAliveTimeout
-        #expect(timeout == 5)
     }
 
     @Test(
@@ -128,7 +126,7 @@ struct ClientMachineTests {
         #expect(events.suffix(2) == [.body([0x78]), .end(nil)])
         hasReceived = machine.hasReceivedAnyByte
         #expect(hasReceived)
-        let timeout = machine.keepAliveTimeout
+        let timeout = machine.keepAlive.timeout
         #expect(timeout == nil)
         let isReusable = machine.isReusable
         #expect(isReusable)

@@ -23,7 +23,7 @@ extension FuzzEntry {
         for case .some(let seconds) in numbers {
             try require((0...(1 << 31)).contains(seconds), "\(seconds) seconds")
         }
-        if case .seconds(let seconds) = control.maxStale {
+        if let seconds = control.maxStale, seconds != .max {
             try require((0...(1 << 31)).contains(seconds), "\(seconds) seconds")
         }
         for scope in [control.noCache, control.isPrivate] {

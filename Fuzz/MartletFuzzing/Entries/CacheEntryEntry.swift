@@ -41,7 +41,7 @@ extension FuzzEntry {
         let request = CacheRequest(method: "GET", key: entry.head.key, fields: FieldBlock())
         let decision = CacheDecision(request, variants: [variant], now: CacheFields.start)
         guard case .serve(let answer) = decision else { return }
-        try require(!variant.facts.control.isNoCache, "\(answer) is served despite no-cache")
+        try require(!variant.control.isNoCache, "\(answer) is served despite no-cache")
     }
 
     /// The same with the lengths and checksums that it should have.

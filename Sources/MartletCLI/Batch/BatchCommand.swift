@@ -1,7 +1,5 @@
 import ArgumentParser
 import Martlet
-import MartletTransport
-import SystemPackage
 
 /// `martlet batch`: the engine for programs in other languages.
 struct BatchCommand: AsyncParsableCommand {
@@ -52,107 +50,78 @@ struct BatchCommand: AsyncParsableCommand {
         if status != .success { throw status }
     }
 
-    /// The cache, which is there before the first line is read.
+    /// The cache, opened before the first line is read.
     private func opened() async throws(ExitStatus) -> ResponseCache? {
         guard let cache else { return nil }
         if cache == "memory" { return .memoryOnly() }
         do throws(UsageError) {
             let (opened, isThere) = try await CachePlan.open(FilePath(cache))
             if !isThere {
-                await Console.complain(
-                    "martlet: option --cache: “\(cache)” cannot be made; nothing is stored there\n")
+                await Console.report("option --cache: “\(cache)” cannot be made; nothing is stored there")
             }
             return opened
         } catch {
-            await Console.complain("martlet: (\(error.status.code)) \(error)\n")
+            await error.tell()
             throw error.status
         }
     }
 }
 
-/// What a request of a batch wants of its session: how connections are opened, and whether there are cookies.
-struct BatchConnection: Hashable, Sendable {
-    /// Other places to connect to.
-    var redirections: [ConnectRedirection] = []
-    /// A file of authorities that alone are trusted.
-    var authorityFile: String?
-    /// Whether the session's cookies are sent, and those that come kept; without them, requests take a shorter way.
-    package var usesCookies = false
-
-    /// `host:port:address:port`.
-    static func redirection(_ text: String) throws(BatchFault) -> ConnectRedirection {
-        do throws(UsageError) {
-            return try OptionValues.connectTo(text)
-        } catch {
-            throw BatchFault(.other, "“connect_to”: “\(text)” is not host:port:address:port")
-        }
-    }
-}
-
-/// Lines of standard input, one after the other, each within a limit.
-actor LineReader {
-    /// A line, or that it was too long and was skipped.
+/// The lines of standard input, in order, each within a limit.
+struct LineReader {
     enum Line: Sendable {
         case bytes([UInt8])
+        /// The line was too long, and was skipped.
         case tooLong
     }
 
-    private static let workers = BlockingWorkers(threadLimit: 1)
     private let limit: Int
+    private var input = FileInput(nil).makeAsyncIterator()
     private var buffer: [UInt8] = []
-    /// Where the next line begins.
+    /// The start of the next line.
     private var start = 0
-    /// Up to where no line end was found.
+    /// The end of the bytes without a line feed.
     private var searched = 0
     private var isSkipping = false
     private var isEnded = false
 
-    /// Lines of at most so many bytes.
+    /// - Parameter limit: The maximum length of a line, in bytes.
     init(limit: Int) { self.limit = limit }
 
-    /// The next line without its end; `nil` after the last. Empty lines are passed over.
-    func next() async throws -> Line? {
+    /// The next line without its end; `nil` after the last. Empty lines are skipped.
+    mutating func next() async throws -> Line? {
         while true {
             if let end = buffer[searched...].firstIndex(of: 10) {
-                let line = buffer[start..<end]
-                start = end + 1
-                searched = start
-                if isSkipping {
-                    isSkipping = false
-                    return .tooLong
-                }
-                let content = line.last == 13 ? line.dropLast() : line
-                if !content.isEmpty { return .bytes(Array(content)) }
+                let line = take(to: end)
+                (start, searched) = (end + 1, end + 1)
+                if let line { return line }
                 continue
             }
             searched = buffer.count
-            if isEnded { return last() }
+            if isEnded {
+                let line = take(to: buffer.count, isComplete: false)
+                start = buffer.count
+                return line
+            }
             if buffer.count - start > limit {
                 isSkipping = true
                 start = buffer.count
             }
-            try await fill()
+            buffer.removeFirst(start)
+            searched -= start
+            start = 0
+            if let piece = try await input.next() { buffer += piece } else { isEnded = true }
         }
     }
 
-    private func last() -> Line? {
-        let rest = Array(buffer[start...])
-        start = buffer.count
+    /// The line up to an index; `nil` if it is empty.
+    private mutating func take(to end: Int, isComplete: Bool = true) -> Line? {
         if isSkipping {
             isSkipping = false
             return .tooLong
         }
-        return rest.isEmpty ? nil : .bytes(rest)
-    }
-
-    private func fill() async throws {
-        buffer.removeFirst(start)
-        searched -= start
-        start = 0
-        let result = await LineReader.workers.run {
-            Result { try DescriptorReading.read(.standardInput, atMost: 256 * 1024) }
-        }
-        let piece = try result.get()
-        if piece.isEmpty { isEnded = true } else { buffer += piece }
+        let line = buffer[start..<end]
+        let content = isComplete && line.last == 13 ? line.dropLast() : line
+        return content.isEmpty ? nil : .bytes(Array(content))
     }
 }

@@ -1,36 +1,31 @@
 import Martlet
-import MartletWire
 
-/// The lines that a batch answers with.
+/// The reply lines of a batch.
 enum BatchReply {
-    /// An answer.
-    static func line(_ sequence: JSONValue, _ exchange: HTTPExchange) -> [UInt8] {
+    static func line(_ sequence: JSONValue, _ exchange: HTTPExchange) -> String {
         let head = exchange.rawHead
-        return bytes([
-            ("seq", sequence), ("ok", .bool(true)), ("status", .number(head.status)),
-            ("reason", .latin1(head.reasonBytes)), ("headers", fields(head.fields)),
-            ("body", .latin1(exchange.body)), ("url", .string(exchange.url.absoluteString)),
-            ("interim", .array(exchange.rawInterim.map { .array([.number($0.status), fields($0.fields)]) })),
-            ("source", .string(name(of: exchange.source))),
-            ("trailers", exchange.rawTrailers.map(fields) ?? .array([])),
-            ("timing", timing(exchange.metrics)),
-        ])
+        return line(
+            sequence,
+            [
+                "status": head.status, "reason": JSONValue.latin1(head.reasonBytes),
+                "headers": fields(head.fields), "body": JSONValue.latin1(exchange.body),
+                "url": exchange.url.absoluteString,
+                "interim": exchange.rawInterim.map { [$0.status.json, fields($0.fields)] },
+                "source": name(of: exchange.source),
+                "trailers": exchange.rawTrailers.map(fields) ?? .array([]),
+                "timing": timing(exchange.metrics),
+            ])
     }
 
-    /// A failure.
-    static func line(_ sequence: JSONValue, _ fault: BatchFault) -> [UInt8] {
-        bytes([
-            ("seq", sequence), ("ok", .bool(false)), ("error", .string(fault.kind.rawValue)),
-            ("message", .string(fault.message)),
-        ])
+    static func line(_ sequence: JSONValue, _ fault: BatchFault) -> String {
+        line(sequence, ["error": fault.kind.rawValue, "message": fault.message], isOK: false)
     }
 
-    /// That something was done.
-    static func line(_ sequence: JSONValue, _ members: [(String, JSONValue)] = []) -> [UInt8] {
-        bytes([("seq", sequence), ("ok", .bool(true))] + members)
+    static func line(_ sequence: JSONValue, _ members: JSONMembers = [:], isOK: Bool = true) -> String {
+        (["seq": sequence, "ok": isOK] + members).jsonLine + "\n"
     }
 
-    /// Where an answer came from, in the words of the protocol.
+    /// The source of a response, in the words of the protocol.
     private static func name(of source: HTTPExchange.Source) -> String {
         switch source {
         case .network: "network"
@@ -41,60 +36,46 @@ enum BatchReply {
         }
     }
 
-    /// The counts of a pool and of a cache, and how many descriptors are open.
+    /// The counts of a pool and of a cache, and the number of open descriptors.
     static func counts(
         _ pool: PoolStatus, _ cache: ResponseCache.Statistics?, descriptors: Int?
-    ) -> [(String, JSONValue)] {
+    ) -> JSONMembers {
+        let poolCounts: JSONMembers = [
+            "idle": pool.idle, "leased": pool.leased, "dialling": pool.dialling, "waiting": pool.waiting,
+            "opened": pool.opened, "reused": pool.reused,
+        ]
+        return ["pool": poolCounts, "cache": cache.map(counts), "descriptors": descriptors]
+    }
+
+    private static func counts(_ cache: ResponseCache.Statistics) -> JSONMembers {
         [
-            (
-                "pool",
-                .members([
-                    ("idle", .number(pool.idle)), ("leased", .number(pool.leased)),
-                    ("dialling", .number(pool.dialling)), ("waiting", .number(pool.waiting)),
-                    ("opened", .number(pool.opened)), ("reused", .number(pool.reused)),
-                ])
-            ),
-            ("cache", cache.map(counts) ?? .null),
-            ("descriptors", descriptors.map { .number($0) } ?? .null),
+            "hits": cache.hits, "stale_hits": cache.staleHits, "validated": cache.validated,
+            "misses": cache.misses, "stale_on_errors": cache.staleOnErrors, "bypasses": cache.bypasses,
+            "shared": cache.shared, "unsatisfiable": cache.unsatisfiable,
+            "revalidations": cache.revalidations, "stores": cache.stores, "evictions": cache.evictions,
+            "removals": cache.removals, "bytes_served": cache.bytesServed, "bytes_stored": cache.bytesStored,
+            "memory_entries": cache.memoryEntries, "memory_bytes": cache.memoryBytes,
+            "disk_entries": cache.diskEntries, "disk_bytes": cache.diskBytes,
         ]
     }
 
-    private static func counts(_ cache: ResponseCache.Statistics) -> JSONValue {
-        .members([
-            ("hits", .number(cache.hits)), ("stale_hits", .number(cache.staleHits)),
-            ("validated", .number(cache.validated)), ("misses", .number(cache.misses)),
-            ("stale_on_errors", .number(cache.staleOnErrors)), ("bypasses", .number(cache.bypasses)),
-            ("shared", .number(cache.shared)), ("unsatisfiable", .number(cache.unsatisfiable)),
-            ("revalidations", .number(cache.revalidations)), ("stores", .number(cache.stores)),
-            ("evictions", .number(cache.evictions)), ("removals", .number(cache.removals)),
-            ("bytes_served", .number(cache.bytesServed)), ("bytes_stored", .number(cache.bytesStored)),
-            ("memory_entries", .number(cache.memoryEntries)), ("memory_bytes", .number(cache.memoryBytes)),
-            ("disk_entries", .number(cache.diskEntries)), ("disk_bytes", .number(cache.diskBytes)),
-        ])
-    }
-
-    private static func bytes(_ members: [(String, JSONValue)]) -> [UInt8] {
-        Array((JSONLine.text(.members(members)) + "\n").utf8)
-    }
-
     private static func fields(_ block: FieldBlock) -> JSONValue {
-        .array(
-            block.indices.map { index in
-                .array([.latin1(Array(block.name(at: index))), .latin1(Array(block.value(at: index)))])
-            })
+        block.indices.map {
+            [JSONValue.latin1(Array(block.name(at: $0))), .latin1(Array(block.value(at: $0)))]
+        }
+        .json
     }
 
-    private static func timing(_ metrics: HTTPMetrics) -> JSONValue {
-        .members([
-            ("dns", milliseconds(metrics.dns)), ("connect", milliseconds(metrics.connect)),
-            ("tls", milliseconds(metrics.tls)), ("first_byte", milliseconds(metrics.firstByte)),
-            ("total", milliseconds(metrics.total)),
-        ])
+    private static func timing(_ metrics: HTTPMetrics) -> JSONMembers {
+        [
+            "dns": metrics.dns.map(milliseconds), "connect": metrics.connect.map(milliseconds),
+            "tls": metrics.tls.map(milliseconds), "first_byte": metrics.firstByte.map(milliseconds),
+            "total": milliseconds(metrics.total),
+        ]
     }
 
-    /// Milliseconds with three decimals; null for what did not happen.
-    private static func milliseconds(_ duration: Duration?) -> JSONValue {
-        guard let duration else { return .null }
+    /// Milliseconds with three decimals.
+    private static func milliseconds(_ duration: Duration) -> JSONValue {
         let (seconds, attoseconds) = duration.components
         let micros = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
         let rest = String(micros % 1000)
@@ -102,7 +83,7 @@ enum BatchReply {
     }
 }
 
-/// Why a request of a batch came to nothing, in the words of the protocol.
+/// The failure of a request of a batch, in the words of the protocol.
 struct BatchFault: Error, Sendable {
     /// The kinds of the protocol.
     enum Kind: String, Sendable {
@@ -115,9 +96,7 @@ struct BatchFault: Error, Sendable {
         case unsupported, tls, cancelled, other
     }
 
-    /// The kind.
     var kind: Kind
-    /// What was wrong.
     var message: String
 
     init(_ kind: Kind, _ message: String) {
@@ -125,19 +104,23 @@ struct BatchFault: Error, Sendable {
         self.message = message
     }
 
-    /// Any error of a call.
+    /// The fault for any error of a request.
     init(_ error: any Error) {
         switch error {
         case let fault as BatchFault: self = fault
         case is CancellationError: self.init(.cancelled, "the request was cancelled")
         case let error as HTTPError: self.init(BatchFault.kind(of: error), error.message)
+        case let error as HTTPURL.ParseError: self.init(.badURL, error.description)
+        case let error as UsageError: self.init(.unsupported, error.description)
         default: self.init(.other, "\(error)")
         }
     }
 
     private static func kind(of error: HTTPError) -> Kind {
         switch error.code {
-        case .protocolViolation, .limitExceeded, .unacceptableContentType, .unacceptableBody: .malformed
+        case .protocolViolation, .limitExceeded, .unacceptableContentType, .unacceptableBody,
+            .authenticationFailed:
+            .malformed
         case .truncated: .truncated
         case .emptyResponse: .empty
         case .connectionLost: error.phase == .receivingBody ? .truncated : .empty
@@ -147,13 +130,12 @@ struct BatchFault: Error, Sendable {
         case .contentDecodingFailed: .decode
         case .invalidURL, .redirectRefused: .badURL
         case .tooManyRedirects: .tooManyRedirects
-        case .authenticationFailed: .malformed
         case .tlsFailed: isTruncation(error) ? .truncated : .tls
         default: .other
         }
     }
 
-    /// Whether the peer cut a TLS connection that had stood.
+    /// Whether the peer cut an established TLS connection.
     private static func isTruncation(_ error: HTTPError) -> Bool {
         (error.underlying as? TLSError)?.kind == .truncated && error.phase != .securing
     }

@@ -1,69 +1,89 @@
-import HTTPTypes
 import Martlet
 
 /// A request of a batch, read from its line.
 struct BatchRequest: Sendable {
-    /// What is asked for.
     enum Operation: String, Sendable { case fetch, reset, stats }
 
-    /// The number that the reply carries, as it was written; null while none was read.
-    var sequence = JSONValue.null
-    var operation = Operation.fetch
-    var url = ""
-    var method = "GET"
-    var headers = BatchHeaders()
-    var body: [UInt8]?
-    /// Whether content codings are undone; `nil` where nothing is said, which leaves those that the request itself asks for.
-    var decompresses: Bool?
-    var version = HTTPVersion.http11
-    var bodyLimit: Int?
-    var timeout: Duration?
-    var startsClean = false
-    var keepsPath = false
-    var connection = BatchConnection()
-    var proxy = ProxyPlan.Wish()
-    var followsRedirects = false
-    var redirectLimit = 20
-    var statusesThatKeepMethod: Set<Int> = []
-    var trustsOtherOrigins = false
-    var redirectSchemes = Set(HTTPURL.Scheme.allCases)
-    var identity: CallerIdentity?
-    var retryCount = 0
-    package var cacheMode = CacheMode.standard
+    /// The maximum nesting of arrays and objects in a line.
+    private static let depthLimit = 32
 
-    /// Reads a line. The number is kept even if the rest is refused.
+    /// The number that the reply carries, as it was written; null while none was read.
+    private(set) var sequence = JSONValue.null
+    private(set) var operation = Operation.fetch
+    private(set) var url = ""
+    private(set) var method = "GET"
+    /// The header fields to send, in order.
+    private(set) var fields = HTTPFields()
+    /// The default header fields that are left out.
+    private var omittedFields: Set<HTTPField.Name> = []
+    private(set) var body: [UInt8]?
+    /// Whether content codings are decoded; with `nil`, the codings that the request itself accepts are not.
+    private var decompresses: Bool?
+    private var version = HTTPVersion.http11
+    private var bodyLimit: Int?
+    private var timeout: Duration?
+    private(set) var startsClean = false
+    private(set) var keepsPath = false
+    private(set) var connection = BatchConnection()
+    private(set) var proxy = ProxyPlan.Options()
+    private var redirects = RedirectPolicy.curl(limit: 20)
+    private var identity: CallerIdentity?
+    private var retryCount = 0
+    private(set) var cacheMode = CacheMode.standard
+
+    /// Reads a line. The number is kept even if the rest is rejected.
     static func read(_ line: [UInt8]) -> (sequence: JSONValue, request: Result<BatchRequest, BatchFault>) {
         var request = BatchRequest()
-        do throws(BatchFault) {
+        do {
             try request.take(line)
             return (request.sequence, .success(request))
-        } catch {
-            return (request.sequence, .failure(error))
-        }
+        } catch { return (request.sequence, .failure(BatchFault(error))) }
     }
 
-    private mutating func take(_ line: [UInt8]) throws(BatchFault) {
-        let value: JSONValue
-        do throws(JSONError) {
-            value = try JSONReader.value(of: line)
-        } catch {
-            throw BatchFault(.other, error.description)
+    private mutating func take(_ line: [UInt8]) throws {
+        // The parser skips a byte order mark, which has no place in a line.
+        guard line.first != 0xEF else { throw JSONError(reason: .unexpectedByte, offset: 0) }
+        let value = try JSONValue(parsing: line, depthLimit: BatchRequest.depthLimit)
+        guard BatchRequest.memberCount(value) == BatchRequest.memberCount(ofText: line) else {
+            throw BatchFault(.other, "no JSON: an object has a member twice")
         }
         guard case .object(let members) = value else {
             throw BatchFault(.other, "the line is not a JSON object")
         }
-        sequence = members["seq"] ?? .null
-        guard case .number = sequence else {
-            sequence = .null
-            throw BatchFault(.other, "“seq” must be a number")
+        guard case .number? = members["seq"] else { throw BatchFault(.other, "“seq” must be a number") }
+        sequence = members["seq"].json
+        for member in members where member.name != "seq" {
+            try set(BatchMember(name: member.name, value: member.value))
         }
-        for member in members where member.name != "seq" { try set(member.name, member.value) }
         guard operation != .fetch || !url.isEmpty else { throw BatchFault(.badURL, "there is no URL") }
     }
 
-    private mutating func set(_ name: String, _ value: JSONValue) throws(BatchFault) {
-        let member = BatchMember(name: name, value: value)
-        switch name {
+    /// The number of members of all objects in a value, of which members with one name count once.
+    private static func memberCount(_ value: JSONValue) -> Int {
+        switch value {
+        case .object(let members): members.reduce(members.count) { $0 + memberCount($1.value) }
+        case .array(let elements): elements.reduce(0) { $0 + memberCount($1) }
+        default: 0
+        }
+    }
+
+    /// The number of members of all objects in a valid text: each has one colon outside of strings.
+    private static func memberCount(ofText bytes: [UInt8]) -> Int {
+        var (count, isInString, isEscaped) = (0, false, false)
+        for byte in bytes {
+            switch byte {
+            case _ where isEscaped: isEscaped = false
+            case UInt8(ascii: "\\"): isEscaped = true
+            case UInt8(ascii: "\""): isInString.toggle()
+            case UInt8(ascii: ":") where !isInString: count += 1
+            default: break
+            }
+        }
+        return count
+    }
+
+    private mutating func set(_ member: BatchMember) throws {
+        switch member.name {
         case "op":
             let text = try member.string()
             guard let operation = Operation(rawValue: text) else {
@@ -72,8 +92,8 @@ struct BatchRequest: Sendable {
             self.operation = operation
         case "url": url = try member.string()
         case "method": method = try member.string()
-        case "headers": headers = try BatchHeaders(member)
-        case "body": body = member.isNull ? nil : try member.bytes()
+        case "headers": for item in try member.array() { try addField(item) }
+        case "body": body = try member.unlessNull?.bytes()
         case "decompress": decompresses = try member.bool()
         case "http_version":
             let text = try member.string()
@@ -81,180 +101,175 @@ struct BatchRequest: Sendable {
                 throw BatchFault(.unsupported, "HTTP version “\(text)” is not supported")
             }
             self.version = version
-        case "max_body": bodyLimit = member.isNull ? nil : try member.count()
-        case "timeout_ms": timeout = member.isNull ? nil : .milliseconds(try member.count())
+        case "max_body": bodyLimit = try member.unlessNull?.count()
+        case "timeout_ms": timeout = try member.unlessNull.map { .milliseconds(try $0.count()) }
         case "first": startsClean = try member.bool()
         case "path_as_is": keepsPath = try member.bool()
-        case "connect_to":
-            connection.redirections = try member.array().map { (item) throws(BatchFault) in
-                try BatchConnection.redirection(try item.string())
-            }
-        case "ca_file": connection.authorityFile = member.isNull ? nil : try member.string()
-        case "proxy": proxy.address = member.isNull ? nil : try member.string()
-        case "proxy_user": proxy.user = member.isNull ? nil : try member.string()
-        case "proxy_auth":
-            let text = try member.string()
-            guard let scheme = Credentials.PasswordScheme(rawValue: text) else {
-                throw BatchFault(.unsupported, "“proxy_auth”: “\(text)” is not one of basic, digest and any")
-            }
-            proxy.scheme = scheme
+        case "connect_to": connection.redirections = try member.array().map(BatchRequest.redirection)
+        case "ca_file": connection.authorityFile = try member.unlessNull?.string()
+        case "proxy": proxy.address = try member.unlessNull?.string()
+        case "proxy_user": proxy.user = try member.unlessNull?.string()
+        case "proxy_auth": proxy.scheme = try member.passwordScheme()
         case "proxytunnel": proxy.tunnelsEverything = try member.bool()
-        default: try setPolicy(member)
-        }
-    }
-
-    /// Members about what comes of an answer.
-    private mutating func setPolicy(_ member: BatchMember) throws(BatchFault) {
-        switch member.name {
         case "redirect":
-            switch try member.string() {
-            case "follow": followsRedirects = true
-            case "manual": followsRedirects = false
-            case let text:
-                throw BatchFault(.unsupported, "“redirect”: “\(text)” is neither follow nor manual")
-            }
-        case "max_redirects": redirectLimit = member.isNull ? 20 : try member.count()
-        case "keep_method": statusesThatKeepMethod = member.isNull ? [] : try BatchRequest.statuses(member)
+            redirects.isFollowing = try member.choice(
+                ["follow": true, "manual": false], "neither follow nor manual")
+        case "max_redirects": redirects.limit = try member.unlessNull?.count() ?? 20
+        case "keep_method":
+            let statuses = try member.unlessNull?.array().map(BatchRequest.redirectStatus)
+            redirects.statusesThatKeepMethod = Set(statuses ?? [])
         case "proto_redir":
-            let text = try member.string()
-            do throws(UsageError) {
-                redirectSchemes = try SchemeList.applying(text, to: redirectSchemes, "“proto_redir”")
-            } catch {
-                throw BatchFault(.unsupported, error.description)
-            }
-        case "trusted_redirect": trustsOtherOrigins = try member.bool()
-        case "auth": identity = try BatchAuthentication.identity(member)
+            redirects.schemes = try SchemeList.applying(
+                try member.string(), to: redirects.schemes, "“proto_redir”")
+        case "trusted_redirect": redirects.trustsOtherOrigins = try member.bool()
+        case "auth": identity = try member.unlessNull.map(BatchRequest.identity)
         case "cookie_jar": connection.usesCookies = try member.bool()
         case "retry":
             retryCount = try member.count()
             guard retryCount <= 1000 else { throw BatchFault(.other, "“retry” is at most 1000") }
-        case "cache": cacheMode = try BatchRequest.cacheMode(member)
+        case "cache":
+            // The words of fetch().
+            cacheMode = try member.choice(
+                [
+                    "default": .standard, "no-cache": .revalidate, "force-cache": .preferCache,
+                    "only-if-cached": .onlyIfCached, "none": .noStore, "no-store": .noStore,
+                    "reload": .reload,
+                ],
+                "not one of none, default, no-cache, force-cache, only-if-cached, no-store and reload")
         default: throw BatchFault(.unsupported, "the key “\(member.name)” is unknown")
         }
     }
 
-    /// How the cache is used, in the words of fetch().
-    private static func cacheMode(_ member: BatchMember) throws(BatchFault) -> CacheMode {
-        switch try member.string() {
-        case "default": return .standard
-        case "no-cache": return .revalidate
-        case "force-cache": return .preferCache
-        case "only-if-cached": return .onlyIfCached
-        case "none", "no-store": return .noStore
-        case "reload": return .reload
-        case let text:
-            throw BatchFault(
-                .unsupported,
-                "“cache”: “\(text)” is not one of none, default, no-cache, force-cache, only-if-cached, no-store and reload"
-            )
+    /// Adds `["Name","value"]`, or leaves a default out with `["Name",null]`.
+    private mutating func addField(_ item: BatchMember) throws {
+        let pair = try item.array()
+        guard pair.count == 2 else {
+            throw BatchFault(.other, "“headers” must be an array of names and values in pairs")
         }
-    }
-
-    /// Statuses after which a method may be kept.
-    private static func statuses(_ member: BatchMember) throws(BatchFault) -> Set<Int> {
-        var statuses: Set<Int> = []
-        for item in try member.array() {
-            let status = try item.count()
-            guard (301...303).contains(status) else {
-                throw BatchFault(.unsupported, "“keep_method”: \(status) is none of 301, 302 and 303")
+        let text = try pair[0].string()
+        guard let name = HTTPField.Name(text) else {
+            throw BatchFault(.other, "“\(text)” is not a field name; nothing was sent")
+        }
+        guard let value = try pair[1].unlessNull?.bytes() else {
+            guard name != .contentLength, name != .transferEncoding else {
+                throw BatchFault(.unsupported, "\(name.rawName) frames the body and cannot be left out")
             }
-            statuses.insert(status)
+            omittedFields.insert(name)
+            return
         }
-        return statuses
-    }
-}
-
-extension BatchRequest {
-    /// What the call does otherwise than its session.
-    /// - Parameter fields: Given what the policies want to be sent along.
-    func policies(_ fields: inout HTTPFields) -> RequestOptions {
-        var options = RequestOptions(
-            timeouts: Timeouts(total: timeout), bodyLimit: bodyLimit.map { ByteCount($0) },
-            decompresses: decompresses)
-        options.version = version
-        options.omittedFields = headers.omitted
-        options.cacheMode = cacheMode
-        if followsRedirects {
-            var policy = RedirectPolicy.follow(limit: redirectLimit)
-            // As with curl, which goes where it is sent: what is secret stays behind anyway.
-            policy.allowsDowngrade = true
-            policy.statusesThatKeepMethod = statusesThatKeepMethod
-            policy.trustsOtherOrigins = trustsOtherOrigins
-            policy.schemes = redirectSchemes
-            options.redirects = policy
-        }
-        if let identity {
-            let isForAll = followsRedirects && trustsOtherOrigins
-            options.authentication = isForAll ? identity.settingsForAll(&fields) : identity.settings
-        }
-        if retryCount > 0 { options.retry = .transient(attempts: retryCount + 1, budget: nil) }
-        return options
-    }
-}
-
-/// The credentials that a request of a batch brings along.
-enum BatchAuthentication {
-    /// Reads `{"type":"basic","user":"…","password":"…"}`; null is none.
-    static func identity(_ member: BatchMember) throws(BatchFault) -> CallerIdentity? {
-        if member.isNull { return nil }
-        var type: String?
-        var user: String?
-        var password = ""
-        for part in try member.object() {
-            switch part.name {
-            case "auth.type": type = try part.string()
-            case "auth.user": user = try part.string()
-            case "auth.password": password = try part.string()
-            default: throw BatchFault(.unsupported, "the key “\(part.name)” is unknown")
-            }
-        }
-        guard let type, let user else { throw BatchFault(.other, "“auth” needs a type and a user") }
-        guard let scheme = Credentials.PasswordScheme(rawValue: type) else {
-            throw BatchFault(.unsupported, "“auth.type”: “\(type)” is not one of basic, digest and any")
-        }
-        return CallerIdentity(.password(user: user, password: password, scheme: scheme))
-    }
-}
-
-/// The fields of a request of a batch.
-struct BatchHeaders: Sendable {
-    /// Fields to send, in order.
-    private(set) var fields = HTTPFields()
-    /// Defaults that are left out.
-    private(set) var omitted: Set<HTTPField.Name> = []
-
-    /// No fields.
-    init() {}
-
-    /// Reads `[["Name","value"],["Accept",null]]`.
-    init(_ member: BatchMember) throws(BatchFault) {
-        for item in try member.array() {
-            let pair = try item.array()
-            guard pair.count == 2 else {
-                throw BatchFault(.other, "“headers” must be an array of names and values in pairs")
-            }
-            let text = try pair[0].string()
-            guard let name = HTTPField.Name(text) else {
-                throw BatchFault(.other, "“\(text)” is not a field name; nothing was sent")
-            }
-            if pair[1].isNull { try omit(name) } else { try add(name, pair[1].bytes()) }
-        }
-    }
-
-    private mutating func omit(_ name: HTTPField.Name) throws(BatchFault) {
-        guard name != .contentLength, name != .transferEncoding else {
-            throw BatchFault(.unsupported, "\(name.rawName) frames the body and cannot be left out")
-        }
-        omitted.insert(name)
-    }
-
-    private mutating func add(_ name: HTTPField.Name, _ value: [UInt8]) throws(BatchFault) {
-        guard value.allSatisfy({ ($0 >= 0x20 && $0 != 0x7F) || $0 == 9 }) else {
+        guard value.allSatisfy(ByteClass.isFieldValue) else {
             throw BatchFault(.other, "the value of \(name.rawName) has a control character; nothing was sent")
         }
         guard name.canonicalName != "host" || fields[name] == nil else {
             throw BatchFault(.other, "Host is given twice; nothing was sent")
         }
         fields.append(HTTPField(name: name, value: value))
+    }
+
+    /// `host:port:address:port`.
+    private static func redirection(_ item: BatchMember) throws -> ConnectRedirection {
+        let text = try item.string()
+        do throws(UsageError) { return try OptionValues.connectTo(text) } catch {
+            throw BatchFault(.other, "“connect_to”: “\(text)” is not host:port:address:port")
+        }
+    }
+
+    /// A status after which a method may be kept.
+    private static func redirectStatus(_ item: BatchMember) throws -> Int {
+        let status = try item.count()
+        guard (301...303).contains(status) else {
+            throw BatchFault(.unsupported, "“keep_method”: \(status) is none of 301, 302 and 303")
+        }
+        return status
+    }
+
+    /// `{"type":"basic","user":"…","password":"…"}`.
+    private static func identity(_ member: BatchMember) throws -> CallerIdentity {
+        var type: BatchMember?
+        var user: String?
+        var password = ""
+        for part in try member.object() {
+            switch part.name {
+            case "auth.type": type = part
+            case "auth.user": user = try part.string()
+            case "auth.password": password = try part.string()
+            default: throw BatchFault(.unsupported, "the key “\(part.name)” is unknown")
+            }
+        }
+        guard let type, let user else { throw BatchFault(.other, "“auth” needs a type and a user") }
+        return CallerIdentity(.password(user: user, password: password, scheme: try type.passwordScheme()))
+    }
+
+    /// The options of the call that override those of its session.
+    /// - Parameter fields: The header fields, to which those of the policies are added.
+    func policies(_ fields: inout HTTPFields) -> RequestOptions {
+        var options = RequestOptions(
+            timeouts: Timeouts(total: timeout), bodyLimit: bodyLimit.map { ByteCount($0) },
+            decompresses: decompresses)
+        options.version = version
+        options.omittedFields = omittedFields
+        options.cacheMode = cacheMode
+        if redirects.isFollowing { options.redirects = redirects }
+        if let identity {
+            let isForAll = redirects.isFollowing && redirects.trustsOtherOrigins
+            options.authentication = identity.settings(isForAll: isForAll, &fields)
+        }
+        if retryCount > 0 { options.retry = .transient(attempts: retryCount + 1, budget: nil) }
+        return options
+    }
+}
+
+/// A member of a request: its readers name it in the error if its type is wrong.
+struct BatchMember: Sendable {
+    let name: String
+    let value: JSONValue
+
+    private func checked<Value>(_ value: Value?, _ type: String) throws -> Value {
+        guard let value else { throw BatchFault(.other, "“\(name)” must be \(type)") }
+        return value
+    }
+
+    /// The member; `nil` if its value is null.
+    var unlessNull: BatchMember? { value.isNull ? nil : self }
+
+    func string() throws -> String { try checked(value.stringValue, "a string") }
+
+    /// A string of characters up to U+00FF, each of which is a byte.
+    func bytes() throws -> [UInt8] {
+        try checked(
+            ByteText.latin1Bytes(try string()),
+            "a string of characters up to U+00FF, each of which is a byte")
+    }
+
+    func bool() throws -> Bool { try checked(value.boolValue, "true or false") }
+
+    /// A whole number, not negative.
+    func count() throws -> Int {
+        let count = value.intValue.flatMap { $0 < 0 ? nil : $0 }
+        return try checked(count, "a whole number that is not negative")
+    }
+
+    func array() throws -> [BatchMember] {
+        try checked(value.arrayValue, "an array").map { BatchMember(name: name, value: $0) }
+    }
+
+    /// The members of an object, each with this member's name and a dot before its own.
+    func object() throws -> [BatchMember] {
+        try checked(value.objectValue, "an object").map {
+            BatchMember(name: "\(name).\($0.name)", value: $0.value)
+        }
+    }
+
+    /// The value for one of some words.
+    func choice<Value>(_ values: [String: Value], _ otherwise: String) throws -> Value {
+        let text = try string()
+        guard let value = values[text] else {
+            throw BatchFault(.unsupported, "“\(name)”: “\(text)” is \(otherwise)")
+        }
+        return value
+    }
+
+    func passwordScheme() throws -> Credentials.PasswordScheme {
+        try choice(["basic": .basic, "digest": .digest, "any": .any], "not one of basic, digest and any")
     }
 }

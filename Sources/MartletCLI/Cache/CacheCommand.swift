@@ -1,11 +1,9 @@
 import ArgumentParser
 import FoundationEssentials
 import Martlet
-import MartletCache
-import MartletStorage
 import Synchronization
 
-/// `martlet cache`: looks into the folder of a cache.
+/// `martlet cache`: inspects the directory of a cache.
 struct CacheCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cache", abstract: "Look into the folder of a cache, check it, or clear it.",
@@ -25,7 +23,7 @@ struct CacheCommand: ParsableCommand {
         ])
 }
 
-/// The options that all commands about caches have.
+/// The options of all commands about caches.
 struct CacheOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The cache's folder.", valueName: "dir")) var cache: String
 
@@ -36,46 +34,47 @@ struct CacheOptions: ParsableArguments {
         guard !cache.utf8.contains(0) else { throw ValidationError("option --cache: a path holds no NUL") }
     }
 
-    /// Opens the cache; says what keeps it from being opened.
-    func open(_ notes: CacheNotes) async throws(ExitStatus) -> DiskCache {
+    /// Opens the cache, or reports the reason that it cannot be opened.
+    func open(_ notes: CacheNotes = CacheNotes()) async throws(ExitStatus) -> DiskCache {
         let directory = cache
         do throws(CacheOpeningError) {
             return try await Console.attempt { () throws(CacheOpeningError) in
                 try DiskCache(existing: directory, onEvent: notes.take)
             }
         } catch {
-            await Console.complain("martlet: \(error)\n")
+            await Console.report("\(error)")
             throw .usage
         }
     }
 
-    /// Reads from a cache; says what keeps it from being read.
+    /// Prints a text, or an object as a line of JSON.
+    func print(_ text: String, json value: some JSONRepresentable) async throws(ExitStatus) {
+        try await Console.print(json ? value.jsonLine + "\n" : text)
+    }
+
+    /// Reads from a cache, or reports the reason that it cannot be read.
     static func read<Value: Sendable>(
         _ body: @escaping @Sendable () throws(StorageError) -> Value
     ) async throws(ExitStatus) -> Value {
         do throws(StorageError) {
             return try await Console.attempt(body)
         } catch {
-            _ = await complain([error])
+            await report([error])
             throw .readFailed
         }
     }
 
-    /// The present.
     static var now: WallTime {
         let seconds = Date().timeIntervalSince1970
         return WallTime(milliseconds: Int64(exactly: (seconds * 1000).rounded()) ?? 0)
     }
 
-    /// Says what the file system kept from being done.
-    /// - Returns: whether there was anything to say.
-    static func complain(_ errors: [StorageError]) async -> Bool {
-        for error in errors { await Console.complain("martlet: \(error)\n") }
-        return !errors.isEmpty
+    static func report(_ errors: [StorageError]) async {
+        for error in errors { await Console.report("\(error)") }
     }
 }
 
-/// `martlet cache stats`: how much there is, and how fresh.
+/// `martlet cache stats`: counts entries and bytes.
 struct CacheStatsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stats", abstract: "Count entries and bytes, fresh and stale ones.",
@@ -84,25 +83,25 @@ struct CacheStatsCommand: AsyncParsableCommand {
             have rules of its own for responses that say nothing. Bodies are not read: see verify.
             """)
 
-    @ArgumentParser.OptionGroup var options: CacheOptions
+    @OptionGroup var options: CacheOptions
 
     mutating func run() async throws {
-        let cache = try await options.open(CacheNotes())
+        let cache = try await options.open()
         let now = CacheOptions.now
         let survey = try await CacheOptions.read { () throws(StorageError) in
             var survey = CacheSurvey(now: now)
             for name in try cache.entryNames() {
-                if let sight = cache.look(at: name) { survey.add(sight) }
+                if let entry = cache.look(at: name) { survey.add(entry) }
             }
             survey.occupied = try cache.occupiedByteCount()
             return survey
         }
-        try await Console.print(options.json ? JSONLine.text(survey.json) + "\n" : survey.table)
+        try await options.print(survey.table, json: survey.json)
         if survey.unreadable > 0 { throw ExitStatus.readFailed }
     }
 }
 
-/// `martlet cache verify`: reads all of it.
+/// `martlet cache verify`: reads all entries.
 struct CacheVerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify", abstract: "Read every byte and compare the checksums.",
@@ -111,64 +110,51 @@ struct CacheVerifyCommand: AsyncParsableCommand {
             then. Files that are not the cache's are left alone.
             """)
 
-    @ArgumentParser.OptionGroup var options: CacheOptions
+    @OptionGroup var options: CacheOptions
 
     mutating func run() async throws {
         let notes = CacheNotes()
         let cache = try await options.open(notes)
         let result = await Console.run { cache.verify() }
-        // In an order that does not depend on the file system's.
-        let damages = notes.damages.sorted { $0.file < $1.file }
-        try await Console.print(options.json ? json(result, damages) : text(result, damages))
-        let hasFailed = await CacheOptions.complain(notes.errors)
-        if !damages.isEmpty { throw ExitStatus.checksum }
-        if hasFailed { throw ExitStatus.readFailed }
-    }
-
-    private func text(
-        _ result: (whole: Int, byteCount: UInt64, damaged: Int),
-        _ damages: [(file: String, fault: EntryFault)]
-    ) -> String {
-        var text = damages.map { "damaged  \($0.file): \(TerminalText.escaped("\($0.fault)"))\n" }.joined()
+        let (unsorted, errors) = notes.all
+        // The order does not depend on that of the file system.
+        let damages = unsorted.sorted { $0.file < $1.file }
         let size = ProgressText.size(Double(result.byteCount))
-        text += "\(result.whole) whole, \(size) of bodies; \(damages.count) damaged\n"
-        return text
-    }
-
-    private func json(
-        _ result: (whole: Int, byteCount: UInt64, damaged: Int),
-        _ damages: [(file: String, fault: EntryFault)]
-    ) -> String {
-        let list = damages.map { damage in
-            JSONValue.members([("file", .string(damage.file)), ("damaged", .string("\(damage.fault)"))])
-        }
-        return JSONLine.text(
-            .members([
-                ("whole", .number(result.whole)), ("body_bytes", .number(result.byteCount)),
-                ("damaged", .number(damages.count)), ("damages", .array(list)),
-            ])) + "\n"
+        let text =
+            damages.map { "\($0.text)\n" }.joined()
+            + "\(result.whole) whole, \(size) of bodies; \(damages.count) damaged\n"
+        let json: JSONMembers = [
+            "whole": result.whole, "body_bytes": result.byteCount, "damaged": damages.count,
+            "damages": damages,
+        ]
+        try await options.print(text, json: json)
+        await CacheOptions.report(errors)
+        if !damages.isEmpty { throw ExitStatus.checksum }
+        if !errors.isEmpty { throw ExitStatus.readFailed }
     }
 }
 
-/// What a cache has said while a command worked on it.
+struct DamagedEntry: JSONRepresentable, Sendable {
+    var file: String
+    var fault: EntryFault
+
+    var text: String { "damaged  \(file): \(TerminalText.escaped("\(fault)"))" }
+
+    var json: JSONValue { ["file": .string(file), "damaged": .string("\(fault)")] }
+}
+
+/// The events of a cache during a command.
 final class CacheNotes: Sendable {
-    private struct State {
-        var damages: [(file: String, fault: EntryFault)] = []
-        var errors: [StorageError] = []
-    }
-
     /// Written by the thread that works on the cache, read by the command.
-    private let state = Mutex(State())
+    private let state = Mutex((damages: [DamagedEntry](), errors: [StorageError]()))
 
-    /// Entries that were found damaged, in the order in which they were.
-    var damages: [(file: String, fault: EntryFault)] { state.withLock { $0.damages } }
-    /// What the file system refused.
-    var errors: [StorageError] { state.withLock { $0.errors } }
+    /// The damaged entries and the failures of the file system, in the order in which they were found.
+    var all: (damages: [DamagedEntry], errors: [StorageError]) { state.withLock { $0 } }
 
-    /// Notes an event.
     func take(_ event: DiskCacheEvent) {
         switch event {
-        case .damaged(let file, let fault): state.withLock { $0.damages.append((file, fault)) }
+        case .damaged(let file, let fault):
+            state.withLock { $0.damages.append(DamagedEntry(file: file, fault: fault)) }
         case .unavailable(let error): state.withLock { $0.errors.append(error) }
         case .tooLarge, .noRoom, .recovered, .evicted, .indexed: break
         }

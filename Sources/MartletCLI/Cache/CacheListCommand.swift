@@ -1,8 +1,5 @@
 import ArgumentParser
 import Martlet
-import MartletCache
-import MartletStorage
-import MartletWire
 
 /// `martlet cache list`: a line for each entry.
 struct CacheListCommand: AsyncParsableCommand {
@@ -13,13 +10,13 @@ struct CacheListCommand: AsyncParsableCommand {
             and the request fields it was chosen by. Control characters are escaped. With --json a line is an object.
             """)
 
-    /// How many entries are looked at before their lines are written.
+    /// The number of entries that are read before their lines are written.
     private static let batchCount = 64
 
-    @ArgumentParser.OptionGroup var options: CacheOptions
+    @OptionGroup var options: CacheOptions
 
     mutating func run() async throws {
-        let cache = try await options.open(CacheNotes())
+        let cache = try await options.open()
         let names = try await CacheOptions.read { () throws(StorageError) in try cache.entryNamesByURL() }
         let isJSON = options.json
         var hasFailed = false
@@ -30,12 +27,13 @@ struct CacheListCommand: AsyncParsableCommand {
                 CacheListCommand.lines(batch, of: cache, now: now, isJSON: isJSON)
             }
             try await Console.print(lines)
-            if await CacheOptions.complain(errors) { hasFailed = true }
+            await CacheOptions.report(errors)
+            if !errors.isEmpty { hasFailed = true }
         }
         if hasFailed { throw ExitStatus.readFailed }
     }
 
-    /// The lines of some entries. Those that are gone meanwhile have none.
+    /// The lines of some entries, except for those that are gone meanwhile.
     private static func lines(
         _ names: ArraySlice<EntryName>, of cache: DiskCache, now: WallTime, isJSON: Bool
     ) -> (lines: String, errors: [StorageError]) {
@@ -44,19 +42,13 @@ struct CacheListCommand: AsyncParsableCommand {
             switch cache.look(at: name) {
             case .whole(let reader):
                 let line = CacheEntryLine(reader, now: now)
-                lines += isJSON ? JSONLine.text(line.json) : line.text
+                lines += (isJSON ? line.members.jsonLine : line.text) + "\n"
             case .damaged(let damage):
-                lines +=
-                    isJSON
-                    ? JSONLine.text(
-                        .members([("file", .string(damage.file)), ("damaged", .string("\(damage.fault)"))]))
-                    : "damaged  \(damage.file): \(TerminalText.escaped("\(damage.fault)"))"
-            case .unreadable(let error):
-                errors.append(error)
-                continue
-            case nil: continue
+                let entry = DamagedEntry(file: damage.file, fault: damage.fault)
+                lines += (isJSON ? entry.jsonLine : entry.text) + "\n"
+            case .unreadable(let error): errors.append(error)
+            case nil: break
             }
-            lines += "\n"
         }
         return (lines, errors)
     }
@@ -64,27 +56,21 @@ struct CacheListCommand: AsyncParsableCommand {
 
 /// A stored response as one line.
 struct CacheEntryLine {
-    /// How many characters are shown of what tells users apart.
-    private static let shownCount = 12
-
-    private let head: StoredHead
-    private let byteCount: UInt64
-    private let storedByteCount: UInt64
+    private let reader: EntryReader
     private let freshness: Freshness
+    private var head: StoredHead { reader.head }
 
     init(_ reader: EntryReader, now: WallTime) {
-        head = reader.head
-        byteCount = reader.byteCount
-        storedByteCount = reader.storedByteCount
-        freshness = Freshness(of: head, now: now)
+        self.reader = reader
+        freshness = Freshness(of: reader.head, now: now)
     }
 
-    /// For people: columns, the URL behind all that is short.
+    /// For people: columns, with the URL last.
     var text: String {
-        let whose = head.key.partition.isEmpty ? "everyone" : CacheEntryLine.short(head.key.partition)
         let columns = [
-            ("\(head.status)", 3), (ProgressText.size(Double(byteCount)), 10), ("age \(freshness.age) s", 11),
-            (state, 17), (TerminalText.escaped(whose), 13), (TerminalText.escaped(type ?? "-"), 16),
+            ("\(head.status)", 3), (ProgressText.size(Double(reader.byteCount)), 10),
+            ("age \(freshness.age) s", 11), (state, 17), (TerminalText.escaped(partition ?? "everyone"), 13),
+            (TerminalText.escaped(type ?? "-"), 16),
         ]
         var parts = columns.map { text, width in
             text + String(repeating: " ", count: max(0, width - text.count))
@@ -97,24 +83,22 @@ struct CacheEntryLine {
         return parts.joined(separator: "  ")
     }
 
-    /// For programs.
-    var json: JSONValue {
-        .members([
-            ("url", .string(head.key.url)), ("status", .number(head.status)), ("bytes", .number(byteCount)),
-            ("allocated", .number(storedByteCount)), ("age", .number(freshness.age)),
-            ("fresh", .bool(freshness.isFresh)),
-            ("ttl", freshness.isClockSetBack ? .null : .number(freshness.timeToLive)),
-            ("basis", .string(basis)), ("stored_ms", .number(head.responseTime.milliseconds)),
-            (
-                "partition",
-                head.key.partition.isEmpty ? .null : .string(CacheEntryLine.short(head.key.partition))
-            ),
-            ("type", .optional(type)),
-            ("variant", .array(variant.map { .array([.string($0.name), .optional($0.value)]) })),
-        ])
+    var members: JSONMembers {
+        [
+            "url": head.key.url, "status": head.status, "bytes": reader.byteCount,
+            "allocated": reader.storedByteCount, "age": freshness.age, "fresh": freshness.isFresh,
+            "ttl": timeToLive, "basis": basis, "stored_ms": head.responseTime.milliseconds,
+            "partition": partition, "type": type, "variant": variant.map { [$0.name, $0.value] },
+        ]
     }
 
+    private var timeToLive: Int64? { freshness.isClockSetBack ? nil : freshness.timeToLive }
     private var type: String? { head.fields.firstValue(of: "Content-Type") }
+
+    /// The beginning of the user's partition; `nil` for an entry for all users.
+    private var partition: String? {
+        head.key.partition.isEmpty ? nil : CacheEntryLine.short(head.key.partition)
+    }
 
     private var state: String {
         if freshness.isClockSetBack { return "stale: clock set back" }
@@ -132,7 +116,7 @@ struct CacheEntryLine {
         }
     }
 
-    /// The request fields the response was chosen by; of those that are secret only the beginning of their digests.
+    /// The request fields that select the response; of secret ones only the beginning of their digests.
     private var variant: [(name: String, value: String?)] {
         head.selections.map { selection in
             let isSecret = HeadText.isSecret(selection.name)
@@ -141,36 +125,33 @@ struct CacheEntryLine {
     }
 
     private static func short(_ text: String) -> String {
-        text.count > shownCount ? "\(text.prefix(shownCount))…" : text
+        text.count > 12 ? "\(text.prefix(12))…" : text
     }
 }
 
-/// What a cache holds, added up entry by entry.
+/// The contents of a cache, added up entry by entry.
 struct CacheSurvey: Sendable {
-    /// The present, by which entries are fresh or stale.
-    let now: WallTime
-    /// What the cache's files occupy, in bytes.
+    private let now: WallTime
+    /// The allocated bytes of the cache's files.
     var occupied: UInt64 = 0
-    /// Entries that are whole, as far as can be told without their bodies.
-    private(set) var entries = 0
-    /// What their bodies come to.
-    private(set) var bodies: UInt64 = 0
-    private(set) var fresh = 0
-    private(set) var stale = 0
-    /// Entries of one user's: those of a partition.
-    private(set) var partitioned = 0
-    /// Files that should be entries and are not.
-    private(set) var damaged = 0
-    /// Entries that the file system kept from being read.
+    /// The entries that are whole, as far as is known without their bodies.
+    private var entries = 0
+    /// The bytes of their bodies.
+    private var bodies: UInt64 = 0
+    private var fresh = 0
+    private var stale = 0
+    /// The entries for one user: those of a partition.
+    private var partitioned = 0
+    /// The files that should be entries and are not.
+    private var damaged = 0
+    /// The entries that the file system could not read.
     private(set) var unreadable = 0
-    /// When the entries came or were validated: first and last.
-    private(set) var span: (oldest: WallTime, newest: WallTime)?
-    /// How many entries there are of each status.
-    private(set) var statuses: [Int: Int] = [:]
+    /// The first and the last time at which an entry was stored or validated.
+    private var span: (oldest: WallTime, newest: WallTime)?
+    private var statuses: [Int: Int] = [:]
 
     init(now: WallTime) { self.now = now }
 
-    /// Adds what was seen.
     mutating func add(_ sight: EntrySight) {
         switch sight {
         case .damaged: damaged += 1
@@ -187,41 +168,34 @@ struct CacheSurvey: Sendable {
         }
     }
 
-    /// A line for each number.
+    /// For people: a line for each number.
     var table: String {
         var rows = [
             ("entries", "\(entries)"), ("fresh", "\(fresh)"), ("stale", "\(stale)"),
             ("of one user", "\(partitioned)"), ("damaged", "\(damaged)"),
         ]
         if unreadable > 0 { rows.append(("unreadable", "\(unreadable)")) }
-        rows.append(("occupied", CacheSurvey.size(occupied)))
-        rows.append(("bodies", CacheSurvey.size(bodies)))
+        rows += [("occupied", CacheSurvey.size(occupied)), ("bodies", CacheSurvey.size(bodies))]
         if let span {
-            rows.append(("oldest", HTTPDate(secondsSinceEpoch: span.oldest.seconds).text))
-            rows.append(("newest", HTTPDate(secondsSinceEpoch: span.newest.seconds).text))
+            rows += [("oldest", span.oldest), ("newest", span.newest)].map {
+                ($0, HTTPDate(secondsSinceEpoch: $1.seconds).text)
+            }
         }
-        for (status, count) in statuses.sorted(by: { $0.key < $1.key }) {
-            rows.append(("status \(status)", "\(count)"))
-        }
+        rows += statuses.sorted { $0.key < $1.key }.map { ("status \($0)", "\($1)") }
         return rows.map { name, value in
             name + String(repeating: " ", count: max(1, 13 - name.count)) + value + "\n"
         }.joined()
     }
 
-    /// All of it; moments are milliseconds since 1970.
-    var json: JSONValue {
-        .members([
-            ("entries", .number(entries)), ("fresh", .number(fresh)), ("stale", .number(stale)),
-            ("partitioned", .number(partitioned)), ("damaged", .number(damaged)),
-            ("unreadable", .number(unreadable)), ("bytes", .number(occupied)),
-            ("body_bytes", .number(bodies)),
-            ("oldest_ms", span.map { .number($0.oldest.milliseconds) } ?? .null),
-            ("newest_ms", span.map { .number($0.newest.milliseconds) } ?? .null),
-            (
-                "statuses",
-                .members(statuses.sorted { $0.key < $1.key }.map { ("\($0.key)", .number($0.value)) })
-            ),
-        ])
+    /// For programs; times are milliseconds since 1970.
+    var json: JSONMembers {
+        let counts = statuses.sorted { $0.key < $1.key }.map { ("\($0)", $1.json) }
+        return [
+            "entries": entries, "fresh": fresh, "stale": stale, "partitioned": partitioned,
+            "damaged": damaged, "unreadable": unreadable, "bytes": occupied, "body_bytes": bodies,
+            "oldest_ms": span?.oldest.milliseconds, "newest_ms": span?.newest.milliseconds,
+            "statuses": JSONMembers(counts),
+        ]
     }
 
     private static func size(_ byteCount: UInt64) -> String {

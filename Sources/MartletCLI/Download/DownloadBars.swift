@@ -1,24 +1,21 @@
-/// The picture of downloads on a terminal: a line for each that runs, and one for all of them last. Pure: what is shown
-/// follows from what is given, and no line is wider than the terminal has columns, less one.
+/// The progress of downloads on a terminal: a line for each running one, and one for all of them last. Pure: the lines
+/// depend on the arguments only, and none is wider than the terminal less one column.
 struct DownloadBars: Sendable {
-    /// Columns and lines of the terminal.
     var size: TerminalSize
     /// Whether more than ASCII may be used.
     var usesUnicode: Bool
-    /// Whether colours may be used.
     var usesColour: Bool
 
-    /// What stands in a line besides the name: chosen by the width alone, so that lines have columns.
+    /// The columns of the parts of a line: chosen only by the width, so that the lines are aligned.
     private struct Layout {
-        /// Columns of the bar at the least; 0 for none.
+        /// The minimum columns of the bar; 0 for none.
         var bar = 0
-        /// Columns of the percentage.
         var percent = 0
-        /// Columns of the bytes.
+        /// The columns of the bytes.
         var amount = 0
-        /// Columns of rate and time, or of what keeps bytes from coming.
+        /// The columns of rate and time, or of the reason that no bytes come.
         var tail: Int
-        /// Columns of the name at the least.
+        /// The minimum columns of the name.
         var name: Int
 
         var parts: Int { [bar, percent, amount, tail].reduce(0) { $0 + ($1 > 0 ? $1 + 2 : 0) } }
@@ -34,7 +31,7 @@ struct DownloadBars: Sendable {
 
     private var room: Int { max(1, size.columns - 1) }
 
-    /// The lines. Of more downloads than the terminal has lines the first are shown, and how many more there are.
+    /// The lines. If the terminal has too few, the first downloads are shown, and the number of the others.
     /// - Parameter total: The line for all; `nil` for none.
     func lines(_ rows: [DownloadRow], total: DownloadTotal?) -> [String] {
         let names = rows.map { ColumnText.safe($0.name, usesUnicode: usesUnicode) }
@@ -55,7 +52,7 @@ struct DownloadBars: Sendable {
         return lines
     }
 
-    /// Without a bar names have all that is left; else long ones two thirds of it, up to a third of the line.
+    /// Without a bar, names have all spare columns; otherwise two thirds of them, up to a third of the line.
     private func widthOfNames(_ layout: Layout, wanted: Int) -> Int {
         guard layout.bar > 0 else { return room - layout.parts }
         let spare = room - layout.parts - layout.name
@@ -77,7 +74,7 @@ struct DownloadBars: Sendable {
                 parts.append(ColumnText.fitted(amount, to: layout.amount, isRight: true))
             }
         } else {
-            // Without a whole there is no bar: the bytes have its place.
+            // Without a total there is no bar: the bytes have its columns.
             let joined = [layout.bar > 0 ? barColumns : 0, layout.percent, layout.amount].filter { $0 > 0 }
             let columns = joined.reduce(-2) { $0 + $1 + 2 }
             let amount = columns < 10 ? figures.shortAmount : figures.amount
@@ -89,7 +86,7 @@ struct DownloadBars: Sendable {
         return parts.joined(separator: "  ")
     }
 
-    // MARK: Where there is hardly any room
+    // MARK: Narrow terminals
 
     private func compactNameColumns(_ row: DownloadRow) -> Int {
         max(0, room - 2 - ColumnText.width(compactFigure(row)))
@@ -117,20 +114,15 @@ struct DownloadBars: Sendable {
     // MARK: Marks
 
     private func bar(_ fraction: Double, columns: Int) -> String {
-        // Full only when it is: the last column stays empty until then.
+        // The last column stays empty until the download is complete.
         let done = fraction >= 1 ? columns : min(columns - 1, Int(Double(columns) * fraction))
-        let full = String(repeating: usesUnicode ? "━" : "#", count: max(0, done))
-        let empty = String(repeating: usesUnicode ? "─" : ".", count: max(0, columns - done))
+        let (full, empty) = ProgressText.bar(done, of: columns, usesUnicode: usesUnicode)
         guard usesColour else { return full + empty }
         return "\u{1B}[32m\(full)\u{1B}[2;39m\(empty)\u{1B}[0m"
     }
 
     private func coloured(_ text: String, _ row: DownloadRow) -> String {
-        guard usesColour else { return text }
-        switch row.phase {
-        case .waiting: return "\u{1B}[33m\(text)\u{1B}[0m"
-        case .receiving where row.isStalled: return "\u{1B}[33m\(text)\u{1B}[0m"
-        default: return text
-        }
+        let isWaiting = if case .waiting = row.phase { true } else { row.isStalled }
+        return usesColour && isWaiting ? "\u{1B}[33m\(text)\u{1B}[0m" : text
     }
 }

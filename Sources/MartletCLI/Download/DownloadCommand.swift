@@ -3,28 +3,22 @@ import Martlet
 
 /// `martlet download`: files, in segments, resumed and verified; with options that are read as those of `get`.
 struct DownloadCommand: WordsCommand {
-    static let configuration = CommandConfiguration(
-        words: "download",
-        abstract: "Download files: in segments, resumed where they were cut, verified, with progress bars.")
+    static let path = ["download"]
+    static let configuration = makeConfiguration(
+        "Download files: in segments, resumed where they were cut, verified, with progress bars.")
 
     @Argument(parsing: .captureForPassthrough, help: "Options and URLs, in any order.")
     var words: [String] = []
 
-    static func run(_ words: [String]) async throws {
-        try await CommandWords(
-            options: DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults,
-            notes: DownloadJSON.help
-        ).run(words) { group throws(UsageError) in try await status(of: group) }
-    }
-
-    private static func status(of group: OptionGroup) async throws(UsageError) -> ExitStatus {
+    static func run(_ groups: [TransferOptions]) async throws(UsageError) -> ExitStatus {
+        let group = groups[0]
         var lists: [DownloadListEntry] = []
         for name in group.download.lists {
             let bytes = try InputFile.contents(of: name)
             lists += try DownloadList.entries(
-                of: bytes, named: name, takesBracesLiterally: group.transfer.takesBracesLiterally)
+                of: bytes, named: name, takesBracesLiterally: group.takesBracesLiterally)
         }
-        let caller = try await CallerPlan.load(group.transfer)
+        let caller = try await CallerPlan.load(group)
         var plans = try DownloadPlan.plans(for: group, lists: lists, caller: caller)
         let session = ProgramSessions.shared.make(try await configuration(group, plans))
         let form = DownloadForm(
@@ -32,20 +26,24 @@ struct DownloadCommand: WordsCommand {
         ) { Environment[$0] }
         let managed = try await ManagedDownloads.open(group, plans, caller, session)
         if let managed { plans = managed.plans }
-        let wish = group.download
         let screen = DownloadScreen(form: form, fileCount: plans.count)
         let runner = DownloadRunner(
             plans: plans, group: group, starter: managed ?? SessionDownloads(session: session),
-            screen: screen, limits: managed == nil ? (wish.fileLimit, wish.fileLimitPerHost) : nil)
+            screen: screen,
+            limits: managed == nil ? (group.download.fileLimit, group.download.fileLimitPerHost) : nil)
         if let managed { await tellFindings(of: managed, on: screen, form) }
         let warning = managed.map { tellFaults(of: $0, on: screen) }
         // Unstructured: it ends with the session.
-        let telling = group.global.isVerbose ? tellEvents(of: session, on: screen, form) : nil
+        let telling =
+            group.global.isVerbose && form.progress != .json
+            ? session.tellEvents { line in
+                await screen.say("* \(ColumnText.safe(line, usesUnicode: form.usesUnicode))")
+            } : nil
         let status = await runner.run { await Interrupts.next() }
         await managed?.close()
         telling?.cancel()
         warning?.cancel()
-        if let name = group.transfer.cookieOutput, let jar = session.configuration.cookies {
+        if let name = group.cookieOutput, let jar = session.configuration.cookies {
             await CookiePlan.write(jar, to: name, group.global)
         }
         await Console.flush()
@@ -53,22 +51,20 @@ struct DownloadCommand: WordsCommand {
     }
 
     private static func configuration(
-        _ group: OptionGroup, _ plans: [DownloadPlan]
+        _ group: TransferOptions, _ plans: [DownloadPlan]
     ) async throws(UsageError) -> SessionConfiguration {
-        let options = group.transfer
         let usesTLS =
-            options.followsRedirects || group.download.stateFolder != nil
+            group.redirects.isFollowing || group.download.stateFolder != nil
             || plans.contains { $0.url.scheme == .https }
         var configuration = try await SessionPlan.configuration(
-            for: options, group.global, usesTLS: usesTLS, jar: CookiePlan.makeJar(),
-            asJSON: group.global.shownProgress == .json)
+            for: group, usesTLS: usesTLS, jar: CookiePlan.makeJar())
         if let rate = group.download.rate { configuration.bandwidth.total.down = .bytesPerSecond(rate) }
-        // As browsers have: many files of many segments are to look like no attack.
+        // As in browsers: many files in many segments must not look like an attack.
         configuration.pool.connectionsPerHost = max(6, group.download.segments)
         return configuration
     }
 
-    /// What was found in the directory, where it is worth a word.
+    /// Reports faults of the directory, and that it is empty.
     private static func tellFindings(
         of managed: ManagedDownloads, on screen: DownloadScreen, _ form: DownloadForm
     ) async {
@@ -84,7 +80,7 @@ struct DownloadCommand: WordsCommand {
         if managed.plans.isEmpty, form.tellsPeople { await screen.say("nothing is left to download") }
     }
 
-    /// What cannot be written to the directory, while the downloads go on.
+    /// Reports failures to write to the directory, which do not stop the downloads.
     private static func tellFaults(
         of managed: ManagedDownloads, on screen: DownloadScreen
     ) -> Task<Void, Never> {
@@ -96,17 +92,12 @@ struct DownloadCommand: WordsCommand {
             }
         }
     }
+}
 
-    /// `-v`: what the session does, a line each.
-    private static func tellEvents(
-        of session: HTTPSession, on screen: DownloadScreen, _ form: DownloadForm
-    ) -> Task<Void, Never>? {
-        guard form.progress != .json else { return nil }
-        let events = session.events
-        return Task {
-            for await event in events {
-                await screen.say("* \(ColumnText.safe(event.description, usesUnicode: form.usesUnicode))")
-            }
-        }
+extension HTTPSession {
+    /// Reports the session's events for `-v`.
+    nonisolated func tellEvents(_ tell: @escaping @Sendable (String) async -> Void) -> Task<Void, Never> {
+        let events = events
+        return Task { for await event in events { await tell(event.description) } }
     }
 }

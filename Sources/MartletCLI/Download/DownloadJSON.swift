@@ -1,8 +1,8 @@
 import Martlet
 
-/// What is said of downloads to programs: a JSON object a line.
+/// Reports on downloads for programs: a JSON object a line.
 enum DownloadJSON {
-    /// What the lines hold, for the help.
+    /// The contents of the lines, for the help.
     static let help = """
 
 
@@ -46,118 +46,84 @@ enum DownloadJSON {
         that of the first URL counts.
         """
 
-    /// What a line is about.
+    /// The download that a line is about.
     struct Subject: Hashable, Sendable {
-        /// The file's number, from 1.
+        /// The number of the file, from 1.
         var id: Int
-        /// What it is called.
         var name: String
-        /// Where it is.
         var url: String
     }
 
-    /// The line of an event; `nil` for those that the outcome has a line for.
+    /// The line of an event; `nil` for the events that the outcome has a line for.
     static func line(_ event: DownloadEvent, _ subject: Subject) -> String? {
         switch event {
-        case .started(let resumed): line("started", subject, [("resumed", .number(resumed))])
-        case .restarted(let reason): line("restarted", subject, [("reason", .string(reason.rawValue))])
+        case .started(let resumed): line("started", subject, ["resumed": resumed])
+        case .restarted(let reason): line("restarted", subject, ["reason": reason.rawValue])
         case .retrying(let error, let delay, let failures):
             line(
                 "retrying", subject,
-                [
-                    ("code", .string(error.code.rawValue)), ("message", .string(error.message)),
-                    ("delay", seconds(delay)), ("failures", .number(failures)),
-                ])
-        case .verifying: line("verifying", subject, [])
+                ["code": error.code.rawValue, "message": error.message, "delay": delay, "failures": failures])
+        case .verifying: line("verifying", subject)
         case .finished, .failed, .paused, .cancelled: nil
         }
     }
 
-    /// The line of what came of a download.
     static func line(_ outcome: DownloadOutcome, _ subject: Subject, kept: UInt64) -> String {
+        func failure(_ code: HTTPError.Code, _ message: String, _ kept: UInt64) -> String {
+            line(
+                "failed", subject,
+                ["code": code.rawValue, "message": message, "exit": outcome.status?.code ?? 0, "kept": kept])
+        }
         switch outcome {
         case .finished(let result):
             return line(
                 "finished", subject,
                 [
-                    ("path", .string(result.path.string)), ("bytes", .number(result.byteCount)),
-                    ("resumed", .number(result.resumedByteCount)),
-                    ("received", .number(result.receivedByteCount)),
-                    ("verified", .array(result.verified.map { .string($0.description) })),
+                    "path": result.path.string, "bytes": result.byteCount, "resumed": result.resumedByteCount,
+                    "received": result.receivedByteCount, "verified": result.verified.map(\.description),
                 ])
-        case .failed(let error):
-            return failure(outcome, subject, error.code.rawValue, error.message, error.keptByteCount ?? 0)
-        case .outOfTime:
-            let code = HTTPError.Code.timedOut.rawValue
-            return failure(outcome, subject, code, "not complete within its time", kept)
-        case .stopped: return line("paused", subject, [("kept", .number(kept))])
+        case .failed(let error): return failure(error.code, error.message, error.keptByteCount ?? 0)
+        case .outOfTime: return failure(.timedOut, "not complete within its time", kept)
+        case .stopped: return line("paused", subject, ["kept": kept])
         }
     }
 
-    private static func failure(
-        _ outcome: DownloadOutcome, _ subject: Subject, _ code: String, _ message: String, _ kept: UInt64
-    ) -> String {
-        line(
-            "failed", subject,
-            [
-                ("code", .string(code)), ("message", .string(message)),
-                ("exit", .number(outcome.status?.code ?? 0)), ("kept", .number(kept)),
-            ])
-    }
-
-    /// The line of how far they are.
     static func progress(_ rows: [(id: Int, row: DownloadRow)], total: DownloadTotal) -> String {
-        let row = total.row
-        var members: [(String, JSONValue)] = [("event", .string("progress"))]
-        members += figures(row)
-        members += [
-            ("finished", .number(total.finishedCount)), ("failed", .number(total.failedCount)),
-            ("files", .number(total.fileCount)),
-            (
-                "downloads",
-                .array(
-                    rows.map { id, row in
-                        .members(
-                            [("id", .number(id)), ("name", .string(row.name))] + figures(row) + [
-                                ("resumed", .number(row.resumed)), ("connections", .number(row.connections)),
-                                ("state", .string(state(row.phase))),
-                            ])
-                    })
-            ),
-        ]
-        return JSONLine.text(.members(members))
+        let downloads = rows.map { id, row -> JSONMembers in
+            ["id": id, "name": row.name] + figures(row) + [
+                "resumed": row.resumed, "connections": row.connections, "state": state(row.phase),
+            ]
+        }
+        let members: JSONMembers =
+            ["event": "progress"] + figures(total.row) + [
+                "finished": total.finishedCount, "failed": total.failedCount, "files": total.fileCount,
+                "downloads": downloads,
+            ]
+        return members.jsonLine
     }
 
-    /// The line of something that is wrong and ends no download.
+    /// The line of a fault that ends no download.
     static func warning(_ message: String) -> String {
-        JSONLine.text(.members([("event", .string("warning")), ("message", .string(message))]))
+        (["event": "warning", "message": message] as JSONMembers).jsonLine
     }
 
     /// The last line.
     static func ended(_ total: DownloadTotal, received: UInt64, _ status: ExitStatus) -> String {
-        JSONLine.text(
-            .members([
-                ("event", .string("ended")), ("ok", .bool(status == .success)),
-                ("exit", .number(status.code)),
-                ("files", .number(total.fileCount)), ("finished", .number(total.finishedCount)),
-                ("failed", .number(total.failedCount)), ("received", .number(received)),
-            ]))
+        let members: JSONMembers = [
+            "event": "ended", "ok": status == .success, "exit": status.code, "files": total.fileCount,
+            "finished": total.finishedCount, "failed": total.failedCount, "received": received,
+        ]
+        return members.jsonLine
     }
 
-    private static func line(_ event: String, _ subject: Subject, _ rest: [(String, JSONValue)]) -> String {
-        JSONLine.text(
-            .members(
-                [
-                    ("event", .string(event)), ("id", .number(subject.id)), ("name", .string(subject.name)),
-                    ("url", .string(subject.url)),
-                ] + rest))
+    private static func line(_ event: String, _ subject: Subject, _ rest: JSONMembers = [:]) -> String {
+        (["event": event, "id": subject.id, "name": subject.name, "url": subject.url] + rest).jsonLine
     }
 
-    private static func figures(_ row: DownloadRow) -> [(String, JSONValue)] {
+    private static func figures(_ row: DownloadRow) -> JSONMembers {
         [
-            ("bytes", .number(row.bytes)), ("total", row.total.map { .number($0) } ?? .null),
-            ("rate", .number(Int(min(row.rate, 1e15)))), ("left", row.timeLeft.map(seconds) ?? .null),
-            ("stalled", seconds(row.isStalled ? row.stall : .zero)),
+            "bytes": row.bytes, "total": row.total, "rate": Int(min(row.rate, 1e15)), "left": row.timeLeft,
+            "stalled": row.isStalled ? row.stall : .zero,
         ]
     }
 
@@ -169,27 +135,21 @@ enum DownloadJSON {
         case .verifying: "verifying"
         }
     }
-
-    private static func seconds(_ duration: Duration) -> JSONValue {
-        .number(WriteOutValue.seconds(duration).text)
-    }
 }
 
-/// How the progress of downloads is shown, and what of it.
+/// The form in which the progress of downloads is shown.
 struct DownloadForm: Hashable, Sendable {
-    /// The form, which is neither automatic nor one that the terminal cannot show.
-    var progress: GlobalOptions.Progress
-    /// Whether failures are told.
-    var tellsErrors: Bool
-    /// Whether each failure that passes is told, though a bar shows it.
-    var tellsAll: Bool
+    /// The form: not automatic, and one that the terminal can show.
+    let progress: GlobalOptions.Progress
+    let tellsErrors: Bool
+    /// Whether each passing failure is reported, although a bar shows it.
+    let tellsAll: Bool
     /// Whether more than ASCII may be used.
-    var usesUnicode: Bool
-    /// Whether colours may be used.
-    var usesColour: Bool
+    let usesUnicode: Bool
+    let usesColour: Bool
 
-    /// What the options ask for and the surroundings allow: without a terminal, or on one that cannot move its cursor,
-    /// there are neither bars nor colours.
+    /// The form of the options and the environment: without a terminal, or on one that cannot move its cursor, there are
+    /// neither bars nor colours.
     /// - Parameter variable: The environment.
     init(_ global: GlobalOptions, isTerminal: Bool, usesUnicode: Bool, variable: (String) -> String?) {
         let canDraw = isTerminal && !["", "dumb"].contains(variable("TERM") ?? "")
@@ -205,22 +165,20 @@ struct DownloadForm: Hashable, Sendable {
         usesColour = canDraw && (variable("NO_COLOR") ?? "").isEmpty
     }
 
-    /// Whether what happens is told in words.
+    /// Whether events are reported in words.
     var tellsPeople: Bool { progress == .bar || progress == .plain }
 }
 
-/// What came of a download.
+/// The outcome of a download.
 enum DownloadOutcome: Sendable {
-    /// The file is there.
     case finished(DownloadResult)
-    /// It failed.
     case failed(HTTPError)
-    /// Its time (`-m`) is over; what has come is kept.
+    /// Its time (`-m`) expired; the received bytes are kept.
     case outOfTime
-    /// It was stopped, and what has come is kept.
+    /// It was stopped, and the received bytes are kept.
     case stopped
 
-    /// What the program exits with for it; `nil` where it is no failure of its own.
+    /// The exit code; `nil` if the download itself did not fail.
     var status: ExitStatus? {
         switch self {
         case .finished, .stopped: nil
@@ -229,7 +187,7 @@ enum DownloadOutcome: Sendable {
         }
     }
 
-    /// The exit code of a download that failed: as of any call, but that files are written here and not read.
+    /// The exit code of a failed download: that of any call, except that its files are written and not read.
     static func status(of error: HTTPError) -> ExitStatus {
         error.code == .fileFailed ? .writeFailed : ExitStatus(error)
     }

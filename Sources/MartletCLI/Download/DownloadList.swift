@@ -1,7 +1,6 @@
 import Martlet
-import MartletTransport
 
-/// A list of URLs: one a line, each followed by indented lines with what is special about it.
+/// A list of URLs: one a line, each followed by indented lines with its own options.
 ///
 /// ```
 /// # comments and empty lines mean nothing
@@ -12,7 +11,7 @@ import MartletTransport
 /// ```
 enum DownloadList {
     /// The entries, in order.
-    /// - Throws: What is wrong with the first bad line, and which it is.
+    /// - Throws: The error of the first invalid line, with its number.
     static func entries(
         of bytes: [UInt8], named name: String, takesBracesLiterally: Bool = false
     ) throws(UsageError) -> [DownloadListEntry] {
@@ -23,11 +22,9 @@ enum DownloadList {
             let place = "\(name == "-" ? "standard input" : name), line \(index + 1)"
             guard let text = String(validating: line.last == 13 ? line.dropLast() : line, as: UTF8.self)
             else { throw UsageError("\(place): is not UTF-8") }
-            let content = trimmed(text)
+            let content = HeaderLines.trimmed(text[...])
             guard let first = content.first, first != "#" else { continue }
-            guard content.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 9 }) else {
-                throw UsageError("\(place): has a control character")
-            }
+            try check(content.utf8.allSatisfy(ByteClass.isFieldValue), "\(place): has a control character")
             if text.first == " " || text.first == "\t" {
                 guard var entry = entries.popLast() else {
                     throw UsageError("\(place): no URL stands before it; URLs are not indented")
@@ -42,25 +39,16 @@ enum DownloadList {
         return entries
     }
 
-    private static func trimmed(_ text: String) -> Substring {
-        var text = text[...]
-        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        return text
-    }
-
     private static func url(
         _ text: Substring, _ takesBracesLiterally: Bool, _ place: String
     ) throws(UsageError) -> HTTPURL {
-        guard !text.contains(where: { $0 == " " || $0 == "\t" }) else {
-            throw UsageError("\(place): a line has one URL", status: .malformedURL)
-        }
+        try check(
+            !text.contains(where: { $0 == " " || $0 == "\t" }), "\(place): a line has one URL",
+            status: .malformedURL)
         do throws(UsageError) {
             let text = try GivenURL.completed(String(text), takesBracesLiterally: takesBracesLiterally)
             return try GivenURL.parsed(text)
-        } catch {
-            throw UsageError("\(place): \(error)", status: error.status)
-        }
+        } catch { throw UsageError("\(place): \(error)", status: error.status) }
     }
 
     private static func add(
@@ -68,38 +56,37 @@ enum DownloadList {
     ) throws(UsageError) {
         let parts = content.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = parts[0]
-        guard parts.count == 2 else { throw UsageError("\(place): “\(name)” has no =") }
+        try check(parts.count == 2, "\(place): “\(name)” has no =")
         let value = String(parts[1])
-        guard !value.isEmpty else { throw UsageError("\(place): “\(name)=” has no value") }
+        try check(!value.isEmpty, "\(place): “\(name)=” has no value")
         switch name {
         case "out":
-            guard entry.output == nil else { throw UsageError("\(place): a URL has one “out=”") }
-            guard value != "-" else { throw UsageError("\(place): a download becomes a file") }
+            try check(entry.output == nil, "\(place): a URL has one “out=”")
+            try check(value != "-", "\(place): a download becomes a file")
             entry.output = value
         case "checksum":
-            guard entry.checksum == nil else { throw UsageError("\(place): a URL has one “checksum=”") }
-            entry.checksum = try DownloadOptionTable.checksum(value, place)
+            try check(entry.checksum == nil, "\(place): a URL has one “checksum=”")
+            entry.checksum = try DownloadCommand.checksum(value, place)
         case "header": entry.headers.append((place, value))
         default: throw UsageError("\(place): “\(name)=” is none of out=, checksum= and header=")
         }
     }
 }
 
-/// A URL of a list with what its lines say.
+/// A URL of a list with its options.
 struct DownloadListEntry: Sendable {
-    /// Where it stands, such as `list, line 3`, for messages.
+    /// The file and the line, such as `list, line 3`, for messages.
     var place: String
-    /// The URL.
     var url: HTTPURL
     /// `out=`: the file's name.
     var output: String?
-    /// `checksum=`: what it must come to.
+    /// `checksum=`: the checksum of the file.
     var checksum: Checksum?
-    /// `header=`: field lines of its requests, each with where it stands.
+    /// `header=`: header lines of its requests, each with its file and line.
     var headers: [(place: String, line: String)] = []
 }
 
-/// The downloads that run, and the means to stop all of them at once.
+/// The running downloads, which can be stopped together.
 actor DownloadRoster {
     private enum Phase: Sendable { case open, stopping, stopped }
 
@@ -107,22 +94,21 @@ actor DownloadRoster {
     private let phase = NewestValue(Phase.open)
     private var running: [Int: Download] = [:]
 
-    /// A roster of downloads that a starter has begun.
+    /// A roster of the downloads that a starter begins.
     init(_ starter: any DownloadStarting) { self.starter = starter }
 
-    /// Whether none is to begin any more.
+    /// Whether no more downloads may begin.
     nonisolated var isStopping: Bool { phase.value != .open }
 
-    /// Adds one that was begun; it is stopped at once where all are.
+    /// Adds a download, and stops it if all are being stopped.
     func add(_ number: Int, _ download: Download) async {
         running[number] = download
         if isStopping { await starter.stop([download]) }
     }
 
-    /// Forgets one that is over.
     func remove(_ number: Int) { running[number] = nil }
 
-    /// Stops all, and lets none begin any more; returns when that is done.
+    /// Stops all downloads, and returns when they have stopped; no more may begin.
     func stop() async {
         guard !isStopping else { return await untilStopped() }
         phase.update { .stopping }
@@ -130,6 +116,6 @@ actor DownloadRoster {
         phase.update { .stopped }
     }
 
-    /// Waits until all are stopped, or the task is cancelled.
+    /// Waits until all downloads have stopped, or the task is cancelled.
     nonisolated func untilStopped() async { _ = await phase.next { $0 == .stopped } }
 }

@@ -1,94 +1,82 @@
 import FoundationEssentials
-import HTTPTypes
 import Martlet
-import MartletDownloads
-import SystemPackage
 
-/// One file of the command line, with all that its download needs.
+/// One file of the command line, with all properties of its download.
 struct DownloadPlan: Sendable {
-    /// Its place among all, from 1.
+    /// The number among all, from 1.
     var number: Int
-    /// Where it is, without user info.
-    var url: HTTPURL
+    /// The URL without user info.
+    let url: HTTPURL
     var options: DownloadOptions
-    /// Where it goes.
-    var target: DownloadTarget
-    /// What it is called before its name is known.
-    var name: String
+    let target: DownloadTarget
+    /// The name that is shown before the file's name is known.
+    let name: String
 
-    /// Fields that a download sets itself.
+    /// The header fields that a download sets itself.
     private static let ownFields: Set<HTTPField.Name> = [.range, .ifRange, .acceptEncoding]
 
     /// The plans of a command line: those of its URLs, then those of its lists.
-    /// - Parameter lists: The entries of the lists.
     static func plans(
-        for group: OptionGroup, lists: [DownloadListEntry], caller: CallerPlan
+        for group: TransferOptions, lists: [DownloadListEntry], caller: CallerPlan
     ) throws(UsageError) -> [DownloadPlan] {
-        let (transfer, wish) = (group.transfer, group.download)
+        let download = group.download
         var entries: [DownloadListEntry] = []
-        for given in transfer.urls {
-            let text = try GivenURL.completed(given, takesBracesLiterally: transfer.takesBracesLiterally)
+        for given in group.urls {
+            let text = try GivenURL.completed(given, takesBracesLiterally: group.takesBracesLiterally)
             entries.append(DownloadListEntry(place: "option -H", url: try GivenURL.parsed(text)))
         }
-        if !transfer.destinations.isEmpty || wish.checksum != nil {
-            let option = transfer.destinations.isEmpty ? "--checksum" : "-o"
-            guard entries.count == 1, lists.isEmpty, transfer.destinations.count <= 1 else {
-                throw UsageError("option \(option): goes with one URL; a list (-i) has a line for each")
-            }
-            if case .named(let name)? = transfer.destinations.first { entries[0].output = name }
-            entries[0].checksum = wish.checksum
+        if !group.destinations.isEmpty || download.checksum != nil {
+            let option = group.destinations.isEmpty ? "--checksum" : "-o"
+            try check(
+                entries.count == 1 && lists.isEmpty && group.destinations.count <= 1,
+                "option \(option): goes with one URL; a list (-i) has a line for each")
+            if case .named(let name)? = group.destinations.first { entries[0].output = name }
+            entries[0].checksum = download.checksum
         }
         entries += lists
-        guard !entries.isEmpty || wish.stateFolder != nil else {
-            throw UsageError("no URL was given; try martlet download --help")
-        }
+        try check(
+            !entries.isEmpty || download.stateFolder != nil, "no URL was given; try martlet download --help")
         var plans: [DownloadPlan] = []
         for entry in entries { plans.append(try DownloadPlan(entry, group, number: plans.count + 1, caller)) }
         return plans
     }
 
     private init(
-        _ entry: DownloadListEntry, _ group: OptionGroup, number: Int, _ caller: CallerPlan
+        _ entry: DownloadListEntry, _ group: TransferOptions, number: Int, _ caller: CallerPlan
     ) throws(UsageError) {
-        let wish = group.download
+        let download = group.download
         self.number = number
         url = entry.url.withoutUserInfo
-        let folder = FilePath(wish.folder ?? ".")
         if let output = entry.output {
-            let path =
-                FilePath(output).isAbsolute
-                ? FilePath(output)
-                : wish.folder.map { FilePath($0) }.map { $0.pushing(FilePath(output)) } ?? FilePath(output)
+            // A path that is absolute replaces the folder.
+            let path = download.folder.map { FilePath($0).pushing(FilePath(output)) } ?? FilePath(output)
             guard let name = path.lastComponent, name.kind == .regular, !output.hasSuffix("/") else {
                 throw UsageError("“\(output)” names no file")
             }
             target = .file(path)
             self.name = name.string
         } else {
-            target = .folder(folder)
+            target = .folder(FilePath(download.folder ?? "."))
             name = SuggestedFilename.of(contentDisposition: nil, url: entry.url) ?? RemoteName.placeholder
         }
         options = DownloadOptions(
-            segments: wish.segments, checksum: entry.checksum, collision: wish.collision,
-            resumption: wish.resumption,
-            byteLimit: group.transfer.sizeLimit.map { ByteCount($0) } ?? .unlimited,
-            keepsRemoteTime: wish.keepsRemoteTime)
-        if let count = wish.retryCount { options.retry.attempts = count }
-        if let delay = wish.retryDelay {
+            segments: download.segments, checksum: entry.checksum, collision: download.collision,
+            resumption: download.resumption, byteLimit: group.sizeLimit.map { ByteCount($0) } ?? .unlimited,
+            keepsRemoteTime: download.keepsRemoteTime)
+        if let count = download.retryCount { options.retry.attempts = count }
+        if let delay = download.retryDelay {
             options.retry.firstDelay = delay
             options.retry.longestDelay = max(delay, options.retry.longestDelay)
         }
-        if let timeout = wish.stallTimeout {
+        if let timeout = download.stallTimeout {
             options.stallTimeout = min(max(timeout, .milliseconds(100)), .seconds(86400))
         }
-        let lines = try DownloadPlan.fields(of: group.transfer, entry.headers)
+        let lines = try DownloadPlan.fields(of: group, entry.headers)
         options.headers = lines.fields
         options.request.omittedFields = lines.omitted
-        if let timeout = group.transfer.connectTimeout {
-            options.request.timeouts = Timeouts(connect: timeout)
-        }
-        options.request.redirects = TransferPlan.redirects(group.transfer)
-        options.request.usesCookies = CookiePlan.isActive(group.transfer)
+        if let timeout = group.connectTimeout { options.request.timeouts = Timeouts(connect: timeout) }
+        options.request.redirects = group.redirects.isFollowing ? group.redirects : .refuse
+        options.request.usesCookies = CookiePlan.isActive(group)
         caller.apply(to: &options.request, &options.headers, url: entry.url)
     }
 
@@ -100,19 +88,17 @@ struct DownloadPlan: Sendable {
         name =
             download.path?.lastComponent?.string
             ?? SuggestedFilename.of(contentDisposition: nil, url: url) ?? RemoteName.placeholder
-        // It has its own, which are kept with it.
+        // Its own options are stored with it.
         options = DownloadOptions()
     }
 
-    /// The fields that a command line asks for, and the lines of a list.
+    /// The header fields of a command line, and of lines of a list.
     static func fields(
         of group: TransferOptions, _ more: [(place: String, line: String)] = []
     ) throws(UsageError) -> HeaderLines {
         var lines = try HeaderLines(group.headerLines)
         for (place, line) in more {
-            do throws(UsageError) {
-                try lines.add(line)
-            } catch {
+            do throws(UsageError) { try lines.add(line) } catch {
                 throw UsageError("\(place): \(error.description.dropFirst("option -H: ".count))")
             }
         }
@@ -124,17 +110,13 @@ struct DownloadPlan: Sendable {
         return lines
     }
 
-    /// The folder that must be there before it begins.
-    var folder: FilePath {
-        switch target {
-        case .folder(let folder): folder
-        case .file(let path): path.removingLastComponent()
-        }
-    }
-
-    /// Makes the folder, and those above it, where they are missing.
+    /// Creates the directory of the file, and its parents, if they are missing.
     func makeFolder() async throws {
-        let folder = folder.string
+        let folder =
+            switch target {
+            case .folder(let folder): folder.string
+            case .file(let path): path.removingLastComponent().string
+            }
         guard !folder.isEmpty else { return }
         do {
             try await Console.attempt {
@@ -147,45 +129,42 @@ struct DownloadPlan: Sendable {
     }
 }
 
-/// What the options that only `download` has ask for.
-struct DownloadWish: Sendable {
-    /// The most files at once that can be asked for.
-    static let fileLimits = 1...256
-
-    /// The folder of the files; `nil` for the working one.
+/// The options of `download` alone.
+struct DownloadCommandOptions: Sendable {
+    /// The directory of the files; `nil` for the working directory.
     var folder: String?
     /// Files with lists of URLs; `-` is standard input.
     var lists: [String] = []
-    /// Connections for a file.
+    /// The maximum number of connections for a file.
     var segments = 4
-    /// How many files come at once.
+    /// The maximum number of concurrent files.
     var fileLimit = 3
-    /// How many files come at once from one host.
+    /// The maximum number of concurrent files from one host.
     var fileLimitPerHost = 2
-    /// What the one URL must come to.
+    /// The checksum of the file of the one URL.
     var checksum: Checksum?
-    /// Bytes a second, all together.
+    /// Bytes a second, for all files together.
     var rate: Int?
-    /// What becomes of a file that is there.
+    /// The treatment of a file that exists.
     var collision = DownloadOptions.Collision.fail
-    /// What becomes of what an earlier run left.
+    /// The treatment of the bytes of an earlier run.
     var resumption = DownloadOptions.Resumption.automatic
     var keepsRemoteTime = false
-    /// The folder of a queue that outlives the program.
+    /// The directory of a queue that outlives the program.
     var stateFolder: String?
     var stallTimeout: Duration?
-    /// How many failures in a row are borne; `nil` for what downloads bear by default.
+    /// The maximum number of consecutive failures; `nil` for the default of downloads.
     var retryCount: Int?
     var retryDelay: Duration?
 }
 
-/// Which downloads of a queue get what a command line says of who is calling: those that it names; all where it names none.
+/// Gives the credentials of a command line to downloads of a queue: to those that it names, or to all if it names none.
 ///
-/// Nothing of it is written to the queue's directory: each run gets it anew.
+/// They are not written to the queue's directory: each run gets them anew.
 struct DownloadAccess: Sendable {
     /// The options of the URLs that the command line names once.
     private let named: [String: DownloadOptions]
-    /// All that it names.
+    /// All URLs that it names.
     private let urls: Set<String>
     private let group: TransferOptions
     private let lines: HeaderLines
@@ -193,7 +172,7 @@ struct DownloadAccess: Sendable {
 
     private static let secrets: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie]
 
-    /// Who gets what of a command line with these downloads.
+    /// The credentials of a command line with these downloads.
     init(_ plans: [DownloadPlan], _ group: TransferOptions, _ caller: CallerPlan) throws(UsageError) {
         let alike = Dictionary(grouping: plans) { $0.url.absoluteForm }
         named = alike.compactMapValues { $0.count == 1 ? $0.first?.options : nil }
@@ -203,8 +182,8 @@ struct DownloadAccess: Sendable {
         lines = try DownloadPlan.fields(of: group)
     }
 
-    /// Gives a download what it is to have.
-    /// - Returns: Whether it is one of the command line's own, which may also have its cookies and its certificate.
+    /// Gives a download its credentials.
+    /// - Returns: Whether it is one of the command line's own, which may also use its cookies and its certificate.
     func grant(_ plan: inout DownloadJob.Plan) -> Bool {
         let url = plan.url.absoluteForm
         if urls.isEmpty {
@@ -215,7 +194,7 @@ struct DownloadAccess: Sendable {
             plan.options.request.usesCookies = false
             return false
         }
-        // One that is new has it already.
+        // A new download has them already.
         guard let given = named[url] else { return true }
         for name in DownloadAccess.secrets where plan.options.headers[name] == nil {
             plan.options.headers[name] = given.headers[name]

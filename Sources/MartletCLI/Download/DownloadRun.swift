@@ -1,7 +1,6 @@
 import Martlet
-import MartletDownloads
 
-/// Carries one plan out: begins its download, follows it, and ends it when its time is over.
+/// Carries one plan out: begins its download, follows it, and ends it when its time expires.
 struct DownloadRun: Sendable {
     private enum Step: Sendable {
         case outcome(DownloadOutcome)
@@ -14,13 +13,13 @@ struct DownloadRun: Sendable {
     let timeLimit: Duration?
     /// `--retry-max-time`.
     let retryTimeLimit: Duration?
-    /// Whether the folder is made where it is missing.
+    /// Whether a missing directory is created.
     let makesFolders: Bool
     let starter: any DownloadStarting
     let roster: DownloadRoster
     let screen: DownloadScreen
 
-    /// Runs it to its end. When the task is cancelled, it is over as soon as nothing more is told of it.
+    /// Runs the download to its end. If the task is cancelled, it ends after the last event.
     func run() async -> DownloadOutcome {
         let download: Download
         do {
@@ -32,7 +31,7 @@ struct DownloadRun: Sendable {
             return outcome
         }
         await roster.add(plan.number, download)
-        // Where it has a place in a queue, nothing is to be seen of it until its turn.
+        // In a queue, it is not shown until its turn.
         await DownloadRun.beginning(of: download)
         let start = ContinuousClock.now
         if screen.showsEvents { await screen.begin(plan, download) }
@@ -67,7 +66,7 @@ struct DownloadRun: Sendable {
             defer { group.cancelAll() }
             while let step = await group.next() {
                 switch step {
-                // Nobody else pauses it.
+                // Nothing else pauses it.
                 case .outcome(.stopped) where !roster.isStopping: return .outOfTime
                 case .outcome(let outcome): return outcome
                 case .timeIsOver, .stopped: group.cancelAll()
@@ -77,7 +76,7 @@ struct DownloadRun: Sendable {
         }
     }
 
-    /// Waits until a download has had its turn.
+    /// Waits until a download has its turn.
     private static func beginning(of download: Download) async {
         for await state in download.states {
             if case .waiting = state { continue }
@@ -86,21 +85,18 @@ struct DownloadRun: Sendable {
     }
 
     private func outcome(of download: Download) async -> DownloadOutcome {
-        // Where nothing else is shown, what happens on the way is nothing to anybody.
-        let isTold = screen.showsEvents || retryTimeLimit != nil
-        let outcome = isTold ? await events(of: download) : await states(of: download)
-        return outcome ?? DownloadRun.outcome(in: download.state) ?? .stopped
-    }
-
-    /// Follows what it is doing, up to the state that ends it; nil where the states end without one.
-    private func states(of download: Download) async -> DownloadOutcome? {
-        for await state in download.states {
-            if let outcome = DownloadRun.outcome(in: state) { return outcome }
+        // Events are followed only if they are shown, or limit the retries.
+        if screen.showsEvents || retryTimeLimit != nil {
+            if let outcome = await events(of: download) { return outcome }
+        } else {
+            for await state in download.states {
+                if let outcome = DownloadRun.outcome(in: state) { return outcome }
+            }
         }
-        return nil
+        return DownloadRun.outcome(in: download.state) ?? .stopped
     }
 
-    /// What came of a download that is in a state; nil as long as it goes on.
+    /// The outcome of a download in a state; `nil` while it continues.
     private static func outcome(in state: DownloadState) -> DownloadOutcome? {
         switch state {
         case .finished(let result): .finished(result)
@@ -110,7 +106,7 @@ struct DownloadRun: Sendable {
         }
     }
 
-    /// Follows what happens, up to the event that ends it; nil where the events end without one.
+    /// Follows the events up to the one that ends the download; `nil` if the events end without one.
     private func events(of download: Download) async -> DownloadOutcome? {
         let start = ContinuousClock.now
         for await event in download.events {
@@ -132,16 +128,16 @@ struct DownloadRun: Sendable {
     }
 }
 
-/// What begins downloads for the runner, and stops them.
+/// Begins downloads for the runner, and stops them.
 protocol DownloadStarting: Sendable {
-    /// Does what has to be done before the first one begins.
+    /// Prepares for the first download.
     func prepare() async
-    /// Begins one, or gives it its place in a queue.
-    /// - Throws: Why it cannot be begun: an `HTTPError`.
+    /// Begins a download, or puts it into a queue.
+    /// - Throws: An `HTTPError` if it cannot begin.
     func begin(_ plan: DownloadPlan) async throws -> Download
-    /// Stops downloads so that they can be gone on with, in another process too; returns when nothing of them is open.
+    /// Stops downloads so that they can be resumed, by another process as well; returns when all their files are closed.
     func stop(_ downloads: [Download]) async
-    /// That one is complete was told, and need not be told again.
+    /// Forgets a complete download that was reported.
     func forget(_ download: Download) async
 }
 
@@ -153,7 +149,6 @@ extension DownloadStarting {
 
 /// Downloads of a session, without a queue that outlives the program.
 struct SessionDownloads: DownloadStarting {
-    /// The session.
     let session: HTTPSession
 
     func begin(_ plan: DownloadPlan) async throws -> Download {

@@ -1,34 +1,30 @@
 import Martlet
 
-/// Carries a command line out: all its downloads, side by side as far as the limits let them.
+/// Carries a command line out: all its downloads, concurrently within the limits.
 struct DownloadRunner: Sendable {
-    /// What is downloaded.
     let plans: [DownloadPlan]
-    /// The options.
-    let group: OptionGroup
-    /// What begins them.
+    let group: TransferOptions
     let starter: any DownloadStarting
-    /// Where it is shown.
     let screen: DownloadScreen
-    /// How many begin at once, and of one host; `nil` where the starter has a queue that sees to it.
+    /// The maximum number of concurrent downloads, in all and per host; `nil` if the starter has a queue with limits.
     let limits: (files: Int, perHost: Int)?
 
-    /// Runs everything.
     /// - Parameter interruption: Returns the number of a signal that stops all.
-    /// - Returns: What the program exits with: the status of the first URL that failed.
+    /// - Returns: The exit code: that of the first URL that failed.
     func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
         let roster = DownloadRoster(starter)
-        let signal = Signal()
-        // Unstructured, both: a signal may never come, and what is drawn must not hold the downloads up.
+        let signal = NewestValue<Int32?>(nil)
+        // Unstructured, both: a signal may never come, and drawing must not delay the downloads.
         let waiting = Task {
-            await signal.note(await interruption())
+            let number = await interruption()
+            signal.update { number }
             await roster.stop()
         }
         let drawing = Task { await screen.run() }
         await starter.prepare()
         let outcomes = await outcomes(roster)
-        let number = await signal.number
-        // What is being stopped is closed before the program ends.
+        let number = signal.value
+        // Stopped downloads are closed before the program ends.
         if number != nil { await waiting.value }
         drawing.cancel()
         await drawing.value
@@ -43,13 +39,6 @@ struct DownloadRunner: Sendable {
         return status
     }
 
-    /// The signal that stopped all, if one did.
-    private actor Signal {
-        private(set) var number: Int32?
-
-        func note(_ number: Int32) { self.number = number }
-    }
-
     private func outcomes(_ roster: DownloadRoster) async -> [Int: DownloadOutcome] {
         await withTaskGroup(of: (Int, DownloadOutcome)?.self) { tasks in
             var line = DownloadLine(
@@ -57,8 +46,8 @@ struct DownloadRunner: Sendable {
                 limitPerHost: limits?.perHost ?? plans.count)
             var outcomes: [Int: DownloadOutcome] = [:]
             var runningCount = 0
-            // What was stopped says so itself, unless it had hardly begun, or is of a queue that was closed: then its state
-            // does, once its task is cancelled.
+            // A stopped download ends with an event, except shortly after its start or in a queue that was closed: then its
+            // state tells, after its task is cancelled.
             tasks.addTask {
                 await roster.untilStopped()
                 return nil
@@ -66,7 +55,10 @@ struct DownloadRunner: Sendable {
             while true {
                 if roster.isStopping { line.stop() }
                 while let index = line.next() {
-                    let run = run(plans[index], roster)
+                    let run = DownloadRun(
+                        plan: plans[index], timeLimit: group.totalTimeout,
+                        retryTimeLimit: group.retries.timeLimit, makesFolders: group.makesFolders,
+                        starter: starter, roster: roster, screen: screen)
                     runningCount += 1
                     tasks.addTask { (index, await run.run()) }
                 }
@@ -87,13 +79,6 @@ struct DownloadRunner: Sendable {
                 }
             }
         }
-    }
-
-    private func run(_ plan: DownloadPlan, _ roster: DownloadRoster) -> DownloadRun {
-        DownloadRun(
-            plan: plan, timeLimit: group.transfer.totalTimeout,
-            retryTimeLimit: group.transfer.retries.timeLimit, makesFolders: group.transfer.makesFolders,
-            starter: starter, roster: roster, screen: screen)
     }
 
     private func farewell(_ outcomes: [Int: DownloadOutcome]) async -> String? {

@@ -1,10 +1,10 @@
 import Martlet
 
-/// Shows on standard error how downloads come along, in the form asked for.
+/// Shows the progress of downloads on standard error, in the form of the options.
 ///
-/// Bars are drawn at most ten times a second, each time by one write; lines that stay come with the next of them. The other
-/// forms are written as things happen. A reader of standard error who is slow holds up the end of the program and nothing
-/// else: what happens waits for him, and of how far they are he gets fewer lines.
+/// Bars are drawn at most ten times a second, each time by one write, together with the lines that stay. The other forms are
+/// written immediately. A slow reader of standard error delays only the end of the program: events wait for it, and it gets
+/// fewer lines of progress.
 actor DownloadScreen {
     private static let firstFrame = Duration.milliseconds(400)
     /// A little less than ten seconds, so that no ten are without a line.
@@ -17,13 +17,12 @@ actor DownloadScreen {
     private var sources: [Int: (download: Download, url: String)] = [:]
     private var block = TerminalBlock()
     private var shown: (lines: [String], size: TerminalSize)?
-    /// Lines that wait for the next frame.
+    /// The lines that wait for the next frame.
     private var notes: [String] = []
     private var lastLine = Duration.zero
-    /// Whether what came of all was told: no frame follows.
+    /// Whether the summary was written: no frame follows.
     private var isOver = false
 
-    /// A screen for so many downloads.
     init(form: DownloadForm, fileCount: Int) {
         self.form = form
         text = DownloadText(usesUnicode: form.usesUnicode)
@@ -32,25 +31,23 @@ actor DownloadScreen {
 
     private var elapsed: Duration { ContinuousClock.now - start }
 
-    /// Whether it tells what happens, and not only what came of each download.
+    /// Whether it shows events, and not only outcomes.
     nonisolated var showsEvents: Bool { form.progress != .none }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// A download begins.
     func begin(_ plan: DownloadPlan, _ download: Download) {
         sources[plan.number] = (download, plan.url.redacted)
         board.begin(plan.number, name: plan.name, at: elapsed)
     }
 
-    /// Something has happened to one.
     func take(_ event: DownloadEvent, of number: Int) {
         board.take(event, of: number, at: elapsed)
         guard let subject = subject(number) else { return }
         if form.progress == .json {
             say(DownloadJSON.line(event, subject))
         } else if form.tellsPeople {
-            // Where a bar shows it a line is too much.
+            // A bar shows these already.
             let isShown = form.progress == .bar && !form.tellsAll
             switch event {
             case .retrying where isShown, .verifying where isShown: break
@@ -59,7 +56,7 @@ actor DownloadScreen {
         }
     }
 
-    /// One is over, which may not have begun.
+    /// Shows the outcome of a download, which may not have begun.
     func end(
         _ plan: DownloadPlan, _ outcome: DownloadOutcome, of download: Download? = nil,
         since start: ContinuousClock.Instant? = nil
@@ -83,7 +80,7 @@ actor DownloadScreen {
         }
     }
 
-    /// Something is wrong that ends no download.
+    /// Shows a fault that ends no download.
     func warn(_ message: String) {
         if form.progress == .json {
             say(DownloadJSON.warning(message))
@@ -92,7 +89,7 @@ actor DownloadScreen {
         }
     }
 
-    /// Something else is to be told.
+    /// Writes a line that stays.
     func say(_ line: String?) {
         guard let line else { return }
         guard form.progress == .bar, !isOver else { return Console.post("\(line)\n") }
@@ -104,7 +101,7 @@ actor DownloadScreen {
         return DownloadJSON.Subject(id: number, name: tracker.name, url: source.url)
     }
 
-    /// Bytes that are there of those that were stopped.
+    /// The bytes of stopped downloads that are on the disk.
     var keptByteCount: UInt64 { board.keptByteCount }
 
     // MARK: Drawing
@@ -118,8 +115,7 @@ actor DownloadScreen {
 
     private func tick() async {
         for (number, source) in sources {
-            let progress = await source.download.newestProgress
-            board.note(progress, of: number, at: elapsed)
+            board.note(await source.download.newestProgress, of: number, at: elapsed)
         }
         let now = elapsed
         switch form.progress {
@@ -135,7 +131,7 @@ actor DownloadScreen {
         }
     }
 
-    /// What there is to show of those that do not wait for their turn.
+    /// The rows of the downloads that do not wait for their turn.
     private func rows(at time: Duration) -> [(id: Int, row: DownloadRow)] {
         board.rows(at: time).filter { id, _ in
             if case .waiting? = sources[id]?.download.state { false } else { true }
@@ -158,12 +154,13 @@ actor DownloadScreen {
 
     private func write(_ frame: String) async {
         notes = []
-        Interrupts.cursorIsHidden = block.lineCount > 0
+        let hidesCursor = block.lineCount > 0
+        Interrupts.update { $0.hidesCursor = hidesCursor }
         await Console.complain(frame)
     }
 
-    /// Takes the bars away, and tells what came of all.
-    /// - Parameter farewell: What else is to be told.
+    /// Removes the bars, and writes a summary.
+    /// - Parameter farewell: More lines.
     func finish(_ status: ExitStatus, farewell: String? = nil) async {
         let total = board.total(at: elapsed)
         switch form.progress {

@@ -1,13 +1,12 @@
 import Martlet
 
-/// What is said of downloads in lines that stay: to people, not to programs.
+/// Lines about downloads that stay on the terminal, for people.
 struct DownloadText: Sendable {
     /// Whether more than ASCII may be used.
     var usesUnicode: Bool
 
     private func safe(_ text: String) -> String { ColumnText.safe(text, usesUnicode: usesUnicode) }
 
-    /// How far one has come.
     func progress(_ row: DownloadRow) -> String {
         let figures = DownloadFigures(row)
         let percent = row.fraction.map { "\(DownloadFigures.percent($0)), " } ?? ""
@@ -21,14 +20,13 @@ struct DownloadText: Sendable {
         return text
     }
 
-    /// How far all have come.
     func progress(_ total: DownloadTotal) -> String {
         var row = total.row
         row.name = "total, \(total.count)"
         return progress(row)
     }
 
-    /// What has happened, where it is worth a line while the download runs.
+    /// An event of a running download; `nil` for those without a line.
     func note(_ event: DownloadEvent, name: String) -> String? {
         switch event {
         case .started(let resumed) where resumed > 0:
@@ -41,7 +39,7 @@ struct DownloadText: Sendable {
         }
     }
 
-    /// Why a download began anew.
+    /// The reason that a download was restarted.
     static func words(_ reason: DownloadEvent.RestartReason) -> String {
         switch reason {
         case .changed: "the file on the server has changed"
@@ -51,7 +49,7 @@ struct DownloadText: Sendable {
         }
     }
 
-    /// What came of one.
+    /// The outcome of a download.
     func outcome(_ outcome: DownloadOutcome, name: String, after elapsed: Duration, kept: UInt64) -> String? {
         switch outcome {
         case .finished(let result): return finished(result, elapsed)
@@ -63,11 +61,11 @@ struct DownloadText: Sendable {
     }
 
     private func finished(_ result: DownloadResult, _ elapsed: Duration) -> String {
-        // The working folder goes without saying.
+        // The working directory is left out.
         let path = result.path.string
         let name = path.hasPrefix("./") ? String(path.dropFirst(2)) : path
         var text = "\(safe(name)): \(ProgressText.size(Double(result.byteCount)))"
-        text += " in \(ProgressText.time(elapsed)), \(DownloadText.rate(result.receivedByteCount, elapsed))"
+        text += " in \(ProgressText.time(elapsed)), \(ProgressText.rate(result.receivedByteCount, elapsed))"
         if result.resumedByteCount > 0 {
             text += "; \(ProgressText.size(Double(result.resumedByteCount))) were there before"
         }
@@ -84,17 +82,16 @@ struct DownloadText: Sendable {
         return "martlet: (\(outcome.status?.code ?? 0)) \(safe(name)): \(safe(message))\(rest)"
     }
 
-    /// What came of all.
     func summary(_ total: DownloadTotal, received: UInt64, after elapsed: Duration) -> String {
         "total: \(total.count), \(ProgressText.size(Double(received))) in \(ProgressText.time(elapsed)), "
-            + DownloadText.rate(received, elapsed)
+            + ProgressText.rate(received, elapsed)
     }
 
-    /// How to go on after a signal.
+    /// The way to continue after a signal.
     /// - Parameters:
-    ///   - left: The URLs of those that are not complete.
-    ///   - kept: Bytes of theirs that are there.
-    ///   - stateFolder: The folder of the queue, where there is one.
+    ///   - left: The URLs of the downloads that are not complete.
+    ///   - kept: The bytes of these that are on the disk.
+    ///   - stateFolder: The directory of the queue, if there is one.
     func resumption(left: [String], of count: Int, kept: UInt64, stateFolder: String?) -> String {
         let amount = kept > 0 ? " \(ProgressText.size(Double(kept))) are kept." : ""
         if let stateFolder {
@@ -105,26 +102,20 @@ struct DownloadText: Sendable {
         let more = left.count > 20 ? "\n  and \(left.count - 20) more" : ""
         return "martlet: stopped.\(amount) To go on, run the command again for what is left:\(shown)\(more)"
     }
-
-    private static func rate(_ bytes: UInt64, _ elapsed: Duration) -> String {
-        let seconds = elapsed / .seconds(1)
-        return "\(ProgressText.size(seconds > 0 ? Double(bytes) / seconds : 0))/s"
-    }
 }
 
-/// The figures of a download, as they stand in a line.
+/// The figures of a row of a download, as texts.
 struct DownloadFigures: Sendable {
-    /// Columns of ``tail``.
+    /// The columns of ``tail``.
     static let longTail = 29
-    /// Columns of ``shortStatus``.
+    /// The columns of ``shortStatus``.
     static let shortTail = 13
 
     private let row: DownloadRow
 
-    /// The figures of a row.
     init(_ row: DownloadRow) { self.row = row }
 
-    /// Hundredths; 100 only when all is there.
+    /// A percentage; 100 only for a complete download.
     static func percent(_ fraction: Double) -> String {
         "\(fraction >= 1 ? 100 : min(99, max(0, Int(fraction * 100))))%"
     }
@@ -141,10 +132,10 @@ struct DownloadFigures: Sendable {
         return "\(parts[0][..<point]) \(parts[1])"
     }
 
-    /// The bytes that are there, and how many there will be.
+    /// The bytes that are there, and the total.
     var amountOfTotal: String { row.total.map { "\(amount) of \(ProgressText.size(Double($0)))" } ?? amount }
 
-    /// Rate and time, or what keeps bytes from coming.
+    /// Rate and time, or the reason that no bytes come.
     var tail: String {
         switch row.phase {
         case .waiting(let time, let failures) where failures > 1:
@@ -160,7 +151,7 @@ struct DownloadFigures: Sendable {
         }
     }
 
-    /// Rate alone, or what keeps bytes from coming, in at most ``shortTail`` columns where that can be.
+    /// Only the rate, or the reason that no bytes come, in at most ``shortTail`` columns if possible.
     var shortStatus: String {
         switch row.phase {
         case .starting: "starting"
@@ -175,11 +166,11 @@ struct DownloadFigures: Sendable {
     private func seconds(_ duration: Duration) -> String { "\(duration.components.seconds) s" }
 }
 
-/// Which of the downloads of a command line begins next: the first one that waits, as far as the limits let it.
+/// The queue of the downloads of a command line: the first one that waits begins next, within the limits.
 struct DownloadLine: Sendable {
     private struct Host {
         var running = 0
-        /// Those that waited when the host was full, in order, from ``first`` on.
+        /// The downloads that waited when the host was at its limit, in order, from ``first`` on.
         var held: [Int] = []
         var first = 0
     }
@@ -189,24 +180,23 @@ struct DownloadLine: Sendable {
     private let limitPerHost: Int
     private var states: [String: Host] = [:]
     private var running = 0
-    /// The first one that was not looked at yet.
+    /// The first download that was not examined yet.
     private var position = 0
-    /// Those of hosts that were full and have room now; they come before all that was not looked at.
+    /// The downloads of hosts that are below their limit again; they come before all that were not examined.
     private var freed: [Int] = []
     private var isStopped = false
 
-    /// A line.
     /// - Parameters:
     ///   - hosts: The host of each download.
-    ///   - limit: How many run at once.
-    ///   - limitPerHost: How many of one host.
+    ///   - limit: The maximum number of running downloads.
+    ///   - limitPerHost: The maximum number of one host.
     init(hosts: [String], limit: Int, limitPerHost: Int) {
         self.hosts = hosts
         self.limit = max(1, limit)
         self.limitPerHost = max(1, limitPerHost)
     }
 
-    /// The index of the one that begins now; `nil` when none may.
+    /// The index of the download that begins now; `nil` if none may.
     mutating func next() -> Int? {
         guard !isStopped, running < limit else { return nil }
         if let least = freed.indices.min(by: { freed[$0] < freed[$1] }) {
@@ -227,19 +217,18 @@ struct DownloadLine: Sendable {
         return index
     }
 
-    /// Notes that one is over.
+    /// Removes a download that has ended.
     mutating func end(_ index: Int) {
         running -= 1
-        let host = hosts[index]
-        guard var state = states[host] else { return }
+        guard var state = states[hosts[index]] else { return }
         state.running -= 1
         if state.first < state.held.count {
             freed.append(state.held[state.first])
             state.first += 1
         }
-        states[host] = state
+        states[hosts[index]] = state
     }
 
-    /// Lets none begin any more.
+    /// Prevents all further downloads from beginning.
     mutating func stop() { isStopped = true }
 }

@@ -1,19 +1,14 @@
 import Martlet
-import MartletDownloads
-import MartletStorage
-import MartletTransport
-import SystemPackage
 
 /// Downloads that belong to a directory and outlive the program (`--state`).
 actor ManagedDownloads: DownloadStarting {
-    /// What has them.
     nonisolated let manager: DownloadManager
-    /// All there is to do: what was found in the directory, then what is new.
+    /// All downloads: those that were found in the directory, then the new ones.
     nonisolated let plans: [DownloadPlan]
     private let new: ArraySlice<DownloadPlan>
     private let makesFolders: Bool
     private var begun: [Int: Result<Download, any Error>]
-    /// Whether all new ones are on the disk.
+    /// Whether all new downloads are on the disk.
     private let isPrepared = NewestValue(false)
 
     private init(
@@ -27,21 +22,22 @@ actor ManagedDownloads: DownloadStarting {
         begun = Dictionary(found.map { ($0.0.number, .success($0.1)) }) { first, _ in first }
     }
 
-    /// Opens the directory of a command line, and goes on with what is there; `nil` where it has none.
-    /// - Parameter plans: What the command line names. What is in the directory already is not there twice.
+    /// Opens the directory of a command line, and resumes its downloads; `nil` if there is none.
+    /// - Parameter plans: The downloads of the command line. Those that are in the directory already are not added again.
     static func open(
-        _ group: OptionGroup, _ plans: [DownloadPlan], _ caller: CallerPlan, _ session: HTTPSession
+        _ group: TransferOptions, _ plans: [DownloadPlan], _ caller: CallerPlan, _ session: HTTPSession
     ) async throws(UsageError) -> ManagedDownloads? {
-        let wish = group.download
-        guard let folder = wish.stateFolder else { return nil }
-        let access = try DownloadAccess(plans, group.transfer, caller)
-        // To whom the command line has given nothing, it shows neither cookies nor a certificate.
+        let options = group.download
+        guard let folder = options.stateFolder else { return nil }
+        let access = try DownloadAccess(plans, group, caller)
+        // Downloads without credentials get neither cookies nor a client certificate.
         let stranger = session.with {
             $0.cookies = nil
             $0.tls.identity = nil
         }
         let limits = DownloadLimits(
-            files: wish.fileLimit, perHost: wish.fileLimitPerHost, connectionsPerHost: max(6, wish.segments))
+            files: options.fileLimit, perHost: options.fileLimitPerHost,
+            connectionsPerHost: max(6, options.segments))
         do {
             let manager = try await DownloadManager(
                 session: session, directory: FilePath(folder), limits: limits,
@@ -55,19 +51,17 @@ actor ManagedDownloads: DownloadStarting {
             let known = Set(found.map { Key($0.0) })
             var new = plans.filter { !known.contains(Key($0)) }
             for index in new.indices { new[index].number = found.count + index + 1 }
-            return ManagedDownloads(manager, found, new, makesFolders: group.transfer.makesFolders)
+            return ManagedDownloads(manager, found, new, makesFolders: group.makesFolders)
         } catch let error as HTTPError {
             throw UsageError("option --state: \(error.message)", status: DownloadOutcome.status(of: error))
-        } catch {
-            throw UsageError("option --state: \(error)", status: .writeFailed)
-        }
+        } catch { throw UsageError("option --state: \(error)", status: .writeFailed) }
     }
 
-    /// By what a download that is named again is known: from where, and to where.
+    /// The identity of a download: its URL and its target.
     private struct Key: Hashable {
-        var url: String
-        var isFolder: Bool
-        var path: String
+        let url: String
+        let isFolder: Bool
+        let path: String
 
         init(_ plan: DownloadPlan) {
             url = plan.url.absoluteForm
@@ -81,7 +75,7 @@ actor ManagedDownloads: DownloadStarting {
         }
     }
 
-    /// What is in the directory, in the order in which it was added. What is paused or has failed goes on.
+    /// The downloads of the directory, in the order in which they were added. Paused and failed ones are resumed.
     private static func found(in manager: DownloadManager) async -> [(DownloadPlan, Download)] {
         var found: [(DownloadPlan, Download)] = []
         for id in manager.downloads {
@@ -98,8 +92,7 @@ actor ManagedDownloads: DownloadStarting {
 
     // MARK: Starting
 
-    /// Adds what is new, in order. It is done also when the program is being stopped: what the command line names is in the
-    /// directory then.
+    /// Adds the new downloads, in order; also while the program is being stopped, so that they are in the directory.
     func prepare() async {
         for plan in new { begun[plan.number] = await add(plan) }
         isPrepared.update { true }
@@ -111,9 +104,7 @@ actor ManagedDownloads: DownloadStarting {
             let id = try await manager.add(plan.url.absoluteString, to: plan.target, options: plan.options)
             guard let download = manager.download(id) else { throw CancellationError() }
             return .success(download)
-        } catch {
-            return .failure(error)
-        }
+        } catch { return .failure(error) }
     }
 
     func begin(_ plan: DownloadPlan) async throws -> Download {
@@ -121,15 +112,15 @@ actor ManagedDownloads: DownloadStarting {
         return try result.get()
     }
 
-    /// Stops all of them: one alone would stay paused.
+    /// Stops all downloads: a single one would stay paused.
     func stop(_ downloads: [Download]) async {
         await isPrepared.becomesTrue()
         await manager.close()
     }
 
-    /// Where it cannot be forgotten, the next program tells it again.
+    /// A download that cannot be forgotten is reported again by the next program.
     func forget(_ download: Download) async { try? await manager.remove(download.id) }
 
-    /// Lets others have the directory.
+    /// Releases the directory.
     func close() async { await manager.close() }
 }

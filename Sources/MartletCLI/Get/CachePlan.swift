@@ -1,21 +1,20 @@
 import FoundationEssentials
 import Martlet
-import SystemPackage
 
-/// The caches that a command line names: one for each folder, whichever groups use it.
+/// The caches of a command line: one for each directory, whichever groups use it.
 struct CachePlan: Sendable {
-    /// How long what is served stale is validated behind it before the program ends all the same.
+    /// The maximum time that the program waits for background validations before it ends.
     private static let validationLimit = Duration.seconds(10)
 
     private var caches: [FilePath: ResponseCache] = [:]
 
-    /// Opens the caches, once all groups are known to make sense. Nothing is sent before.
+    /// Opens the caches after all groups were checked, before anything is sent.
     /// - Throws: A ``UsageError`` that names the option.
-    init(_ groups: [OptionGroup], _ global: GlobalOptions) async throws(UsageError) {
+    init(_ groups: [TransferOptions]) async throws(UsageError) {
         var limits: [FilePath: Int?] = [:]
         for group in groups {
-            guard let folder = try CachePlan.folder(of: group.transfer) else { continue }
-            let limit = group.transfer.staleIfError
+            guard let folder = try CachePlan.folder(of: group) else { continue }
+            let limit = group.staleIfError
             if let limit, let other = limits[folder] ?? nil, other != limit {
                 throw UsageError(
                     "option --stale-if-error: it is a matter of the folder “\(folder)”, which has \(other) already"
@@ -26,14 +25,13 @@ struct CachePlan: Sendable {
         for (folder, limit) in limits {
             let (cache, isThere) = try await CachePlan.open(folder, staleIfError: limit)
             caches[folder] = cache
-            if !isThere, global.tellsErrors {
-                await Console.complain(
-                    "martlet: option --cache: “\(folder)” cannot be made; nothing is stored\n")
+            if !isThere, groups.global.tellsErrors {
+                await Console.report("option --cache: “\(folder)” cannot be made; nothing is stored")
             }
         }
     }
 
-    /// The folder that a group names, after a look at the options that go with it.
+    /// The directory of a group, after a check of the options that need it.
     private static func folder(of options: TransferOptions) throws(UsageError) -> FilePath? {
         guard let name = options.cacheFolder else {
             let reason = "needs --cache DIR: there is nothing else that could answer"
@@ -48,14 +46,14 @@ struct CachePlan: Sendable {
     }
 
     /// Opens a cache, on a thread that may wait for the disk.
-    /// - Parameter staleIfError: Seconds; `nil` for what the responses say.
-    /// - Returns: The cache, and whether there is a folder; without one nothing is stored.
-    /// - Throws: A ``UsageError``: the folder is another user's, open to others, or no folder.
+    /// - Parameter staleIfError: Seconds; `nil` for the values of the responses.
+    /// - Returns: The cache, and whether its directory exists; without one nothing is stored.
+    /// - Throws: A ``UsageError``: the directory belongs to another user, is open to others, or is not a directory.
     static func open(
         _ folder: FilePath, staleIfError: Int? = nil
     ) async throws(UsageError) -> (cache: ResponseCache, isThere: Bool) {
         var options = ResponseCache.Options()
-        // More than 2^31 seconds are for ever (RFC 9111 §1.2.2).
+        // More than 2^31 seconds are forever (RFC 9111 §1.2.2).
         options.staleIfError = staleIfError.map { .seconds(min($0, 1 << 31)) }
         let opening = options
         return try await Console.attempt { () throws(UsageError) in
@@ -64,34 +62,32 @@ struct CachePlan: Sendable {
                 var isFolder = false
                 let isThere = FileManager.default.fileExists(atPath: folder.string, isDirectory: &isFolder)
                 if !isThere || isFolder { return (cache, isThere) }
-            } catch {
-                throw UsageError("option --cache: \(error)")
-            }
+            } catch { throw UsageError("option --cache: \(error)") }
             throw UsageError("option --cache: “\(folder)” is no folder")
         }
     }
 
-    /// Has the session of a group use the group's cache.
+    /// Gives the session of a group its cache.
     func apply(_ options: TransferOptions, to configuration: inout SessionConfiguration) {
         guard let name = options.cacheFolder else { return }
         configuration.cache = caches[FilePath(name).lexicallyNormalized()]
         if options.isOffline {
             configuration.cacheMode = .onlyIfCached
         } else if options.acceptsAnyCertificate {
-            // What anybody may have sent must not answer those who ask whom it is from.
+            // Responses of unverified servers must not be served to requests that verify them.
             configuration.cacheMode = .noStore
         }
     }
 
-    /// Has all that was stored be on disk before the program ends.
+    /// Writes all stored responses to the disk before the program ends.
     func end(_ session: HTTPSession?) async {
         for cache in caches.values { await CachePlan.end(session, cache) }
     }
 
-    /// Waits a while for what is validated behind its reader's back, and for what is to be on disk.
+    /// Waits a limited time for background validations, and for the disk.
     static func end(_ session: HTTPSession?, _ cache: ResponseCache) async {
         if let session, cache.statistics.revalidations > 0 {
-            // Unstructured: the wait cannot be cancelled but by the end of what it waits for.
+            // Unstructured: the wait ends only with the session.
             let limit = Task {
                 try await Task.sleep(for: validationLimit)
                 await session.invalidateAndCancel()

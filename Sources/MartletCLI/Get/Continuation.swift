@@ -1,30 +1,24 @@
 import FoundationEssentials
 import Glibc
-import HTTPTypes
 import Martlet
-import MartletWire
-import SystemPackage
 
-/// Where `-C` goes on.
+/// The offset of `-C`.
 enum Continuation: Hashable, Sendable {
-    /// At this byte of the resource, or of the file that is sent.
+    /// A byte of the resource, or of the file that is sent.
     case offset(UInt64)
-    /// Where the file ends that is written.
+    /// The end of the file that is written.
     case endOfFile
 
     /// Reads a number of bytes, or `-`.
-    init(_ text: String) throws(UsageError) {
-        guard text != "-" else {
-            self = .endOfFile
-            return
-        }
+    static func read(_ text: String, _ option: String) throws(UsageError) -> Continuation {
+        if text == "-" { return .endOfFile }
         guard let offset = Int64(text), offset >= 0 else {
-            throw UsageError("option -C: “\(text)” is neither a number of bytes nor -")
+            throw UsageError("option \(option): “\(text)” is neither a number of bytes nor -")
         }
-        self = .offset(UInt64(offset))
+        return .offset(UInt64(offset))
     }
 
-    /// The byte for what goes to a file, or to standard output; 0 where the file is not there.
+    /// The byte for output to a file or to standard output; 0 if the file does not exist.
     func offset(of path: String?) -> UInt64 {
         switch self {
         case .offset(let offset): offset
@@ -32,17 +26,16 @@ enum Continuation: Hashable, Sendable {
         }
     }
 
-    /// The body that sends a file from there on, and what the request says of it. The whole file with `-`: how much of it
-    /// the server has is not known here.
+    /// The body that sends a file from the offset on, and its `Content-Range`. With `-` it is the whole file, since the bytes
+    /// that the server has are not known.
     func upload(of name: String) throws(UsageError) -> (body: HTTPBody, contentRange: String?) {
         let whole = HTTPBody.file(FilePath(name), contentType: nil)
-        // What is not there, or no plain file, is the matter of whoever reads it.
+        // Missing and irregular files are left to the reader of the body.
         guard let size = Continuation.size(of: name), size > 0 else { return (whole, nil) }
         let offset = self.offset(of: nil)
-        guard offset < size else {
-            throw UsageError(
-                "option -C: “\(name)” has \(size) bytes: nothing is left to send", status: .partialBody)
-        }
+        try check(
+            offset < size, "option -C: “\(name)” has \(size) bytes: nothing is left to send",
+            status: .partialBody)
         guard offset > 0 || self == .endOfFile else { return (whole, nil) }
         let range = ContentRange.satisfied(offset..<size, total: size).text
         guard offset > 0 else { return (whole, range) }
@@ -52,25 +45,23 @@ enum Continuation: Hashable, Sendable {
         return (body, range)
     }
 
-    /// How many bytes a plain file has; `nil` for what is none.
+    /// The size of a regular file in bytes; `nil` for others.
     private static func size(of path: String) -> UInt64? {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard let status = FileInput.status(of: path), status.type == S_IFREG else { return nil }
         return UInt64(max(0, status.st_size))
     }
 }
 
-/// What the answer means to a request for the rest of a resource.
+/// The meaning of the response to a request for the rest of a resource.
 enum ContinuationAnswer: Hashable, Sendable {
     /// The body is that rest.
     case rest
-    /// There is no rest: what is there is all, or as the request wanted it.
+    /// There is no rest: the file is complete, or the response has no body.
     case complete
-    /// It is something else, for this reason, and must not be put behind what is there.
+    /// The body must not be appended to the file, for a reason.
     case refusal(String)
 
-    /// Judges an answer.
-    /// - Parameter offset: The byte from which on the rest was asked for.
+    /// - Parameter offset: The first byte that was requested.
     init(_ head: ResponseHead, at offset: UInt64, _ method: HTTPRequest.Method) {
         let range = head.fields.firstValue(of: "content-range").flatMap { ContentRange(parsing: $0) }
         switch (head.status, range) {
@@ -90,6 +81,6 @@ enum ContinuationAnswer: Hashable, Sendable {
         }
     }
 
-    /// Whether it is of no use.
+    /// Whether the response cannot be used.
     var isRefusal: Bool { if case .refusal = self { true } else { false } }
 }

@@ -1,30 +1,26 @@
 import Glibc
 import Martlet
-import SystemPackage
 
-/// Takes cookies from the files of `-b`, and writes those of `-c`.
+/// Reads cookies from the files of `-b`, and writes them to that of `-c`.
 enum CookiePlan {
-    /// Whether a group's answers leave cookies, and its requests take them along.
+    /// Whether cookies of responses are stored and sent.
     static func isActive(_ options: TransferOptions) -> Bool {
         !options.cookieFiles.isEmpty || options.cookieOutput != nil
     }
 
-    /// A jar as curl's engine is one: http to this machine counts as secure.
+    /// A jar like that of curl: http to the loopback interface counts as secure.
     static func makeJar() -> CookieJar { CookieJar(trustsLoopback: true) }
 
-    /// Reads the files of a group: lines of Netscape's form, and lines `Set-Cookie: …` as heads have them. One that cannot
-    /// be read is no cookies, as with curl; a line `Set-Cookie` that makes no cookie is told.
-    static func fill(_ jar: CookieJar, for options: TransferOptions, _ global: GlobalOptions) async {
+    /// Reads the files of a group: lines in Netscape's format, and lines `Set-Cookie: …` as in heads. As with curl, a file
+    /// that cannot be read has no cookies; an invalid `Set-Cookie` line is reported.
+    static func fill(_ jar: CookieJar, for options: TransferOptions) async {
         for name in options.cookieFiles where !name.isEmpty {
             guard let bytes = try? InputFile.contents(of: name) else { continue }
             let read = options.dropsSessionCookies ? makeJar() : jar
             await read.importNetscape(bytes)
-            for value in CookiePlan.headerValues(bytes) {
-                guard let problem = await CookiePlan.store(value, in: read), !global.isSilent else {
-                    continue
-                }
-                await Console.complain(
-                    "martlet: warning: option -b: a line Set-Cookie of “\(name)” \(problem)\n")
+            for value in headerValues(bytes) {
+                guard let problem = await store(value, in: read), !options.global.isSilent else { continue }
+                await Console.report("warning: option -b: a line Set-Cookie of “\(name)” \(problem)")
             }
             guard options.dropsSessionCookies else { continue }
             await read.removeSessionCookies()
@@ -43,7 +39,7 @@ enum CookiePlan {
     }
 
     /// Stores a cookie as if its domain had set it for all its paths.
-    /// - Returns: Why it was not stored, where that is so. It holds nothing of the cookie's value.
+    /// - Returns: The reason that it was not stored, without the cookie's value; `nil` if it was.
     private static func store(_ value: String, in jar: CookieJar) async -> String? {
         let domains = value.split(separator: ";").dropFirst().compactMap { part -> Substring? in
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -58,7 +54,7 @@ enum CookiePlan {
         return await jar.store(setCookieValues: [value], from: url).first.map { "is not stored: \($0)" }
     }
 
-    /// Writes all cookies to the file of a group; that it cannot be done is told, and changes no exit code.
+    /// Writes all cookies to the file of a group. A failure is reported, and does not change the exit code.
     static func write(_ jar: CookieJar, to name: String, _ global: GlobalOptions) async {
         do {
             if name == "-" {
@@ -72,15 +68,12 @@ enum CookiePlan {
                 try await jar.exportNetscape(to: FilePath(name))
             }
         } catch {
-            if global.tellsErrors {
-                await Console.complain("martlet: could not save cookies in “\(name)”: \(error)\n")
-            }
+            if global.tellsErrors { await Console.report("could not save cookies in “\(name)”: \(error)") }
         }
     }
 
-    /// Whether it is there and no plain file, such as `/dev/null`: nothing must take its place.
+    /// Whether a file exists and is not regular, such as `/dev/null`: it must not be replaced.
     private static func isSpecial(_ name: String) -> Bool {
-        var status = stat()
-        return unsafe stat(name, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
+        FileInput.status(of: name).map { $0.type != S_IFREG } ?? false
     }
 }

@@ -1,7 +1,7 @@
 import MartletWire
 
-/// Dates as people and programs write them: HTTP's three forms, ISO 8601, and what curl reads: names of days, months and
-/// zones, days, years, clocks, in any order.
+/// Dates as people and programs write them: HTTP's three formats, ISO 8601, and that of curl: names of days, months and
+/// zones, days, years, times, in any order.
 struct DateText {
     private var rest: Substring.UTF8View
     private var month: Int?
@@ -12,7 +12,7 @@ struct DateText {
     private var hasWeekday = false
     private var takesDay = true
 
-    /// The longest text that is looked at.
+    /// The maximum length of a text, in bytes.
     private static let lengthLimit = 100
     private static let weekdays = [
         "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
@@ -28,7 +28,7 @@ struct DateText {
         "mst": -420, "mdt": -360, "pst": -480, "pdt": -420,
     ]
 
-    /// Reads a date; without a zone it is in UTC, without a clock at midnight.
+    /// Reads a date; without a zone it is in UTC, without a time at midnight.
     static func read(_ text: String, now: HTTPDate) -> HTTPDate? {
         guard text.utf8.count <= lengthLimit else { return nil }
         if let date = HTTPDate(text, now: now) { return date }
@@ -36,12 +36,10 @@ struct DateText {
         return reader.read().map { HTTPDate(secondsSinceEpoch: $0) }
     }
 
-    private init(rest: Substring.UTF8View) { self.rest = rest }
-
     private mutating func read() -> Int64? {
         var before: UInt8?
         while let byte = rest.first {
-            if DateText.isDigit(byte) {
+            if ByteClass.isDigit(byte) {
                 guard readNumber(after: before) else { return nil }
             } else if DateText.isLetter(byte) {
                 guard readWord() else { return nil }
@@ -61,18 +59,17 @@ struct DateText {
     private mutating func readWord() -> Bool {
         let word = String(Substring(rest.prefix(while: DateText.isLetter))).lowercased()
         rest = rest.dropFirst(word.utf8.count)
-        // Between the date and the clock of ISO 8601.
-        if word == "t", day != nil, clock == nil { return true }
-        if !hasWeekday, DateText.index(of: word, in: DateText.weekdays) != nil {
+        if word == "t", day != nil, clock == nil {
+            // Separates the date from the time in ISO 8601.
+        } else if !hasWeekday, DateText.index(of: word, in: DateText.weekdays) != nil {
             hasWeekday = true
-            return true
-        }
-        if month == nil, let index = DateText.index(of: word, in: DateText.months) {
+        } else if month == nil, let index = DateText.index(of: word, in: DateText.months) {
             month = index + 1
-            return true
+        } else if zone == nil, let offset = DateText.zones[word] {
+            zone = offset
+        } else {
+            return false
         }
-        guard zone == nil, let offset = DateText.zones[word] else { return false }
-        zone = offset
         return true
     }
 
@@ -84,7 +81,7 @@ struct DateText {
     // MARK: Numbers
 
     private mutating func readNumber(after before: UInt8?) -> Bool {
-        let digits = rest.prefix(while: DateText.isDigit)
+        let digits = rest.prefix(while: ByteClass.isDigit)
         rest = rest.dropFirst(digits.count)
         guard digits.count <= 8, let value = Int64(String(Substring(digits))) else { return false }
         if rest.first == UInt8(ascii: ":"), clock == nil { return readClock(value) }
@@ -98,15 +95,11 @@ struct DateText {
             (year, month, day) = (value / 10_000, Int(value / 100 % 100), Int(value % 100))
             return true
         }
-        if digits.count == 4, year == nil, month == nil, day == nil, rest.first == UInt8(ascii: "-"),
-            readISO(year: value)
-        {
-            return true
-        }
-        return take(value)
+        let mayBeISO = digits.count == 4 && year == nil && month == nil && day == nil
+        return mayBeISO && rest.first == UInt8(ascii: "-") && readISO(year: value) || take(value)
     }
 
-    /// A day, or else a year; one of two digits is of 1971 to 2070.
+    /// A day, or a year; two digits are a year from 1971 to 2070.
     private mutating func take(_ value: Int64) -> Bool {
         if takesDay, day == nil {
             takesDay = false
@@ -121,7 +114,7 @@ struct DateText {
         return true
     }
 
-    /// `-MM-DD` behind a year.
+    /// `-MM-DD` after a year.
     private mutating func readISO(year: Int64) -> Bool {
         let bytes = Array(rest.prefix(6))
         guard bytes.count == 6, bytes[3] == UInt8(ascii: "-"),
@@ -133,14 +126,14 @@ struct DateText {
         return true
     }
 
-    /// `:MM`, `:MM:SS`, and parts of a second, which do not count.
+    /// `:MM`, `:MM:SS`, and fractions of a second, which are ignored.
     private mutating func readClock(_ hour: Int64) -> Bool {
         guard let minute = readPart(), hour < 24, minute < 60 else { return false }
         var second: Int64 = 0
         if rest.first == UInt8(ascii: ":") {
             guard let part = readPart(), part <= 60 else { return false }
             second = part
-            if rest.first == UInt8(ascii: ".") { rest = rest.dropFirst().drop(while: DateText.isDigit) }
+            if rest.first == UInt8(ascii: ".") { rest = rest.dropFirst().drop(while: ByteClass.isDigit) }
         }
         clock = hour * 3600 + minute * 60 + second
         return true
@@ -148,7 +141,7 @@ struct DateText {
 
     private mutating func readPart() -> Int64? {
         rest = rest.dropFirst()
-        let digits = rest.prefix(while: DateText.isDigit)
+        let digits = rest.prefix(while: ByteClass.isDigit)
         guard digits.count == 2 else { return nil }
         rest = rest.dropFirst(2)
         return Int64(String(Substring(digits)))
@@ -165,6 +158,5 @@ struct DateText {
         return true
     }
 
-    private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
     private static func isLetter(_ byte: UInt8) -> Bool { (97...122).contains(byte | 0x20) }
 }

@@ -1,14 +1,11 @@
 import Glibc
 import Martlet
-import MartletTransport
-import SystemPackage
 
-/// Standard input, or a file from some byte on, piece by piece: also what is no plain one, such as pipes, devices, terminals.
+/// Standard input, or a file from a byte on, in pieces; also files that are not regular, such as pipes, devices, terminals.
 struct FileInput: AsyncSequence, Sendable {
     typealias Element = [UInt8]
 
-    /// They block for as long as nobody writes, whatever becomes of the transfer meanwhile, so they do not take workers away from
-    /// others.
+    /// The threads for these files only: they block until a writer writes, even after their transfer has ended.
     private static let workers = BlockingWorkers(threadLimit: 16)
 
     /// An open file that is closed with its last reference.
@@ -29,28 +26,24 @@ struct FileInput: AsyncSequence, Sendable {
 
         fileprivate init(_ input: FileInput) { self.input = input }
 
-        mutating func next() async throws -> [UInt8]? {
+        mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? {
             let (input, opened) = (input, file)
             let result = await FileInput.workers.run {
                 Result {
                     let file = try opened ?? input.path.map { try Opened($0, at: input.offset) }
                     let descriptor = file?.descriptor ?? .standardInput
-                    return (file, try DescriptorReading.read(descriptor, atMost: 64 * 1024))
+                    return (file, try descriptor.bytes(atMost: 64 * 1024))
                 }
             }
             let piece: [UInt8]
             (file, piece) = try result.get()
             return piece.isEmpty ? nil : piece
         }
-
-        mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? {
-            try await next()
-        }
     }
 
-    /// The file; nil for standard input.
+    /// The file; `nil` for standard input.
     let path: String?
-    /// The byte of the file at which it begins.
+    /// The first byte of the file to read.
     let offset: Int64
 
     init(_ path: String?, at offset: Int64 = 0) {
@@ -60,10 +53,19 @@ struct FileInput: AsyncSequence, Sendable {
 
     func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-    /// Whether a file has to be read to know how long it is, and can be read but once.
+    /// Whether a file must be read to know its length, and can be read only once.
     static func isStream(_ path: String) -> Bool {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return false }
-        return [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT)
+        status(of: path).map { [S_IFIFO, S_IFCHR].contains($0.type) } ?? false
     }
+
+    /// The status of a file; `nil` if there is none.
+    static func status(of path: String) -> stat? {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 ? status : nil
+    }
+}
+
+extension stat {
+    /// `S_IFREG` for a regular file.
+    var type: mode_t { st_mode & S_IFMT }
 }

@@ -1,26 +1,23 @@
 import FoundationEssentials
 import Martlet
-import SystemPackage
 
-/// A part of a form as `-F` writes it: `name=text`, `name=@file` or `name=<file`, with `;type=…` and `;filename=…` behind.
+/// A part of a form of `-F`: `name=text`, `name=@file` or `name=<file`, followed by `;type=…` and `;filename=…`.
 struct FormPart: Hashable, Sendable {
-    /// What was given.
-    var text: String
-    /// Whether `@`, `<` and `;` are characters as any other: `--form-string`.
-    var isLiteral: Bool
+    /// The text of the option.
+    let text: String
+    /// Whether `@`, `<` and `;` have no special meaning: `--form-string`.
+    let isLiteral: Bool
 
     private typealias Scalars = Substring.UnicodeScalarView
 
-    /// What a part is made of.
     private enum Source { case text, file, contents }
 
-    /// The form of some parts. Blocks where they are standard input, or files whose contents are fields.
-    /// - Parameter boundary: What a `Content-Type` of the caller's says that the parts are told apart by.
+    /// The form of some parts. Blocks if they are standard input, or files whose contents are fields.
+    /// - Parameter boundary: The boundary of a `Content-Type` of the caller.
     static func body(
         of parts: [FormPart], quoting: MultipartQuoting, boundary: String? = nil
     ) throws(UsageError) -> HTTPBody {
-        var additions: [(inout MultipartForm) -> Void] = []
-        for part in parts { additions.append(try part.addition()) }
+        let additions = try parts.map { (part) throws(UsageError) in try part.addition() }
         return .multipart(quoting: quoting, boundary: boundary) { form in for add in additions { add(&form) }
         }
     }
@@ -30,7 +27,7 @@ struct FormPart: Hashable, Sendable {
     private func addition() throws(UsageError) -> (inout MultipartForm) -> Void {
         guard let mark = text.first("=") else { throw fault("there is no =") }
         let name = String(text[..<mark])
-        // By scalars: a mark is one also where a combining character follows it.
+        // By scalars: a separator is one also before a combining character.
         var rest = text.unicodeScalars[mark...].dropFirst()
         if isLiteral {
             let value = String(String.UnicodeScalarView(rest))
@@ -54,13 +51,10 @@ struct FormPart: Hashable, Sendable {
             return { $0.part(name, .bytes(bytes, contentType: type), filename: filename) }
         case .file where value == "-" || FileInput.isStream(value):
             let bytes = try InputFile.contents(of: value)
-            return {
-                $0.part(
-                    name, .bytes(bytes, contentType: type),
-                    filename: filename ?? FilePath(value).lastComponent?.string)
-            }
+            let filename = filename ?? FilePath(value).lastComponent?.string
+            return { $0.part(name, .bytes(bytes, contentType: type), filename: filename) }
         case .file:
-            // As curl: what the server is told it is called, then its name here.
+            // As in curl: by the name for the server, then by the name of the file.
             let guess =
                 filename.flatMap(MediaTypeTable.system.contentType)
                 ?? MediaTypeTable.system.contentType(ofFile: value)
@@ -68,7 +62,7 @@ struct FormPart: Hashable, Sendable {
         }
     }
 
-    /// `;type=…;filename=…`, in any order; what belongs to neither is part of the type, or means nothing.
+    /// `;type=…;filename=…`, in any order. Other attributes are part of a type before them, or are ignored.
     private func attributes(_ rest: inout Scalars) throws(UsageError) -> (type: String?, filename: String?) {
         var type: String?
         var filename: String?
@@ -98,7 +92,7 @@ struct FormPart: Hashable, Sendable {
         return (type, filename)
     }
 
-    /// What stands before the next semicolon, blanks at its end left out; or between quotes, with backslashes.
+    /// The text before the next semicolon, without trailing blanks; or between quotes, with backslashes.
     private static func word(_ rest: inout Scalars, endsAtComma: Bool = false) -> String {
         if rest.first == "\"", let quoted = quoted(rest) {
             rest = quoted.rest
@@ -110,7 +104,7 @@ struct FormPart: Hashable, Sendable {
         return end.map { String(word[...$0]) } ?? ""
     }
 
-    /// A word in quotes, and what is behind it; `nil` when something else than an end is.
+    /// A word in quotes, and the text after it; `nil` if no separator follows.
     private static func quoted(_ text: Scalars) -> (word: String, rest: Scalars)? {
         var word = String.UnicodeScalarView()
         var isEscaped = false
@@ -135,16 +129,14 @@ struct FormPart: Hashable, Sendable {
     }
 }
 
-/// The data of `-d` and its kin, joined as curl joins them.
+/// The data of `-d` and its variants, joined as by curl.
 struct FormData: Sendable {
-    /// The bytes.
     private(set) var bytes: [UInt8] = []
 
-    /// Reads and joins the parts. Blocks where they name files.
+    /// Reads and joins the parts. Blocks if they name files.
     init(_ parts: [TransferOptions.DataPart]) throws(UsageError) {
         for (index, part) in parts.enumerated() {
-            var isJSON = false
-            if case .json = part { isJSON = true }
+            let isJSON = if case .json = part { true } else { false }
             if index > 0, !isJSON { bytes.append(UInt8(ascii: "&")) }
             bytes += try FormData.bytes(of: part)
         }
@@ -156,16 +148,16 @@ struct FormData: Sendable {
         case .binary(let text), .json(let text):
             return try InputFile.contents(behindAtOf: text) ?? Array(text.utf8)
         case .data(let text):
-            // As curl: line breaks and NULs of the file are left out.
+            // As in curl, without the line breaks and NULs of the file.
             return try InputFile.contents(behindAtOf: text)?.filter { ![0, 10, 13].contains($0) }
                 ?? Array(text.utf8)
         case .encoded(let text): return try encoded(text)
         }
     }
 
-    /// `text`, `=text`, `name=text`, `@file`, `name@file`; the name is taken as it is.
+    /// `text`, `=text`, `name=text`, `@file`, `name@file`; the name is not encoded.
     private static func encoded(_ text: String) throws(UsageError) -> [UInt8] {
-        // As curl: where both stand in it, `=` is the one that counts.
+        // As in curl, `=` comes before `@`.
         let equals = text.first("=")
         guard let mark = equals ?? text.first("@") else { return escaped(text.utf8) }
         let name = Array(text[..<mark].utf8)
@@ -175,10 +167,8 @@ struct FormData: Sendable {
         return name.isEmpty ? value : name + [UInt8(ascii: "=")] + value
     }
 
-    /// Everything but the unreserved characters of RFC 3986 §2.3 is percent-encoded; a space is a plus sign,
-    /// as in forms.
+    /// Percent-encodes all but the unreserved characters of RFC 3986 §2.3; a space is a plus sign, as in forms.
     private static func escaped(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-        let digits = Array("0123456789ABCDEF".utf8)
         var output: [UInt8] = []
         for byte in bytes {
             switch byte {
@@ -187,7 +177,7 @@ struct FormData: Sendable {
                 UInt8(ascii: "_"), UInt8(ascii: "~"):
                 output.append(byte)
             case UInt8(ascii: " "): output.append(UInt8(ascii: "+"))
-            default: output += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            default: PercentEncoding.append(escaped: byte, to: &output)
             }
         }
         return output

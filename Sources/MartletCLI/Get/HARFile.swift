@@ -1,11 +1,9 @@
 import FoundationEssentials
-import HTTPTypes
 import Martlet
-import SystemPackage
 
 /// The file of `--har`: a complete log after each transfer.
 actor HARFile {
-    /// Why a request that another followed has no answer.
+    /// The reason that a request followed by another has no response.
     private struct StepFailure: Error, CustomStringConvertible { var description: String }
 
     private let name: String
@@ -13,7 +11,7 @@ actor HARFile {
     private var log = HARLog()
     private var isBroken = false
 
-    /// Makes the file, or empties it, and writes a log without entries. It is its owner's alone.
+    /// Creates or truncates the file, and writes a log without entries. Only its owner may read and write it.
     init(_ name: String) async throws(UsageError) {
         self.name = name
         do throws(OutputError) {
@@ -22,13 +20,11 @@ actor HARFile {
                     FilePath(name), .writeOnly, options: [.create, .truncate, .closeOnExec],
                     permissions: .ownerReadWrite)
             }
-        } catch {
-            throw UsageError("option --har: \(error)", status: .writeFailed)
-        }
+        } catch { throw UsageError("option --har: \(error)", status: .writeFailed) }
         await write(log.begin())
     }
 
-    /// Adds a transfer: each of its requests that another followed, and the last.
+    /// Adds the requests of a transfer.
     func append(_ report: TransferReport, _ plan: TransferPlan, _ failure: (any Error)?) async {
         for step in report.steps {
             if let exchange = step.exchange {
@@ -36,7 +32,7 @@ actor HARFile {
             } else {
                 let request = HTTPRequest(method: step.hop.method, url: step.hop.url.withoutUserInfo)
                 let error = StepFailure(description: step.hop.error?.rawValue ?? "no answer")
-                await write(log.append(HAREntry(failed: request, url: step.hop.url, error: error)))
+                await add(HAREntry(failed: request, url: step.hop.url, error: error))
             }
         }
         if let exchange = report.exchange {
@@ -45,16 +41,14 @@ actor HARFile {
             let elapsed = ContinuousClock.now - report.start
             var metrics = HTTPMetrics()
             metrics.total = elapsed
-            await write(
-                log.append(
-                    HAREntry(
-                        failed: plan.request, url: plan.url.withoutUserInfo, requestBody: plan.body,
-                        error: failure, metrics: report.metrics ?? metrics,
-                        startedAt: Date(timeIntervalSinceNow: -(elapsed / .seconds(1))))))
+            await add(
+                HAREntry(
+                    failed: plan.request, url: plan.url.withoutUserInfo, requestBody: plan.body,
+                    error: failure, metrics: report.metrics ?? metrics,
+                    startedAt: Date(timeIntervalSinceNow: -(elapsed / .seconds(1)))))
         }
     }
 
-    /// Ends the file.
     func close() async {
         let file = file
         await Console.run { try? file.close() }
@@ -63,14 +57,15 @@ actor HARFile {
     private func add(
         _ exchange: HTTPExchange, _ plan: TransferPlan, _ head: [UInt8]?, _ failure: (any Error)? = nil
     ) async {
-        // A redirect may have left the body behind.
+        // A redirect may have dropped the body.
         let hasBody = exchange.request.method == plan.request.method
-        await write(
-            log.append(
-                HAREntry(
-                    exchange, requestBody: hasBody ? plan.body : .none,
-                    sentHeaders: head.map(HARFile.fields), error: failure)))
+        await add(
+            HAREntry(
+                exchange, requestBody: hasBody ? plan.body : .none, sentHeaders: head.map(HARFile.fields),
+                error: failure))
     }
+
+    private func add(_ entry: HAREntry) async { await write(log.append(entry)) }
 
     /// The fields of a head that was sent.
     private static func fields(of head: [UInt8]) -> HTTPFields {
@@ -94,7 +89,7 @@ actor HARFile {
             }
         } catch {
             isBroken = true
-            await Console.complain("martlet: option --har: \(error)\n")
+            await Console.report("option --har: \(error)")
         }
     }
 }

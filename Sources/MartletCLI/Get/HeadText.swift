@@ -1,9 +1,6 @@
-import HTTPTypes
 import Martlet
-import MartletWire
-import SystemPackage
 
-/// Heads as bytes again: what `-i`, `-D` and `-v` show.
+/// Heads as bytes, as `-i`, `-D` and `-v` show them.
 enum HeadText {
     /// A head with its empty line.
     static func bytes(of head: ResponseHead) -> [UInt8] {
@@ -24,15 +21,12 @@ enum HeadText {
         return bytes
     }
 
-    /// A head's lines behind a mark, without the values that are credentials.
+    /// A head's lines after a mark, without the values that are credentials.
     static func shown(_ bytes: [UInt8], mark: String) -> String {
-        var text = ""
-        let lines = bytes.split(separator: 10, omittingEmptySubsequences: false).dropLast()
-        for line in lines {
+        bytes.split(separator: 10, omittingEmptySubsequences: false).dropLast().map { line in
             let line = String(decoding: line.last == 13 ? line.dropLast() : line, as: UTF8.self)
-            text += "\(mark) \(TerminalText.shown(redacted(line)))\n"
-        }
-        return text
+            return "\(mark) \(TerminalText.shown(redacted(line)))\n"
+        }.joined()
     }
 
     private static let secrets: Set = [
@@ -48,17 +42,16 @@ enum HeadText {
     }
 }
 
-/// The lines of `-H`: fields to send, and fields not to send.
+/// The lines of `-H`: header fields to send, and defaults to leave out.
 struct HeaderLines: Sendable {
-    /// Fields to send, in order.
+    /// The fields to send, in order.
     private(set) var fields = HTTPFields()
-    /// Defaults that are left out.
+    /// The defaults that are left out.
     private(set) var omitted: Set<HTTPField.Name> = []
 
     /// Reads lines: `Name: value`, `Name;` for an empty value, `Name:` to leave a default out.
     init(_ lines: [String]) throws(UsageError) { for line in lines { try add(line) } }
 
-    /// Reads one more line.
     mutating func add(_ line: String) throws(UsageError) {
         guard let mark = line.first(":", ";") else { throw UsageError("option -H: “\(line)” has no colon") }
         let text = line[..<mark]
@@ -66,16 +59,15 @@ struct HeaderLines: Sendable {
             throw UsageError("option -H: “\(text)” is not a field name")
         }
         let value = String(line.rest(behind: mark).unicodeScalars.drop { $0 == " " || $0 == "\t" })
-        guard HeaderLines.isValid(value) else {
-            throw UsageError("option -H: the value of \(name.rawName) has a control character")
-        }
+        try check(
+            HeaderLines.isValid(value), "option -H: the value of \(name.rawName) has a control character")
         if line.unicodeScalars[mark] == ";" {
-            guard value.isEmpty else { throw UsageError("option -H: “\(line)” has no colon") }
+            try check(value.isEmpty, "option -H: “\(line)” has no colon")
             fields.append(HTTPField(name: name, value: ""))
         } else if value.isEmpty {
-            guard name != .contentLength, name != .transferEncoding else {
-                throw UsageError("option -H: \(name.rawName) frames the body and cannot be left out")
-            }
+            try check(
+                name != .contentLength && name != .transferEncoding,
+                "option -H: \(name.rawName) frames the body and cannot be left out")
             omitted.insert(name)
         } else {
             fields.append(HTTPField(name: name, value: value))
@@ -91,31 +83,33 @@ struct HeaderLines: Sendable {
 
     /// The value of an option that becomes a field's.
     static func checked(_ value: String, _ option: String) throws(UsageError) -> String {
-        guard isValid(value) else { throw UsageError("option \(option): the value has a control character") }
+        try check(isValid(value), "option \(option): the value has a control character")
         return value
     }
 
     /// Control characters would split the request.
-    static func isValid(_ value: some StringProtocol) -> Bool {
-        value.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 9 }
-    }
+    private static func isValid(_ value: String) -> Bool { value.utf8.allSatisfy(ByteClass.isFieldValue) }
 
-    /// Sets a field unless the lines did, or took it out.
+    /// Sets a field unless the lines set it or left it out.
     mutating func setDefault(_ name: HTTPField.Name, _ value: String) {
-        guard fields[name] == nil, !omitted.contains(name) else { return }
-        fields.append(HTTPField(name: name, value: value))
+        if fields[name] == nil, !omitted.contains(name) { append(name, value) }
     }
 
-    /// Sets what other options than `-H` say of the page before, the program, and cookies.
+    /// Sets the fields of other options than `-H`: referer, user agent and cookies.
     mutating func setDefaults(_ options: TransferOptions) {
         if let referer = options.referer, !referer.isEmpty { setDefault(.referer, referer) }
         if let agent = options.userAgent {
             if agent.isEmpty { omitted.insert(.userAgent) } else { setDefault(.userAgent, agent) }
         }
+        setCookies(options)
+    }
+
+    /// Sets the cookies of `-b`.
+    mutating func setCookies(_ options: TransferOptions) {
         if !options.cookies.isEmpty { setDefault(.cookie, options.cookies.joined(separator: "; ")) }
     }
 
-    /// Adds a field, whatever the lines say.
+    /// Adds a field, regardless of the lines.
     mutating func append(_ name: HTTPField.Name, _ value: String) {
         fields.append(HTTPField(name: name, value: value))
     }
@@ -127,54 +121,44 @@ struct HeadsFile: Sendable {
 
     init(_ name: String) { self.name = name }
 
-    /// Makes the file, or empties it, for the heads of a group.
+    /// Creates or truncates the file, for the heads of a group.
     func begin() async throws(UsageError) {
         guard name != "-" else { return }
-        do throws(OutputError) {
-            try await write([], .truncate)
-        } catch {
+        do throws(OutputError) { try await Console.write([], toFile: name, .truncate) } catch {
             throw UsageError("option -D: \(error)", status: .writeFailed)
         }
     }
 
-    /// Writes heads at the end of what is there.
     func write(_ bytes: [UInt8]) async throws(OutputError) {
         guard name != "-" else { return try await Console.write(bytes) }
-        try await write(bytes, .append)
-    }
-
-    private func write(_ bytes: [UInt8], _ mode: FileDescriptor.OpenOptions) async throws(OutputError) {
-        try await Console.write(to: name) { [name] in
-            let file = try FileDescriptor.output(name, mode)
-            try file.closeAfter { _ = try file.writeAll(bytes) }
-        }
+        try await Console.write(bytes, toFile: name, .append)
     }
 }
 
-/// A head that went by before the answer that counts.
+/// A head before that of the final response.
 enum PassedHead: Sendable {
-    /// Of a request, as its bytes.
+    /// The bytes of a request.
     case sent([UInt8])
-    /// Of a proxy's answer to CONNECT, or of an answer after which the same request was sent once more.
+    /// A proxy's response to CONNECT, or a response after which the same request was sent again.
     case received(ResponseHead)
 
-    /// What was sent; nil for an answer.
+    /// The bytes of a request; `nil` for a response.
     var sentBytes: [UInt8]? { if case .sent(let bytes) = self { bytes } else { nil } }
 
-    /// What was received; nil for a request.
+    /// The bytes of a response; `nil` for a request.
     var receivedBytes: [UInt8]? {
         if case .received(let head) = self { HeadText.bytes(of: head) } else { nil }
     }
 }
 
 extension [PassedHead] {
-    /// The request that was sent last, as its bytes.
+    /// The bytes of the last request.
     var lastSentBytes: [UInt8]? { lazy.compactMap(\.sentBytes).last }
 }
 
-/// What `-v` says of a connection.
+/// The lines of `-v` about a connection.
 enum VerboseText {
-    /// Where it goes to, and what TLS agreed on.
+    /// The addresses, and the parameters of TLS.
     static func connection(_ metrics: HTTPMetrics) -> String {
         guard let connection = metrics.connection else { return "" }
         guard !metrics.isConnectionReused else {
@@ -188,6 +172,6 @@ enum VerboseText {
         return text
     }
 
-    /// What the cache did, where there is one.
+    /// The use of the cache, if there is one.
     static func cache(_ status: String?) -> String { status.map { "* Cache-Status: \($0)\n" } ?? "" }
 }

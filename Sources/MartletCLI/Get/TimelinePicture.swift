@@ -1,28 +1,23 @@
 import Martlet
 
-/// When the parts of a transfer happened, as bars below one another.
+/// The times of the phases of a transfer, as bars below one another.
 struct TimelinePicture: Sendable {
-    /// A row: what it was, and from when to when, counted from the beginning.
-    struct Row: Hashable, Sendable {
+    /// A phase, with times from the beginning of the transfer.
+    private struct Row {
         var label: String
         var start: Duration
         var end: Duration
     }
 
-    /// The rows in their order.
-    let rows: [Row]
+    private let rows: [Row]
     private let width: Int
     private let usesUnicode: Bool
 
-    /// The picture of a transfer.
     /// - Parameters:
-    ///   - steps: The requests that came before the last.
-    ///   - source: Where the answer came from: of what the cache gave there is but one row.
-    ///   - width: Columns there are, of which the last stays empty.
-    init(
-        steps: [HTTPHop], metrics: HTTPMetrics, source: HTTPExchange.Source = .network, width: Int,
-        usesUnicode: Bool
-    ) {
+    ///   - steps: The requests before the last.
+    ///   - source: The source of the response: one from the cache has one row only.
+    ///   - width: The columns, of which the last stays empty.
+    init(steps: [HTTPHop], metrics: HTTPMetrics, source: HTTPExchange.Source, width: Int, usesUnicode: Bool) {
         self.width = width
         self.usesUnicode = usesUnicode
         var rows: [Row] = []
@@ -37,7 +32,7 @@ struct TimelinePicture: Sendable {
             self.rows = rows + [Row(label: label, start: time, end: max(time, metrics.total))]
             return
         }
-        // Opening a connection ends when it is there; what it took beyond the wait was for somebody else.
+        // The time of opening a connection beyond the wait was for another request.
         let opening = [
             ("dns", metrics.dns), ("connect", metrics.connect), ("tunnel", metrics.tunnel),
             ("tls", metrics.tls),
@@ -61,16 +56,15 @@ struct TimelinePicture: Sendable {
         self.rows = rows
     }
 
-    /// A line for each row: its name, its bar, what it took.
+    /// A line for each row: its name, its bar, its duration.
     var text: String {
         let whole = rows.last?.end ?? .zero
         let labelWidth = max(8, rows.map(\.label.count).max() ?? 0)
         let times = rows.map { TimelinePicture.milliseconds($0.end - $0.start) }
         let timeWidth = times.map(\.count).max() ?? 0
-        // A blank at the beginning, one before the bar, one behind it, and the last column.
+        // Blanks at the beginning, before and after the bar, and the last column.
         let room = max(8, width - labelWidth - timeWidth - 5)
-        var text = ""
-        for (row, time) in zip(rows, times) {
+        return zip(rows, times).map { row, time in
             let first = TimelinePicture.column(row.start, of: whole, room)
             let last = max(first + 1, TimelinePicture.column(row.end, of: whole, room))
             let begin = min(first, room - 1)
@@ -81,9 +75,8 @@ struct TimelinePicture: Sendable {
                 + String(repeating: " ", count: room - begin - count)
             let label = row.label + String(repeating: " ", count: labelWidth - row.label.count)
             let padding = String(repeating: " ", count: timeWidth - time.count)
-            text += "  \(label) \(bar) \(padding)\(time)\n"
-        }
-        return text
+            return "  \(label) \(bar) \(padding)\(time)\n"
+        }.joined()
     }
 
     private static func column(_ time: Duration, of whole: Duration, _ room: Int) -> Int {
@@ -96,6 +89,6 @@ struct TimelinePicture: Sendable {
         return "\(tenths / 10).\(tenths % 10) ms"
     }
 
-    /// How many columns standard error has: those of its terminal, else what `COLUMNS` says, else 80.
+    /// The columns of standard error: those of its terminal, or of `COLUMNS`, or 80.
     static var terminalWidth: Int { min(max(TerminalSize.current.columns, 40), 400) }
 }

@@ -1,28 +1,24 @@
-import HTTPTypes
 import Martlet
-import MartletWire
 
 extension Transfer {
-    /// As much of a body as a log takes, in bytes.
+    /// The maximum number of bytes of a body in the log.
     private static let loggedByteLimit = HAROptions().bodyLimit.bytes
 
-    /// Sends the request and takes its answer in, once.
-    func tryOnce(_ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?) async throws {
-        guard options.reading != .events else { return try await readEvents(ledger, output) }
+    /// Sends the request and receives its response, once.
+    func tryOnce() async throws {
+        guard options.reading != .events else { return try await readEvents() }
         let control = TransferControl(watcher: ledger.watcher)
-        try await watchingSpeed(of: control, ledger) { try await exchange(control, ledger, output, meter) }
+        try await watchingSpeed(of: control) { try await exchange(control) }
     }
 
-    private func exchange(
-        _ control: TransferControl, _ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?
-    ) async throws {
+    private func exchange(_ control: TransferControl) async throws {
         defer { ledger.update { $0.uploadedByteCount = control.uploadedByteCount } }
         do {
             try await session.streamDetailed(
                 plan.request, to: plan.url, body: plan.body, options: plan.options, control: control
             ) { response in
                 if response.isUnsatisfied {
-                    if global.isVerbose { await Console.complain(VerboseText.cache(response.cacheStatus)) }
+                    await verbose(VerboseText.cache(response.cacheStatus))
                     throw Verdict(
                         status: .notInCache, message: "\(response.url.redacted) is not in the cache")
                 }
@@ -35,14 +31,14 @@ extension Transfer {
                     if log != nil { report.exchange = response.exchange(with: []) }
                 }
                 defer { ledger.update { $0.metrics = response.metrics } }
-                try await place(output, response, ledger)
+                try await place(response)
                 let answer = offset.map { ContinuationAnswer(response.head, at: $0, response.method) }
-                // Not even a head goes into a file that stays as it was.
+                // A file that must not change gets no heads either.
                 let isShown = answer?.isRefusal != true || output.path == nil
-                try await showSteps(ledger, isShown ? output : nil)
+                try await showSteps(to: isShown ? output : nil)
                 try await show(
                     response.interim + [response.head], behind: ledger.report.passedHeads, response.metrics,
-                    response.cacheStatus, ledger, isShown ? output : nil)
+                    response.cacheStatus, to: isShown ? output : nil)
                 try await EntityTagFile.show(response.head, options)
                 let isFailure =
                     options.failsOnStatus && response.head.status >= 400
@@ -61,40 +57,39 @@ extension Transfer {
                 try checkSize(response)
                 switch answer {
                 case .refusal(let reason): throw Verdict(status: .rangeRefused, message: reason)
-                case .complete:
-                    if global.isVerbose { await Console.complain("* Nothing is missing\n") }
-                    return
+                case .complete: return await verbose("* Nothing is missing\n")
                 case .rest, nil: break
                 }
-                try await receive(response, control, ledger, output, meter)
+                try await receive(response, control)
                 if isFailure { throw verdict }
             }
         } catch {
             guard ledger.report.head == nil else { throw error }
-            try await showFailure(error, ledger, output)
+            try await showFailure(error)
             throw error
         }
     }
 
+    /// Writes a text with `-v`.
+    private func verbose(_ text: @autoclosure () -> String) async {
+        if global.isVerbose { await Console.complain(text()) }
+    }
+
     // MARK: Heads
 
-    /// What was sent and received before a call failed.
-    private func showFailure(_ error: any Error, _ ledger: TransferLedger, _ output: BodyOutput) async throws
-    {
-        try await showSteps(ledger, output)
+    /// Shows the heads of a call that failed.
+    private func showFailure(_ error: any Error) async throws {
+        try await showSteps(to: output)
         guard let error = error as? HTTPError else { return }
         if let exchange = error.exchange {
-            // The redirect that was one too many, or leads where nothing follows.
+            // A redirect beyond the limit, or one that is not followed.
             ledger.update { report in
                 report.head = exchange.rawHead
                 report.metrics = exchange.metrics
                 report.url = exchange.url
                 report.exchange = exchange
             }
-            try await show(
-                exchange.rawInterim + [exchange.rawHead], behind: ledger.report.passedHeads, exchange.metrics,
-                exchange.cacheStatus, ledger, output)
-            return
+            return try await show(exchange, behind: ledger.report.passedHeads, to: output)
         }
         ledger.update { report in
             report.metrics = error.connection?.metrics
@@ -102,24 +97,29 @@ extension Transfer {
             report.noteTunnel(heads)
             if !error.wasSent { report.passedHeads.removeAll { $0.sentBytes != nil } }
         }
-        let passed = ledger.report.passedHeads
-        try await show([], behind: passed, nil, nil, ledger, output)
+        try await show([], behind: ledger.report.passedHeads, nil, nil, to: output)
     }
 
-    /// The requests that others followed.
-    private func showSteps(_ ledger: TransferLedger, _ output: BodyOutput?) async throws {
+    /// Shows the heads of requests that were followed by others.
+    private func showSteps(to output: BodyOutput?) async throws {
         for step in ledger.report.steps {
             guard let exchange = step.exchange else { continue }
-            try await show(
-                exchange.rawInterim + [exchange.rawHead], behind: step.passedHeads, exchange.metrics,
-                exchange.cacheStatus, ledger, output)
+            try await show(exchange, behind: step.passedHeads, to: output)
         }
     }
 
-    /// The heads, wherever they are to go.
+    private func show(
+        _ exchange: HTTPExchange, behind passed: [PassedHead], to output: BodyOutput?
+    ) async throws {
+        try await show(
+            exchange.rawInterim + [exchange.rawHead], behind: passed, exchange.metrics, exchange.cacheStatus,
+            to: output)
+    }
+
+    /// Shows heads in all places that the options name.
     private func show(
         _ received: [ResponseHead], behind passed: [PassedHead], _ metrics: HTTPMetrics?,
-        _ cacheStatus: String?, _ ledger: TransferLedger, _ output: BodyOutput?
+        _ cacheStatus: String?, to output: BodyOutput?
     ) async throws {
         let heads = received.map(HeadText.bytes)
         let bytes = Array((passed.compactMap(\.receivedBytes) + heads).joined())
@@ -138,13 +138,11 @@ extension Transfer {
         if options.includesHeads || options.isHead { try await output?.write(bytes) }
     }
 
-    /// Names the file as the response proposes, where that is wanted.
-    private func place(
-        _ output: BodyOutput, _ response: DetailedResponse, _ ledger: TransferLedger
-    ) async throws {
+    /// Gives the file the name that the response proposes, with `-J`.
+    private func place(_ response: DetailedResponse) async throws {
         guard options.heedsProposedNames, plan.destination == .remoteName else { return }
         guard let proposal = response.head.fields.firstValue(of: "content-disposition") else {
-            // Without one the name is that of the URL, which may have none.
+            // Without a proposal the name is that of the URL, which may have none.
             _ = try RemoteName.name(for: plan.url)
             return
         }
@@ -155,31 +153,20 @@ extension Transfer {
 
     // MARK: The body
 
-    private func receive(
-        _ response: DetailedResponse, _ control: TransferControl, _ ledger: TransferLedger,
-        _ output: BodyOutput, _ meter: ProgressMeter?
-    ) async throws {
+    private func receive(_ response: DetailedResponse, _ control: TransferControl) async throws {
         if let condition = options.timeCondition, plan.request.headerFields[.range] == nil,
             (200..<300).contains(response.head.status), !condition.isMet(by: response.head)
         {
-            // The server knows no conditions, and what it sends is not wanted.
+            // The server ignored the condition.
             ledger.update { $0.isSimulatedNotModified = true }
-            if global.isVerbose {
-                await Console.complain("* Not as -z wants it: as if the status were 304\n")
-            }
-            return
+            return await verbose("* Not as -z wants it: as if the status were 304\n")
         }
-        if options.isHead, response.method != .head {
-            // Its head alone was asked for, by whatever method.
-            response.body.refuse()
-            return
-        }
+        // -I wants only the head, whatever the method.
+        if options.isHead, response.method != .head { return response.body.refuse() }
         let total = response.body.announcedByteCount
         meter?.note(0, of: total)
         var logged: [UInt8] = []
-        defer {
-            if log != nil { ledger.update { $0.exchange = response.exchange(with: logged) } }
-        }
+        defer { if log != nil { ledger.update { $0.exchange = response.exchange(with: logged) } } }
         var hasBegun = false
         func take(_ piece: [UInt8]) async throws {
             if !hasBegun { try checkCoding(response.head) }
@@ -194,16 +181,16 @@ extension Transfer {
         } else {
             for try await piece in response.body { try await take(piece) }
         }
-        // A raw body has them already.
+        // A raw body contains the trailers.
         guard !options.isRaw, let trailers = response.trailers, !trailers.isEmpty else { return }
         let lines = HeadText.lines(of: trailers)
         ledger.update { $0.headByteCount += lines.count }
-        if global.isVerbose { await Console.complain(HeadText.shown(lines, mark: "<")) }
+        await verbose(HeadText.shown(lines, mark: "<"))
         if let file = options.headsFile { try await HeadsFile(file).write(lines) }
         if options.includesHeads { try await output.write(lines) }
     }
 
-    /// Refuses a body whose length is known to be above the limit of `--max-filesize`.
+    /// Rejects a body with a known length above the limit of `--max-filesize`.
     private func checkSize(_ response: DetailedResponse) throws(Verdict) {
         guard let limit = options.sizeLimit, !options.isHead, response.method != .head,
             let total = response.body.announcedByteCount, total > UInt64(limit)
@@ -212,7 +199,7 @@ extension Transfer {
             status: .tooLarge, message: "the body has \(total) bytes, more than the \(limit) allowed")
     }
 
-    /// Whether the server would be answered by Digest, but what was sent cannot be read once more.
+    /// Whether the server needs Digest, but the body cannot be read again.
     private func needsRewind(_ control: TransferControl, _ report: TransferReport) -> Bool {
         let wasAnswered = report.passedHeads.contains { passed in
             if case .received(let head) = passed { head.status == 401 } else { false }
@@ -221,38 +208,30 @@ extension Transfer {
             && control.uploadedByteCount > 0 && !wasAnswered
     }
 
-    /// With `--compressed`, a body in a coding that cannot be undone is not written as if it were the resource.
+    /// With `--compressed`, rejects a body in a coding that cannot be decoded, which is not the resource.
     private func checkCoding(_ head: ResponseHead) throws(Verdict) {
         guard options.isCompressed, !options.isRaw else { return }
         do throws(ContentDecodingError) {
             _ = try ContentCodingPlan(
                 fieldValues: head.fields.values(of: "content-encoding"), unknown: .refused)
-        } catch {
-            throw Verdict(status: .contentCoding, message: "\(error)")
-        }
+        } catch { throw Verdict(status: .contentCoding, message: "\(error)") }
     }
 
-    /// The events of a stream, each as JSON on a line, until the server has no more.
-    private func readEvents(_ ledger: TransferLedger, _ output: BodyOutput) async throws {
+    /// Writes the events of a stream, each as JSON on a line, until its end.
+    private func readEvents() async throws {
         var stream = EventStreamOptions()
         stream.request = plan.options
-        // The clock of -m is for the whole, which another connection would start anew.
+        // The timeout of -m is for all connections; another one would restart it.
         stream.reconnects = options.totalTimeout == nil
         for try await event in session.events(for: plan.request, body: plan.body, options: stream) {
-            let line = JSONLine.text(
-                .members([
-                    ("event", .string(event.type)), ("id", .string(event.lastEventID)),
-                    ("data", .string(event.data)),
-                ]))
-            try await output.write(Array((line + "\n").utf8))
+            let members: JSONMembers = ["event": event.type, "id": event.lastEventID, "data": event.data]
+            try await output.write(Array((members.jsonLine + "\n").utf8))
         }
     }
 }
 
-/// Keeps the method of `-X` through redirects, as curl does: whatever a redirect makes of the request, its body included,
-/// the word stays.
+/// Keeps the method of `-X` through redirects, as curl does, even if a redirect drops the body.
 struct MethodKeeper: HTTPMiddleware {
-    /// The method.
     let method: HTTPRequest.Method
 
     func handle(

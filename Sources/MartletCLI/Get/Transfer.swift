@@ -1,40 +1,41 @@
 import FoundationEssentials
-import HTTPTypes
 import Martlet
-import MartletWire
-import SystemPackage
 
-/// Carries one plan out: request, heads, body, `-w`; again where that is wanted after a passing failure.
+/// Carries one plan out: request, heads, body, `-w`; with retries after passing failures.
 struct Transfer: Sendable {
     private(set) var plan: TransferPlan
     let session: HTTPSession
     let global: GlobalOptions
-    /// The log of `--har`, if there is one.
+    /// The log of `--har`.
     let log: HARFile?
-    let options: TransferOptions
-    /// The byte of the resource from which on it goes on; `nil` for all of it.
+    let ledger: TransferLedger
+    /// The destination, once the transfer runs.
+    private(set) var output = BodyOutput(mayBeBinary: false)
+    /// The meter of a transfer to a file.
+    private(set) var meter: ProgressMeter?
+    /// The first byte of the resource that is requested; `nil` for all of it.
     private(set) var offset: UInt64?
+
+    var options: TransferOptions { plan.group }
 
     init(_ plan: TransferPlan, session: HTTPSession, global: GlobalOptions, log: HARFile? = nil) {
         self.plan = plan
         self.session = session
         self.global = global
         self.log = log
-        options = plan.group
+        ledger = TransferLedger(plan)
     }
 
-    /// A transfer that ends with this exit code and these words, without being the fault of what is below.
+    /// The exit code and the message of a transfer that the program itself ends.
     struct Verdict: Error {
         var status: ExitStatus
         var message: String
     }
 
-    /// Fetches, and tells standard error what went wrong.
+    /// Fetches, and reports failures on standard error.
     func run() async -> TransferReport {
-        let ledger = TransferLedger(TransferReport(plan), speed: SpeedWatch(options))
-        do {
-            try await fetch(ledger)
-        } catch {
+        ledger.restart(plan)
+        do { try await fetch() } catch {
             ledger.update { report in
                 (report.status, report.message) = Transfer.verdict(error)
                 report.noteCertificate(error)
@@ -44,12 +45,12 @@ struct Transfer: Sendable {
         var report = ledger.report
         report.elapsed = ContinuousClock.now - report.start
         if report.status != .success, !report.message.isEmpty, !report.isTold, global.tellsErrors {
-            await Console.complain("martlet: (\(report.status.code)) \(report.message)\n")
+            await Console.report("(\(report.status.code)) \(report.message)")
         }
         if let format = options.writeOut, report.status != .interrupted {
-            do throws(OutputError) {
-                try await writeOut(format, report)
-            } catch {
+            let (pieces, unknown) = WriteOut(report).text(format)
+            for name in unknown { await Console.report("unknown --write-out variable: “\(name)”") }
+            do throws(OutputError) { try await Console.write(pieces) } catch {
                 if report.status == .success { report.status = .writeFailed }
                 report.isOutputBroken = true
             }
@@ -68,90 +69,74 @@ struct Transfer: Sendable {
         }
     }
 
-    private func writeOut(_ format: String, _ report: TransferReport) async throws(OutputError) {
-        let (pieces, unknown) = WriteOut(report).text(format)
-        for name in unknown { await Console.complain("martlet: unknown --write-out variable: “\(name)”\n") }
-        try await Console.write(pieces)
-    }
-
     // MARK: Fetching
 
-    private func fetch(_ ledger: TransferLedger) async throws {
+    private func fetch() async throws {
         try await EntityTagFile.prepare(options)
-        let output = try makeOutput()
         var transfer = self
-        if options.uploads.isEmpty, let offset = options.continuation?.offset(of: output.path), offset > 0 {
+        transfer.output = try makeOutput()
+        let path = transfer.output.path
+        if options.uploads.isEmpty, let offset = options.continuation?.offset(of: path), offset > 0 {
             transfer.offset = offset
             transfer.plan.goOn(at: offset)
-            // A file that cannot be continued is a failure before anything is asked for.
-            try await output.append()
+            // A file that cannot be appended to fails before anything is requested.
+            try await transfer.output.append()
         }
-        try await transfer.fetch(ledger, into: output)
+        transfer.meter = path.map {
+            ProgressMeter(form: global.shownProgress, name: $0, url: plan.url.redacted)
+        }
+        try await transfer.fetchToOutput()
     }
 
-    private func fetch(_ ledger: TransferLedger, into output: BodyOutput) async throws {
+    private func fetchToOutput() async throws {
         ledger.update { $0.file = output.path }
-        let meter = output.path.map { path in
-            ProgressMeter(form: global.shownProgress, name: path, url: plan.url.redacted)
-        }
-        try await Transfer.showing(meter) {
-            do {
-                try await tryAndTryAgain(ledger, output, meter)
-                try await end(output, ledger.report)
-                await meter?.finish(.success)
-            } catch {
-                await output.close()
-                let (status, message) = Transfer.verdict(error)
-                await meter?.finish(status, message: message)
-                if meter?.isJSON == true { ledger.update { $0.isTold = true } }
-                throw error
-            }
+        await meter?.begin()
+        // Unstructured, since it must end with the transfer and not delay it.
+        let drawing = meter.map { meter in Task { await meter.run() } }
+        defer { drawing?.cancel() }
+        do {
+            try await tryAndTryAgain()
+            try await end(ledger.report)
+            await meter?.finish(.success)
+        } catch {
+            await output.close()
+            let (status, message) = Transfer.verdict(error)
+            await meter?.finish(status, message: message)
+            if meter?.isJSON == true { ledger.update { $0.isTold = true } }
+            throw error
         }
     }
 
-    /// Ends the output of a transfer that went well.
-    private func end(_ output: BodyOutput, _ report: TransferReport) async throws(OutputError) {
+    /// Ends the output of a transfer that succeeded.
+    private func end(_ report: TransferReport) async throws(OutputError) {
         let modified = options.keepsRemoteTime ? report.head?.fields.firstValue(of: "last-modified") : nil
         let problem = try await output.finish(
             makesFile: report.effectiveStatus != 304,
             modified: modified.flatMap { HTTPDate($0)?.secondsSinceEpoch })
         if let problem, global.tellsErrors {
-            await Console.complain("martlet: option -R: no time for “\(problem.name)”: \(problem.reason)\n")
+            await Console.report("option -R: no time for “\(problem.name)”: \(problem.reason)")
         }
         if let head = report.head { try await EntityTagFile.save(head, options) }
     }
 
-    private static func showing(_ meter: ProgressMeter?, _ body: () async throws -> Void) async throws {
-        guard let meter else { return try await body() }
-        await meter.begin()
-        // Unstructured, since it must end with the transfer and not hold it up.
-        let drawing = Task { await meter.run() }
-        defer { drawing.cancel() }
-        try await body()
-    }
-
-    private func tryAndTryAgain(
-        _ ledger: TransferLedger, _ output: BodyOutput, _ meter: ProgressMeter?
-    ) async throws {
+    private func tryAndTryAgain() async throws {
         let start = ContinuousClock.now
         var tries = 0
-        var hasMended = false
+        var hasRepeated = false
         while true {
             tries += 1
             var failure: (any Error)?
             do {
                 var attempt = self
-                // What is tried again is what the network says; the cache would say the same.
+                // A retry asks the network; the cache would respond as before.
                 if tries > 1, !options.isOffline, !options.acceptsAnyCertificate {
                     attempt.plan.options.cacheMode = .reload
                 }
-                try await attempt.tryOnce(ledger, output, meter)
-            } catch {
-                failure = error
-            }
-            if !hasMended, Transfer.isOfStore(failure, ledger.report), await output.mayRestart {
-                // What was stored is out of the cache by now; it was no try of the network's.
-                hasMended = true
+                try await attempt.tryOnce()
+            } catch { failure = error }
+            if !hasRepeated, Transfer.isOfStore(failure, ledger.report), await output.mayRestart {
+                // The stored response was removed from the cache; the network was not tried.
+                hasRepeated = true
                 tries -= 1
                 try await output.restart()
                 ledger.restart(plan)
@@ -170,8 +155,7 @@ struct Transfer: Sendable {
             await meter?.retrying(problem, in: wait, failures: tries)
             if global.tellsErrors, !global.isSilent, meter?.isJSON != true {
                 let left = options.retries.count - tries
-                await Console.complain(
-                    "martlet: \(problem); trying again in \(wait), \(left) more after that\n")
+                await Console.report("\(problem); trying again in \(wait), \(left) more after that")
             }
             try await Task.sleep(for: wait)
             try await output.restart()
@@ -179,7 +163,7 @@ struct Transfer: Sendable {
         }
     }
 
-    /// Whether it is the stored body that fails: damaged, or one that cannot be decoded.
+    /// Whether a stored body failed: damaged, or one that cannot be decoded.
     private static func isOfStore(_ failure: (any Error)?, _ report: TransferReport) -> Bool {
         switch (failure as? HTTPError)?.code {
         case .storedBodyDamaged: true
@@ -194,23 +178,21 @@ struct Transfer: Sendable {
     }
 
     private static func outcome(_ failure: (any Error)?, _ report: TransferReport) -> RetryPlan.Outcome {
-        if let head = report.head,
-            failure == nil || verdict(failure ?? CancellationError()).0 == .refusedByStatus
-        {
+        let status = failure.map { verdict($0).0 }
+        if let head = report.head, status == nil || status == .refusedByStatus {
             let now = Int64(Date().timeIntervalSince1970)
             let retryAfter = head.fields.rawValues(of: "retry-after").first.flatMap {
                 RetryAfter($0, now: now)
             }
             return .status(head.status, isError: failure != nil, retryAfter: retryAfter?.delay)
         }
-        guard let failure else { return .failure(.success, isRefusedConnection: false) }
         let refusals = (failure as? HTTPError)?.connectFailures ?? []
         return .failure(
-            verdict(failure).0,
+            status ?? .success,
             isRefusedConnection: refusals.contains { $0.error.code == Errno.connectionRefused.rawValue })
     }
 
-    /// What is told of a try when it is over, whatever came of it.
+    /// Logs and shows an attempt that has ended.
     private func tell(_ report: TransferReport, _ failure: (any Error)?) async {
         if let log { await log.append(report, plan, failure) }
         if global.showsTimeline, report.head != nil, let metrics = report.metrics {
@@ -223,22 +205,17 @@ struct Transfer: Sendable {
     }
 
     private func makeOutput() throws(UsageError) -> BodyOutput {
+        var name = RemoteName.placeholder
         switch plan.destination {
-        case .named("-"):
-            let isAskedFor = options.destinations.contains(.named("-"))
-            return BodyOutput(mayBeBinary: isAskedFor)
-        case .named(let name): return BodyOutput(path: placed(name), makesFolders: options.makesFolders)
+        case .named("-"): return BodyOutput(mayBeBinary: options.destinations.contains(.named("-")))
+        case .named(let given): name = given
         case .remoteName:
-            let name: String
-            do throws(UsageError) {
-                name = try RemoteName.name(for: plan.url)
-            } catch {
-                // The response may propose one all the same.
+            do throws(UsageError) { name = try RemoteName.name(for: plan.url) } catch {
+                // The response may still propose a name.
                 guard options.heedsProposedNames else { throw error }
-                name = RemoteName.placeholder
             }
-            return BodyOutput(path: placed(name), makesFolders: options.makesFolders)
         }
+        return BodyOutput(path: placed(name), makesFolders: options.makesFolders)
     }
 
     func placed(_ name: String) -> String {

@@ -1,24 +1,21 @@
-import HTTPTypes
 import Martlet
-import MartletWire
 import Synchronization
 
-/// The report of a transfer as it is written, while the transfer runs.
+/// The report of a transfer that runs.
 final class TransferLedger: Sendable {
     /// Guards the report: the transfer's own task, and closures it hands out.
     private let state: Mutex<TransferReport>
     /// Guards the watch over the speed, if there is one: the call, and the task that watches.
     private let speed: Mutex<SpeedWatch?>
 
-    init(_ report: TransferReport, speed: SpeedWatch? = nil) {
-        state = Mutex(report)
-        self.speed = Mutex(speed)
+    init(_ plan: TransferPlan) {
+        state = Mutex(TransferReport(plan))
+        speed = Mutex(SpeedWatch(plan.group))
     }
 
-    /// The report as it stands.
     var report: TransferReport { state.withLock { $0 } }
 
-    /// Begins the report of a further try.
+    /// Begins the report of another attempt.
     func restart(_ plan: TransferPlan) {
         speed.withLock { $0?.rest() }
         update { report in
@@ -28,16 +25,14 @@ final class TransferLedger: Sendable {
         }
     }
 
-    /// Changes it.
     func update(_ change: (inout TransferReport) -> Void) { state.withLock { change(&$0) } }
 
-    /// Notes how many bytes have moved.
     /// - Returns: Whether the transfer is too slow.
     func isTooSlow(_ bytes: UInt64, at now: ContinuousClock.Instant) -> Bool {
         speed.withLock { $0?.isTooSlow(bytes, at: now) ?? false }
     }
 
-    /// Notes the requests of a call as they go by.
+    /// Records the requests of a call.
     var watcher: CallWatcher {
         CallWatcher(
             sent: { head in self.update { $0.passedHeads.append(.sent(head)) } },
@@ -57,57 +52,54 @@ final class TransferLedger: Sendable {
     }
 }
 
-/// What is known of a transfer when it is over, be it by failing.
+/// The report of a transfer that succeeded or failed.
 struct TransferReport: Sendable {
-    var number: Int
-    var givenURL: String
+    let number: Int
+    let givenURL: String
     var url: HTTPURL
     var method: String
     /// The name of the file that was written.
     var file: String?
-    var referer: String?
+    let referer: String?
     /// The final head.
     var head: ResponseHead?
-    /// The head of the proxy's last answer to CONNECT; `nil` where there was none, as on a connection that is used again.
+    /// The head of the proxy's last response to CONNECT; `nil` if there was none, as on a reused connection.
     var tunnelHead: ResponseHead?
-    /// Whether the body was left out, since the response is not as `-z` wants it: as if the status were 304.
+    /// Whether the body was left out, as with status 304, since the response does not fulfil `-z`.
     var isSimulatedNotModified = false
-    /// All heads, trailers included, as they were shown: their bytes.
+    /// The bytes of all heads as they were shown, trailers included.
     var headByteCount = 0
     var metrics: HTTPMetrics?
-    /// Where the answer came from.
     var source = HTTPExchange.Source.network
-    /// The requests that others followed.
+    /// The requests that were followed by others.
     var steps: [TransferStep] = []
-    /// The heads that went by since the last of them.
+    /// The heads since the last step.
     var passedHeads: [PassedHead] = []
-    /// The answer with as much of its body as a log takes; `nil` before there is one.
+    /// The response with the part of its body for the log; `nil` before there is one.
     var exchange: HTTPExchange?
-    /// When the try began that it tells of.
+    /// The start of the attempt.
     var start = ContinuousClock.now
     var uploadedByteCount: UInt64 = 0
-    /// From beginning to end.
     var elapsed = Duration.zero
     var status = ExitStatus.success
-    /// What went wrong; empty for nothing.
+    /// The failure; empty for none.
     var message = ""
-    /// OpenSSL's number for why the server's certificate, or an HTTPS proxy's, was refused; 0 where none was.
+    /// OpenSSL's number for the rejection of the certificate of the server, or of an HTTPS proxy; 0 for none.
     var verifyResult = 0
     var proxyVerifyResult = 0
-    /// Whether standard output cannot be written to any more.
+    /// Whether standard output cannot be written any more.
     var isOutputBroken = false
-    /// Whether standard error has been told of it in another form than words.
+    /// Whether the failure was reported in another form than words.
     var isTold = false
 
-    /// The status, 304 where the body was left out as with one; 0 before there is one.
+    /// The status, or 304 if the body was left out; 0 before there is one.
     var effectiveStatus: Int { isSimulatedNotModified ? 304 : head?.status ?? 0 }
 
-    /// The heads that were sent, all together, in bytes.
     var sentHeadByteCount: Int {
         (steps.flatMap(\.passedHeads) + passedHeads).reduce(0) { $0 + ($1.sentBytes?.count ?? 0) }
     }
 
-    /// Notes what a proxy answered to CONNECT: the request waits until that is done, but was composed before.
+    /// Records the responses of a proxy to CONNECT, before the head of the request, which was composed earlier.
     mutating func noteTunnel(_ heads: [ResponseHead]) {
         guard let last = heads.last else { return }
         tunnelHead = last
@@ -116,7 +108,7 @@ struct TransferReport: Sendable {
         if let request { passedHeads.append(request) }
     }
 
-    /// Notes why a certificate was refused.
+    /// Records the reason that a certificate was rejected.
     mutating func noteCertificate(_ error: any Error) {
         guard let error = error as? HTTPError, let cause = error.underlying as? TLSError,
             let code = cause.verificationCode
@@ -133,12 +125,12 @@ struct TransferReport: Sendable {
     }
 }
 
-/// A request of a transfer that another followed.
+/// A request of a transfer that was followed by another.
 struct TransferStep: Sendable {
-    /// The heads that went by for it: of one request, and of another where it had to be sent again.
-    var passedHeads: [PassedHead]
-    /// Why another followed, and when.
-    var hop: HTTPHop
-    /// What it was answered with; `nil` where it failed.
-    var exchange: HTTPExchange?
+    /// The heads of the request, and of its repetitions.
+    let passedHeads: [PassedHead]
+    /// The reason and the time of the next request.
+    let hop: HTTPHop
+    /// The response; `nil` if the request failed.
+    let exchange: HTTPExchange?
 }

@@ -1,83 +1,59 @@
-import HTTPTypes
 import Martlet
-import SystemPackage
 
-/// One URL of the command line, with all that its transfer needs.
+/// One URL of the command line, with all properties of its transfer.
 struct TransferPlan: Sendable {
-    /// Its place on the command line, from 0.
-    var number: Int
+    /// The index on the command line, from 0.
+    let number: Int
     /// The URL as it was given.
-    var givenURL: String
+    let givenURL: String
     /// The URL as it is fetched.
-    var url: HTTPURL
-    var request: HTTPRequest
-    var body: HTTPBody
+    let url: HTTPURL
+    private(set) var request: HTTPRequest
+    private(set) var body: HTTPBody
     var options: RequestOptions
-    /// Where the body goes.
-    var destination: TransferOptions.Destination
-    /// The options of its group.
-    var group: TransferOptions
+    let destination: TransferOptions.Destination
+    let group: TransferOptions
 
     /// The plans of a group, one for each URL.
     static func plans(
         for options: TransferOptions, from number: Int, caller: CallerPlan
     ) throws(UsageError) -> [TransferPlan] {
-        guard !options.urls.isEmpty else { throw UsageError("no URL was given; try martlet --help") }
-        guard options.destinations.count <= options.urls.count else {
-            throw UsageError("there are more outputs than URLs")
-        }
-        guard options.uploads.count <= options.urls.count else {
-            throw UsageError("there are more files than URLs")
-        }
+        try check(!options.urls.isEmpty, "no URL was given; try martlet --help")
+        try check(options.destinations.count <= options.urls.count, "there are more outputs than URLs")
+        try check(options.uploads.count <= options.urls.count, "there are more files than URLs")
         let sendsData = !options.data.isEmpty && !options.putsDataInQuery
         let sources = [sendsData, options.isHead, !options.uploads.isEmpty, !options.form.isEmpty]
-        guard sources.count(where: { $0 }) <= 1 else {
-            throw UsageError("only one of -d, -F, -I and -T can be given")
-        }
-        guard !options.heedsProposedNames || !options.includesHeads && !options.isHead else {
-            throw UsageError("option -J: cannot be used with -i and -I: the head names its file")
-        }
+        try check(sources.count(where: { $0 }) <= 1, "only one of -d, -F, -I and -T can be given")
+        try check(
+            !options.heedsProposedNames || !options.includesHeads && !options.isHead,
+            "option -J: cannot be used with -i and -I: the head names its file")
         try checkReading(options)
         try checkContinuation(options, sendsData: sendsData)
-        guard options.urls.count == 1 || options.comparedTagFile == nil && options.savedTagFile == nil else {
-            throw UsageError("--etag-compare and --etag-save go with one URL")
-        }
-        let form =
-            options.form.isEmpty
-            ? nil
-            : try FormPart.body(
+        try check(
+            options.urls.count == 1 || options.comparedTagFile == nil && options.savedTagFile == nil,
+            "--etag-compare and --etag-save go with one URL")
+        var form: HTTPBody?
+        if !options.form.isEmpty {
+            form = try FormPart.body(
                 of: options.form, quoting: options.formQuoting, boundary: try boundary(options))
-        let data = try FormData(options.data)
-        var plans: [TransferPlan] = []
-        for (index, given) in options.urls.enumerated() {
-            let upload = options.uploads.indices.contains(index) ? options.uploads[index] : nil
-            var url = try address(given, options, upload: upload)
-            if options.putsDataInQuery, !data.bytes.isEmpty {
-                url = try adding(data, to: url, given, options)
-            }
-            let destination =
-                options.destinations.indices.contains(index)
-                ? options.destinations[index] : options.usesRemoteNames ? .remoteName : .named("-")
-            plans.append(
-                try TransferPlan(
-                    number: number + index, givenURL: given, url: url, upload: upload,
-                    data: sendsData ? data.bytes : nil, form: form, destination: destination, group: options,
-                    caller: caller))
         }
-        return plans
+        let data = try FormData(options.data).bytes
+        let body: HTTPBody? = sendsData ? .bytes(data, contentType: options.dataType) : form
+        return try options.urls.indices.map { (index) throws(UsageError) in
+            try TransferPlan(index, of: options, number: number + index, data, body, caller)
+        }
     }
 
-    /// What a `Content-Type` of `-H` says that the parts of a form are told apart by.
+    /// The boundary of a `Content-Type` of `-H`.
     private static func boundary(_ options: TransferOptions) throws(UsageError) -> String? {
         let type = try HeaderLines(options.headerLines).fields[.contentType].flatMap { MediaType($0) }
         guard type?.type == "multipart", let boundary = type?["boundary"] else { return nil }
-        guard HTTPBody.isBoundary(boundary) else {
-            throw UsageError("option -H: “\(boundary)” cannot be what parts are told apart by")
-        }
+        try check(
+            HTTPBody.isBoundary(boundary), "option -H: “\(boundary)” cannot be what parts are told apart by")
         return boundary
     }
 
-    /// The rest of a resource is one range of it, is fetched or put, and goes behind what a file has.
+    /// The rest of a resource is one range of it, is fetched or put, and is appended to a file.
     private static func checkContinuation(_ options: TransferOptions, sendsData: Bool) throws(UsageError) {
         guard options.continuation != nil else { return }
         let others = [
@@ -89,13 +65,13 @@ struct TransferPlan: Sendable {
         }
     }
 
-    /// Goes on at a byte, unless the request has a range of its own.
+    /// Requests the resource from a byte on, unless the request has a range already.
     mutating func goOn(at offset: UInt64) {
         guard request.headerFields[.range] == nil else { return }
         request.headerFields[.range] = "bytes=\(offset)-"
     }
 
-    /// Heads, and what is made of them, belong to one exchange; a stream of events is of any number.
+    /// Heads belong to one exchange; a stream of events has any number of them.
     private static func checkReading(_ options: TransferOptions) throws(UsageError) {
         guard options.reading == .events else { return }
         if options.speedLimit > 0, options.speedTime > .zero {
@@ -106,32 +82,30 @@ struct TransferPlan: Sendable {
         }
     }
 
+    /// - Parameters:
+    ///   - data: The data of all requests, for the query with `-G`.
+    ///   - given: The data or form that is the body of all requests.
     private init(
-        number: Int, givenURL: String, url: HTTPURL, upload: String?, data: [UInt8]?, form: HTTPBody?,
-        destination: TransferOptions.Destination, group: TransferOptions, caller: CallerPlan
+        _ index: Int, of group: TransferOptions, number: Int, _ data: [UInt8], _ given: HTTPBody?,
+        _ caller: CallerPlan
     ) throws(UsageError) {
         self.number = number
-        self.givenURL = givenURL
-        self.url = url
-        self.destination = destination
         self.group = group
+        givenURL = group.urls[index]
+        destination =
+            group.destinations.indices.contains(index)
+            ? group.destinations[index] : group.usesRemoteNames ? .remoteName : .named("-")
+        let upload = group.uploads.indices.contains(index) ? group.uploads[index] : nil
+        url = try TransferPlan.address(givenURL, group, upload: upload, data)
         var lines = try HeaderLines(group.headerLines)
-        body = .none
-        var method = "GET"
-        if group.isHead { method = "HEAD" }
-        let type = group.hasJSON ? "application/json" : "application/x-www-form-urlencoded"
+        body = given ?? .none
+        var method = given != nil ? "POST" : group.isHead ? "HEAD" : "GET"
         if group.hasJSON {
-            // With -G, too, where there is no body that carries its type.
-            lines.setDefault(.accept, type)
-            if data == nil { lines.setDefault(.contentType, type) }
+            // With -G as well, where no body has this type.
+            lines.setDefault(.accept, group.dataType)
+            if group.putsDataInQuery { lines.setDefault(.contentType, group.dataType) }
         }
-        if let data {
-            method = "POST"
-            body = .bytes(data, contentType: type)
-        } else if let form {
-            method = "POST"
-            body = form
-        } else if let upload {
+        if given == nil, let upload {
             method = "PUT"
             if upload == "-" || upload == "." {
                 body = .once(FileInput(nil), contentType: nil)
@@ -147,9 +121,7 @@ struct TransferPlan: Sendable {
             }
         }
         if let text = group.method {
-            guard HTTPRequest.Method(text) != nil else {
-                throw UsageError("option -X: “\(text)” is not a method")
-            }
+            try check(HTTPRequest.Method(text) != nil, "option -X: “\(text)” is not a method")
             method = text
         }
         if let range = group.range { lines.setDefault(.range, TransferPlan.rangeField(range)) }
@@ -157,7 +129,7 @@ struct TransferPlan: Sendable {
             lines.setDefault(condition.relation.field, condition.date.text)
         }
         if let value = try EntityTagFile.compared(group) { lines.append(.ifNoneMatch, value) }
-        // What comes is shown as it is, in whichever of these.
+        // The body is written as it comes, in any of these codings.
         if group.isCompressed, group.isRaw { lines.setDefault(.acceptEncoding, ContentCoding.acceptedNames) }
         lines.setDefaults(group)
         options = TransferPlan.requestOptions(group)
@@ -168,7 +140,6 @@ struct TransferPlan: Sendable {
             method: HTTPRequest.Method(method) ?? .get, url: url.withoutUserInfo, headerFields: fields)
     }
 
-    /// What a group says about how its requests are sent.
     static func requestOptions(_ group: TransferOptions) -> RequestOptions {
         var options = RequestOptions(
             timeouts: Timeouts(
@@ -178,7 +149,7 @@ struct TransferPlan: Sendable {
         options.version = group.version
         options.isRaw = group.isRaw
         if group.ignoresContentLength { options.ignoresContentLength = true }
-        options.redirects = redirects(group)
+        options.redirects = group.redirects.isFollowing ? group.redirects : .refuse
         options.usesCookies = CookiePlan.isActive(group)
         if let rate = group.rateLimit {
             options.bandwidth = BandwidthLimit(up: .bytesPerSecond(rate), down: .bytesPerSecond(rate))
@@ -186,83 +157,64 @@ struct TransferPlan: Sendable {
         return options
     }
 
-    /// What a group says about redirects.
-    static func redirects(_ group: TransferOptions) -> RedirectPolicy {
-        guard group.followsRedirects else { return .refuse }
-        var policy = RedirectPolicy.follow(limit: group.redirectLimit ?? .max)
-        // As curl, which goes where it is sent: what is secret stays behind anyway.
-        policy.allowsDowngrade = true
-        policy.statusesThatKeepMethod = group.statusesThatKeepMethod
-        policy.trustsOtherOrigins = group.trustsOtherOrigins
-        policy.schemes = group.redirectSchemes
-        return policy
-    }
-
-    /// Bytes from, to: what curl takes; a single number means "from there on".
+    /// A range as curl takes it; a single number is the first byte.
     private static func rangeField(_ range: String) -> String {
-        let isNumber = !range.isEmpty && range.utf8.allSatisfy { (48...57).contains($0) }
+        let isNumber = !range.isEmpty && range.utf8.allSatisfy(ByteClass.isDigit)
         return "bytes=\(range)\(isNumber ? "-" : "")"
     }
 
-    /// The URL, with `http://` before it where nothing is, and the file's name behind a folder when one is
-    /// sent.
+    /// The URL, with a missing scheme added, the name of an uploaded file after a directory, and the data of `-G`.
     private static func address(
-        _ given: String, _ options: TransferOptions, upload: String?
+        _ given: String, _ options: TransferOptions, upload: String?, _ data: [UInt8]
     ) throws(UsageError) -> HTTPURL {
         let text = try GivenURL.completed(given, takesBracesLiterally: options.takesBracesLiterally)
-        let url = try GivenURL.parsed(text, pathAsIs: options.keepsPath)
-        guard let upload, upload != "-", upload != ".", url.path.hasSuffix("/"),
+        var url = try GivenURL.parsed(text, pathAsIs: options.keepsPath)
+        if let upload, upload != "-", upload != ".", url.path.hasSuffix("/"),
             let name = upload.split(separator: "/").last
-        else { return url }
-        let item = FormEncoding.encoded([QueryItem(name: String(name), value: nil)], space: .percentEncoded)
-        // Not behind what was given, which may end with the host.
+        {
+            let item = FormEncoding.encoded(
+                [QueryItem(name: String(name), value: nil)], space: .percentEncoded)
+            // Not after the given text, which may end with the host.
+            let whole = url.absoluteString.prefix { $0 != "#" }
+            let pathEnd = whole.firstIndex(of: "?") ?? whole.endIndex
+            url = try GivenURL.parsed(
+                "\(whole[..<pathEnd])\(item)\(whole[pathEnd...])", pathAsIs: options.keepsPath)
+        }
+        guard options.putsDataInQuery, !data.isEmpty else { return url }
         let whole = url.absoluteString.prefix { $0 != "#" }
-        let pathEnd = whole.firstIndex(of: "?") ?? whole.endIndex
-        return try GivenURL.parsed(
-            "\(whole[..<pathEnd])\(item)\(whole[pathEnd...])", pathAsIs: options.keepsPath)
-    }
-
-    private static func adding(
-        _ data: FormData, to url: HTTPURL, _ given: String, _ options: TransferOptions
-    ) throws(UsageError) -> HTTPURL {
-        let text = url.absoluteString.prefix { $0 != "#" }
         let separator = url.query == nil ? "?" : url.query == "" ? "" : "&"
         return try GivenURL.parsed(
-            "\(text)\(separator)\(String(decoding: data.bytes, as: UTF8.self))", pathAsIs: options.keepsPath)
+            "\(whole)\(separator)\(String(decoding: data, as: UTF8.self))", pathAsIs: options.keepsPath)
     }
 }
 
-/// A URL as it is given on a command line.
+/// A URL on a command line.
 enum GivenURL {
-    /// The text with `http://` before it where nothing is.
+    /// The text, with `http://` added if it has no scheme.
     static func completed(_ given: String, takesBracesLiterally: Bool) throws(UsageError) -> String {
         let text = takesBracesLiterally ? given : try withoutPatterns(given)
         return hasScheme(text) ? text : "http://\(text)"
     }
 
-    /// Whether a scheme is written. `http:/x` and `https:` have one, and are none of a host of that name, unless a port
-    /// follows; what stands behind a path or a query is none.
+    /// Whether a text has a scheme. `http:/x` and `https:` have one, and are not a host of that name, unless a port follows;
+    /// text after a path or a query is no scheme.
     private static func hasScheme(_ text: String) -> Bool {
         let name = text.utf8.prefix { !":/?#@[".utf8.contains($0) }
         if !name.isEmpty, text.utf8[name.endIndex...].starts(with: "://".utf8) { return true }
         guard ["http", "https"].contains(Substring(name).lowercased()) else { return false }
-        let behind = text.utf8[name.endIndex...]
-        return behind.first == UInt8(ascii: ":")
-            && !behind.dropFirst().prefix(1).contains { (48...57).contains($0) }
+        let rest = text.utf8[name.endIndex...]
+        return rest.first == UInt8(ascii: ":")
+            && !rest.dropFirst().prefix(1).contains(where: ByteClass.isDigit)
     }
 
-    /// The URL.
     static func parsed(_ text: String, pathAsIs: Bool = false) throws(UsageError) -> HTTPURL {
-        do throws(HTTPURL.ParseError) {
-            return try HTTPURL(text, pathAsIs: pathAsIs)
-        } catch {
-            let isScheme = error.code == .unsupportedScheme
-            throw UsageError(error.description, status: isScheme ? .unsupportedScheme : .malformedURL)
+        do throws(HTTPURL.ParseError) { return try HTTPURL(text, pathAsIs: pathAsIs) } catch {
+            throw UsageError(error.description, status: ExitStatus(error))
         }
     }
 
-    /// The URL where it is no pattern: curl would make several of one with `{a,b}` or `[1-9]` in it. An empty `[]` is none,
-    /// nor is a bracket behind a backslash, which is taken away.
+    /// The URL, if it is not a pattern: curl makes several of one with `{a,b}` or `[1-9]` in it. An empty `[]` is no pattern,
+    /// nor is a bracket after a backslash, which is removed.
     private static func withoutPatterns(_ text: String) throws(UsageError) -> String {
         guard text.utf8.contains(where: { [0x5B, 0x5D, 0x7B, 0x7D].contains($0) }) else { return text }
         let host = text.split(separator: "://", maxSplits: 1).last ?? ""
@@ -288,17 +240,17 @@ enum GivenURL {
     }
 }
 
-/// The name of a file that `-O` writes: the last part of the URL's path, as it stands there.
+/// The name of the file of `-O`: the last part of the URL's path, as it is written there.
 enum RemoteName {
-    /// What stands for a name that is not known before the response.
+    /// The name that is shown before the response gives one.
     static let placeholder = "download"
 
-    /// The name; never a folder, and never a way out of one.
+    /// The name; never a directory, and never a path out of one.
     static func name(for url: HTTPURL) throws(UsageError) -> String {
         let last = url.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
-        guard !last.isEmpty, last != ".", last != "..", !last.utf8.contains(0) else {
-            throw UsageError("option -O: the URL's path names no file", status: .writeFailed)
-        }
+        try check(
+            !last.isEmpty && last != "." && last != ".." && !last.utf8.contains(0),
+            "option -O: the URL's path names no file", status: .writeFailed)
         return String(last)
     }
 }

@@ -1,67 +1,63 @@
 import Martlet
-import MartletWire
 
 /// curl's `-w`: a text with variables.
 struct WriteOut: Sendable {
-    /// Where a piece of it goes.
+    /// A piece of the text, for one of the two outputs.
     struct Piece: Hashable, Sendable {
         var goesToStandardError: Bool
-        var text: String
-    }
-
-    private let report: TransferReport
-
-    /// For a transfer that is over.
-    init(_ report: TransferReport) { self.report = report }
-
-    /// Whether a format asks what verifying the certificates gave.
-    static func tellsVerification(_ format: String?) -> Bool {
-        format.map { $0.contains("ssl_verify_result}") || $0.contains("%{json}") } ?? false
-    }
-
-    /// Fills a format in. Unknown variables are left out, and named in the second part.
-    func text(_ format: String) -> (pieces: [Piece], unknown: [String]) {
-        var pieces = [Piece(goesToStandardError: false, text: "")]
-        var unknown: [String] = []
-        var rest = Substring(format)
-        while let character = rest.popFirst() {
-            switch character {
-            case "\\": pieces[pieces.count - 1].text += WriteOut.escape(&rest)
-            case "%" where rest.first == "%":
-                rest = rest.dropFirst()
-                pieces[pieces.count - 1].text += "%"
-            case "%":
-                guard let (kind, name) = WriteOut.variable(&rest) else {
-                    pieces[pieces.count - 1].text += "%"
-                    continue
-                }
-                switch (kind, name) {
-                case (.header, _): pieces[pieces.count - 1].text += header(name)
-                case (.variable, "stderr"): pieces.append(Piece(goesToStandardError: true, text: ""))
-                case (.variable, "stdout"): pieces.append(Piece(goesToStandardError: false, text: ""))
-                case (.variable, "onerror"): if report.status == .success { return (pieces, unknown) }
-                case (.variable, _):
-                    if let value = value(of: name) {
-                        pieces[pieces.count - 1].text += value.text
-                    } else {
-                        unknown.append(name)
-                    }
-                }
-            default: pieces[pieces.count - 1].text.append(character)
-            }
-        }
-        return (pieces, unknown)
+        var text = ""
     }
 
     private enum Kind { case variable, header }
 
+    private let report: TransferReport
+
+    init(_ report: TransferReport) { self.report = report }
+
+    /// Whether a format prints the result of verifying the certificates.
+    static func tellsVerification(_ format: String?) -> Bool {
+        format.map { $0.contains("ssl_verify_result}") || $0.contains("%{json}") } ?? false
+    }
+
+    /// Fills in a format. Unknown variables are left out, and are named in the second part.
+    func text(_ format: String) -> (pieces: [Piece], unknown: [String]) {
+        var pieces: [Piece] = []
+        var piece = Piece(goesToStandardError: false)
+        var unknown: [String] = []
+        func begin(_ goesToStandardError: Bool) {
+            pieces.append(piece)
+            piece = Piece(goesToStandardError: goesToStandardError)
+        }
+        var rest = Substring(format)
+        while let character = rest.popFirst() {
+            switch character {
+            case "\\": piece.text += WriteOut.escape(&rest)
+            case "%" where rest.first == "%":
+                rest = rest.dropFirst()
+                piece.text += "%"
+            case "%":
+                switch WriteOut.variable(&rest) {
+                case (.header, let name)?: piece.text += field(name) ?? ""
+                case (.variable, "stderr")?: begin(true)
+                case (.variable, "stdout")?: begin(false)
+                case (.variable, "onerror")?:
+                    if report.status == .success { return (pieces + [piece], unknown) }
+                case (.variable, let name)?:
+                    if let value = value(of: name) { piece.text += value.text } else { unknown.append(name) }
+                case nil: piece.text += "%"
+                }
+            default: piece.text.append(character)
+            }
+        }
+        return (pieces + [piece], unknown)
+    }
+
     private static func escape(_ rest: inout Substring) -> String {
-        guard let next = rest.popFirst() else { return "\\" }
-        switch next {
-        case "n": return "\n"
-        case "r": return "\r"
-        case "t": return "\t"
-        default: return "\\\(next)"
+        switch rest.popFirst() {
+        case "n": "\n"
+        case "r": "\r"
+        case "t": "\t"
+        case let other: "\\" + (other.map { String($0) } ?? "")
         }
     }
 
@@ -73,39 +69,20 @@ struct WriteOut: Sendable {
         return (isHeader ? .header : .variable, String(name))
     }
 
-    private func header(_ name: String) -> String { report.head?.fields.firstValue(of: name) ?? "" }
+    private func field(_ name: String) -> String? { report.head?.fields.firstValue(of: name) }
 
-    /// The value of a variable; `nil` when there is none of that name.
+    /// The value of a variable; `nil` if there is none of that name.
     private func value(of name: String) -> WriteOutValue? {
         switch name {
-        case "json": return .text(JSONLine.text(.members(WriteOut.names.map { ($0, json($0)) })))
+        case "json": return .text(JSONMembers(WriteOut.variables.map { ($0, $1(self).json) }).jsonLine)
         case "header_json": return .text(headerJSON)
-        default: return WriteOutValues(report: report).value(of: name)
+        default:
+            let variable = WriteOut.variables.first { $0.key == name }
+            return variable?.value(self) ?? (name.hasPrefix("time_") ? .seconds(.zero) : nil)
         }
     }
 
-    private func json(_ name: String) -> JSONValue {
-        switch WriteOutValues(report: report).value(of: name) {
-        case .text(let text): .string(text)
-        case .number(let number): .number(String(number))
-        case .status(let code): .number(String(code))
-        case .seconds(let seconds): .number(WriteOutValue.seconds(seconds).text)
-        case .missing, nil: .null
-        }
-    }
-
-    /// The variables of `%{json}`, in curl's order.
-    static let names = [
-        "content_type", "errormsg", "exitcode", "filename_effective", "ftp_entry_path", "http_code",
-        "http_connect", "http_version", "local_ip", "local_port", "method", "num_connects", "num_headers",
-        "num_redirects", "proxy_ssl_verify_result", "redirect_url", "referer", "remote_ip", "remote_port",
-        "response_code", "scheme", "size_download", "size_header", "size_request", "size_upload",
-        "speed_download", "speed_upload", "ssl_verify_result", "time_appconnect", "time_connect",
-        "time_namelookup", "time_pretransfer", "time_redirect", "time_starttransfer", "time_total", "url",
-        "url_effective", "urlnum",
-    ]
-
-    /// The fields by lower-case name, each with all its values, in the order they came.
+    /// The fields by lower-case name, each with all its values, in order.
     private var headerJSON: String {
         guard let fields = report.head?.fields else { return "{}" }
         var names: [String] = []
@@ -113,29 +90,121 @@ struct WriteOut: Sendable {
             let name = fields.nameString(at: index).lowercased()
             if !names.contains(name) { names.append(name) }
         }
-        let lines = names.map { name in
-            let values = fields.values(of: name).map { JSONLine.text(.string($0)) }
-            return "\(JSONLine.text(.string(name))):[\(values.joined(separator: ","))]"
-        }
+        let lines = names.map { "\($0.jsonLine):\(Array(fields.values(of: $0)).jsonLine)" }
         return "{\(lines.joined(separator: ",\n"))\n}"
     }
 }
 
+extension WriteOut {
+    /// The variables of `-w`, in curl's order.
+    private static let variables: KeyValuePairs<String, @Sendable (WriteOut) -> WriteOutValue> = [
+        "content_type": { .text($0.field("content-type")) },
+        "errormsg": { .text($0.report.message.isEmpty ? nil : $0.report.message) },
+        "exitcode": { .number(Int($0.report.status.code)) }, "filename_effective": { .text($0.report.file) },
+        // A variable of another protocol.
+        "ftp_entry_path": { _ in .text(nil) }, "http_code": { .status($0.report.effectiveStatus) },
+        "http_connect": { .status($0.report.tunnelHead?.status ?? 0) }, "http_version": { .text($0.version) },
+        "local_ip": { .text(WriteOut.address($0.connection?.localAddress).host) },
+        "local_port": { .number(WriteOut.address($0.connection?.localAddress).port) },
+        "method": { .text($0.report.method) }, "num_connects": { .number($0.connects) },
+        "num_headers": { .number(($0.report.head ?? $0.report.tunnelHead)?.fields.count ?? 0) },
+        "num_redirects": { .number($0.redirects.count) },
+        "proxy_ssl_verify_result": { .number($0.verification($0.report.proxyVerifyResult, of: .http)) },
+        "redirect_url": { .text($0.redirection) }, "referer": { .text($0.report.referer) },
+        "remote_ip": { .text(WriteOut.address($0.connection?.remoteAddress).host) },
+        "remote_port": { .number(WriteOut.address($0.connection?.remoteAddress).port) },
+        "response_code": { .status($0.report.effectiveStatus) }, "scheme": { .text($0.scheme) },
+        "size_download": { .number($0.received) }, "size_header": { .number($0.report.headByteCount) },
+        "size_request": { .number($0.report.metrics == nil ? 0 : $0.report.sentHeadByteCount) },
+        "size_upload": { .number($0.uploaded) }, "speed_download": { .number($0.perSecond($0.received)) },
+        "speed_upload": { .number($0.perSecond($0.uploaded)) },
+        "ssl_verify_result": { .number($0.verification($0.report.verifyResult, of: .https)) },
+        "time_appconnect": { .seconds($0.times.secured) }, "time_connect": { .seconds($0.times.connected) },
+        "time_namelookup": { .seconds($0.times.named) }, "time_pretransfer": { .seconds($0.times.ready) },
+        "time_redirect": { .seconds($0.redirects.last?.ended ?? .zero) },
+        "time_starttransfer": { .seconds($0.report.metrics?.firstByte ?? .zero) },
+        "time_total": { .seconds($0.report.elapsed) }, "url": { .text($0.report.givenURL) },
+        "url_effective": { .text($0.report.url.withoutUserInfo.absoluteString) },
+        "urlnum": { .number($0.report.number) },
+    ]
+
+    private var connection: ConnectionInformation? { report.metrics?.connection }
+    private var received: Int { Int(clamping: report.metrics?.receivedBodyByteCount ?? 0) }
+    private var uploaded: Int { Int(clamping: report.uploadedByteCount) }
+    private var redirects: [HTTPHop] { report.steps.map(\.hop).filter { $0.reason == .redirect } }
+
+    private var version: String {
+        switch report.head?.version {
+        case .http11: "1.1"
+        case .http10: "1.0"
+        case nil: "0"
+        }
+    }
+
+    private var scheme: String? {
+        let wasTried = report.metrics != nil || report.status == .connectFailed
+        return wasTried ? report.url.scheme.rawValue.uppercased() : nil
+    }
+
+    /// The reason that the chain was rejected, or would have been if not any was accepted. A reused connection has no chain.
+    private func verification(_ refused: Int, of scheme: HTTPURL.Scheme) -> Int {
+        guard refused == 0, report.url.scheme == scheme, report.metrics?.isConnectionReused == false,
+            let fault = connection?.tls?.acceptedFault
+        else { return refused }
+        return TLSError(fault).verificationCode ?? 0
+    }
+
+    /// The number of connections that were opened.
+    private var connects: Int {
+        let metrics = report.steps.compactMap(\.exchange?.metrics) + [report.metrics].compactMap { $0 }
+        return metrics.count { $0.connection != nil && !$0.isConnectionReused }
+    }
+
+    private func perSecond(_ bytes: Int) -> Int {
+        let seconds = report.elapsed / .seconds(1)
+        return seconds > 0 ? Int(Double(bytes) / seconds) : 0
+    }
+
+    /// Times from the beginning of the transfer, before redirects.
+    private var times: (named: Duration, connected: Duration, secured: Duration, ready: Duration) {
+        let metrics = report.metrics ?? HTTPMetrics()
+        let begin = report.steps.last.map { $0.hop.ended + $0.hop.delay } ?? .zero
+        let named = metrics.dns.map { begin + $0 } ?? .zero
+        let connected = metrics.connect.map { max(named, begin) + $0 } ?? .zero
+        let secured = metrics.tls.map { connected + $0 } ?? .zero
+        return (named, connected, secured, metrics.connection == nil ? .zero : begin + metrics.wait)
+    }
+
+    /// The URL that the response redirects to.
+    private var redirection: String? {
+        guard let head = report.head, (300...399).contains(head.status), let location = field("location")
+        else { return nil }
+        return (try? report.url.resolving(location))?.absoluteString
+    }
+
+    /// The parts of `127.0.0.1:80` or `[::1]:80`.
+    private static func address(_ text: String?) -> (host: String, port: Int) {
+        guard let text, let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...])
+        else { return ("", 0) }
+        let host = text[..<colon]
+        return (host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : String(host), port)
+    }
+}
+
 /// The value of a variable of `-w`.
-enum WriteOutValue: Sendable {
-    case text(String)
+enum WriteOutValue: JSONRepresentable, Sendable {
+    /// A text; `nil` if the value is missing.
+    case text(String?)
     case number(Int)
     /// Three digits.
     case status(Int)
     /// Seconds with six decimals.
     case seconds(Duration)
-    /// Nothing to tell.
-    case missing
 
     /// As curl prints it.
     var text: String {
         switch self {
-        case .text(let text): return text
+        case .text(let text): return text ?? ""
         case .number(let number): return String(number)
         case .status(let code):
             let digits = String(code)
@@ -144,15 +213,22 @@ enum WriteOutValue: Sendable {
             let (seconds, attoseconds) = duration.components
             let micros = String(attoseconds / 1_000_000_000_000)
             return "\(seconds).\(String(repeating: "0", count: max(0, 6 - micros.count)))\(micros)"
-        case .missing: return ""
+        }
+    }
+
+    var json: JSONValue {
+        switch self {
+        case .text(let text): text.json
+        case .number(let number), .status(let number): number.json
+        case .seconds: .number(text)
         }
     }
 }
 
 extension TLSError {
-    /// OpenSSL's number for why a chain was refused, as `-w` has it; `nil` where the chain was good or none came.
+    /// OpenSSL's number for the rejection of a chain, as `-w` prints it; `nil` if the chain was valid or none came.
     ///
-    /// Of the numbers for an authority that is not trusted it is the most frequent.
+    /// Of several numbers for an authority that is not trusted it is the most frequent.
     var verificationCode: Int? {
         switch kind {
         case .nameMismatch: 1

@@ -1,8 +1,7 @@
 import ArgumentParser
 import Martlet
-import SystemPackage
 
-/// `martlet network`: what the path of the network is, and what becomes of it.
+/// `martlet network`: the path of the network, and its changes.
 struct NetworkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "network", abstract: "Print the network path, and again whenever it changes.",
@@ -53,12 +52,12 @@ struct NetworkCommand: AsyncParsableCommand {
         do throws(HTTPURL.ParseError) {
             hosts = try host.map { text throws(HTTPURL.ParseError) in try NetworkHost(text) }
         } catch {
-            await Console.complain("martlet: option --host: \(error)\n")
+            await Console.report("option --host: \(error)")
             throw ExitStatus.usage
         }
-        var interfaces: [String: InterfaceOverride] = [:]
-        for name in expensive { interfaces[name] = InterfaceOverride(isExpensive: true) }
-        for name in inexpensive { interfaces[name] = InterfaceOverride(isExpensive: false) }
+        let overrides = expensive.map { ($0, true) } + inexpensive.map { ($0, false) }
+        let interfaces = Dictionary(
+            overrides.map { ($0, InterfaceOverride(isExpensive: $1)) }, uniquingKeysWith: { $1 })
         let monitor = NetworkMonitor(.init(sysfs: FilePath(sysfs), interfaces: interfaces))
         for await path in monitor {
             var report = NetworkReport(path)
@@ -67,7 +66,7 @@ struct NetworkCommand: AsyncParsableCommand {
                     of: host.url, probe: probe ? .connection : .route)
                 report.hosts.append((name: host.name, reachability: found))
             }
-            try await Console.print(json ? report.line : report.text)
+            try await Console.print(json ? report.members.jsonLine + "\n" : report.text)
             guard once else { continue }
             if path.status == .unsatisfied { throw ExitStatus.offline }
             return
@@ -75,36 +74,34 @@ struct NetworkCommand: AsyncParsableCommand {
     }
 }
 
-/// A host that is asked about.
+/// A host whose reachability is reported.
 struct NetworkHost: Sendable {
-    /// As it was written.
+    /// The host as it was written.
     let name: String
-    /// Where a connection would be made to.
+    /// The URL that a connection would be made for.
     let url: HTTPURL
 
-    /// A host as it is written: a name or an address, with a port or without; an address of IPv6 with a port has brackets.
+    /// Reads a name or an address, with or without a port; an IPv6 address with a port is in brackets.
     init(_ text: String) throws(HTTPURL.ParseError) {
         name = text
         let isBareLiteral = text.utf8.count { $0 == UInt8(ascii: ":") } > 1 && !text.hasPrefix("[")
-        // The scheme is for the port that is meant where none is written.
+        // The scheme gives the default port.
         url = try HTTPURL("https://\(isBareLiteral ? "[\(text)]" : text)/")
     }
 }
 
-/// A path, and which hosts can be reached on it, as people and as programs read it.
+/// A path and the reachability of hosts, for people and for programs.
 struct NetworkReport: Sendable {
     private let path: NetworkPath
-    /// The hosts that were asked about, in order.
+    /// The hosts of the command line, in order.
     var hosts: [(name: String, reachability: HostReachability)] = []
 
     init(_ path: NetworkPath) { self.path = path }
 
-    /// For people: the path on one line, its interfaces and the hosts on lines of their own.
+    /// For people: a line for the path, and for each interface and host.
     var text: String {
-        var versions: [String] = []
-        if path.supportsIPv4 { versions.append("IPv4") }
-        if path.supportsIPv6 { versions.append("IPv6") }
-        var lines = [([path.status.rawValue] + versions).joined(separator: " ")]
+        let versions = [path.supportsIPv4 ? " IPv4" : "", path.supportsIPv6 ? " IPv6" : ""].joined()
+        var lines = [path.status.rawValue + versions]
         for interface in path.interfaces {
             var words = [interface.kind.rawValue]
             if interface.isTunnel { words.append("tunnel") }
@@ -118,39 +115,28 @@ struct NetworkReport: Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// For programs: one object on one line.
-    var line: String {
-        var members: [(String, JSONValue)] = [
-            ("status", .string(path.status.rawValue)), ("kind", .optional(path.kind?.rawValue)),
-            ("expensive", .bool(path.isExpensive)), ("ipv4", .bool(path.supportsIPv4)),
-            ("ipv6", .bool(path.supportsIPv6)),
-            ("interfaces", .array(path.interfaces.map(NetworkReport.json))),
+    var members: JSONMembers {
+        let members: JSONMembers = [
+            "status": path.status.rawValue, "kind": path.kind?.rawValue, "expensive": path.isExpensive,
+            "ipv4": path.supportsIPv4, "ipv6": path.supportsIPv6,
+            "interfaces": path.interfaces.map(NetworkReport.interface),
         ]
-        if !hosts.isEmpty {
-            members.append(
-                (
-                    "hosts",
-                    .array(
-                        hosts.map { name, reachability in
-                            .members([
-                                ("host", .string(name)), ("status", .string(reachability.status.rawValue)),
-                                ("address", .optional(reachability.address)),
-                                ("interface", .optional(reachability.interface?.name)),
-                                ("kind", .optional(reachability.interface?.kind.rawValue)),
-                                ("probed", .bool(reachability.isProbed)),
-                            ])
-                        })
-                ))
-        }
-        return JSONLine.text(.members(members)) + "\n"
+        return hosts.isEmpty ? members : members + ["hosts": hosts.map { NetworkReport.host($0, $1) }]
     }
 
-    private static func json(_ interface: NetworkInterface) -> JSONValue {
-        .members([
-            ("name", .string(interface.name)), ("index", .number(interface.index)),
-            ("kind", .string(interface.kind.rawValue)), ("tunnel", .bool(interface.isTunnel)),
-            ("expensive", .bool(interface.isExpensive)),
-            ("addresses", .array(interface.addresses.map { .string($0) })),
-        ])
+    private static func host(_ name: String, _ reachability: HostReachability) -> JSONMembers {
+        [
+            "host": name, "status": reachability.status.rawValue, "address": reachability.address,
+            "interface": reachability.interface?.name, "kind": reachability.interface?.kind.rawValue,
+            "probed": reachability.isProbed,
+        ]
+    }
+
+    private static func interface(_ interface: NetworkInterface) -> JSONMembers {
+        [
+            "name": interface.name, "index": interface.index, "kind": interface.kind.rawValue,
+            "tunnel": interface.isTunnel, "expensive": interface.isExpensive,
+            "addresses": interface.addresses,
+        ]
     }
 }

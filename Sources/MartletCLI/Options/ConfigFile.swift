@@ -2,19 +2,16 @@ import SystemPackage
 
 /// A file of options, as curl's `-K` reads it: one a line, `name value`, `name = value` or `name: value`.
 enum ConfigFile {
-    /// The option of a line.
     struct Line: Hashable, Sendable {
-        /// The option as the command line has it: `--name`, `-n`, or a cluster of letters.
+        /// The option as on a command line: `--name`, `-n`, or a cluster of letters.
         var word: String
-        /// Its value; `nil` where the line has none.
         var value: String?
-        /// Where it stands.
+        /// The file and the line, for messages.
         var place: String
         /// Whether more than a comment follows the value, which ended at a blank.
         var hasRest = false
     }
 
-    /// The options of a file.
     static func lines(of text: String, named name: String) throws(UsageError) -> [Line] {
         var lines: [Line] = []
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
@@ -24,7 +21,7 @@ enum ConfigFile {
             guard let first = line.first, first != "#" else { continue }
             let option = line.prefix { !isBlank($0) && $0 != "=" && $0 != ":" }
             let place = "\(name), line \(index + 1)"
-            guard option.contains(where: { $0 != "-" }) else { throw UsageError("\(place): no option") }
+            try check(option.contains(where: { $0 != "-" }), "\(place): no option")
             var entry = Line(word: option.hasPrefix("-") ? String(option) : "--\(option)", place: place)
             var rest = line.dropFirst(option.count).drop(while: isBlank)
             if let separator = rest.first, separator == "=" || separator == ":" {
@@ -67,39 +64,33 @@ enum ConfigFile {
 
 /// Files that options name; `-` is standard input.
 enum InputFile {
-    /// All that is in a file. Blocks.
+    /// The contents of a file. Blocks.
     static func contents(of name: String) throws(UsageError) -> [UInt8] {
         do {
             if name == "-" { return try rest(of: .standardInput) }
             let file = try FileDescriptor.open(FilePath(name), .readOnly, options: .closeOnExec)
             defer { try? file.close() }
             return try rest(of: file)
-        } catch {
-            throw UsageError("could not read “\(name)”: \(error)", status: .readFailed)
-        }
+        } catch { throw UsageError("could not read “\(name)”: \(error)", status: .readFailed) }
     }
 
-    /// All that is in the file that a value names behind `@`; `nil` for a value that names none. Blocks.
+    /// The contents of the file that a value names after `@`; `nil` for a value without `@`. Blocks.
     static func contents(behindAtOf value: String) throws(UsageError) -> [UInt8]? {
         value.begins(with: "@") ? try contents(of: value.rest(behind: value.startIndex)) : nil
     }
 
     private static func rest(of file: FileDescriptor) throws -> [UInt8] {
         var bytes: [UInt8] = []
-        while true {
-            let piece = try DescriptorReading.read(file, atMost: 256 * 1024)
-            if piece.isEmpty { return bytes }
-            bytes += piece
-        }
+        while case let piece = try file.bytes(atMost: 256 * 1024), !piece.isEmpty { bytes += piece }
+        return bytes
     }
 }
 
-/// Reads from a descriptor into arrays.
-enum DescriptorReading {
-    /// As many bytes as there are, up to a limit; empty at the end. Blocks.
-    static func read(_ file: FileDescriptor, atMost limit: Int) throws -> [UInt8] {
+extension FileDescriptor {
+    /// The bytes that are available, up to a limit; empty at the end. Blocks.
+    func bytes(atMost limit: Int) throws -> [UInt8] {
         try unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
-            count = unsafe try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+            count = unsafe try read(into: UnsafeMutableRawBufferPointer(buffer))
         }
     }
 }

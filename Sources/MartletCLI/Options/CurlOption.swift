@@ -3,34 +3,28 @@ import Martlet
 
 /// One of curl's options, or of our own.
 struct CurlOption: Sendable {
-    /// Its long name, without dashes.
+    typealias Setting<Value> = any WritableKeyPath<TransferOptions, Value> & Sendable
+
+    /// The long name, without dashes.
     var name: String
-    /// Its letter, if it has one.
     var letter: Character?
-    /// What it does here.
     var kind: OptionKind
     /// One line for the help; empty for options that are not listed there.
-    var help: String
-    /// What its value is called in the help.
-    var valueName: String
-
-    /// What the name does behind `--no-`; `nil` where there is no such option.
+    var help = ""
+    /// The name of the value in the help.
+    var valueName = ""
+    /// The effect of the name after `--no-`; `nil` if there is no such option.
     var opposite: OptionKind.Change?
 
-    /// A setting of a group of options.
-    typealias Setting<Value> = any WritableKeyPath<OptionGroup, Value> & Sendable
-
-    /// An option without a value.
     static func flag(
         _ name: String, _ letter: Character? = nil, _ help: String = "",
         opposite: OptionKind.Change? = nil, _ apply: @escaping OptionKind.Change
     ) -> CurlOption {
-        CurlOption(
-            name: name, letter: letter, kind: .flag(apply), help: help, valueName: "", opposite: opposite)
+        CurlOption(name: name, letter: letter, kind: .flag(apply), help: help, opposite: opposite)
     }
 
     /// An option without a value that gives a setting one.
-    /// - Parameter opposite: The value behind `--no-`.
+    /// - Parameter opposite: The value for `--no-`.
     static func flag<Value: Sendable>(
         _ name: String, _ letter: Character?, _ help: String,
         _ setting: Setting<Value>, _ value: Value, opposite: Value? = nil
@@ -44,21 +38,28 @@ struct CurlOption: Sendable {
         _ name: String, _ letter: Character?, _ help: String, _ setting: Setting<Bool>
     ) -> CurlOption { .flag(name, letter, help, setting, true) }
 
-    /// An option without a value that switches a setting on; behind `--no-` it switches it off.
+    /// An option without a value that switches a setting on, and off with `--no-`.
     static func toggle(
         _ name: String, _ letter: Character?, _ help: String, _ setting: Setting<Bool>
     ) -> CurlOption { .flag(name, letter, help, setting, true, opposite: false) }
 
-    /// An option with a value.
+    /// An option that is accepted and has no effect.
+    static func ignored(
+        _ name: String, _ letter: Character? = nil, _ help: String = "", hasOpposite: Bool = false
+    ) -> CurlOption {
+        let nothing: OptionKind.Change = { _ in }
+        return .flag(name, letter, help, opposite: hasOpposite ? nothing : nil, nothing)
+    }
+
     static func value(
         _ name: String, _ letter: Character? = nil, _ valueName: String, _ help: String = "",
-        _ apply: @escaping @Sendable (inout OptionGroup, String) throws(UsageError) -> Void
+        _ apply: @escaping @Sendable (inout TransferOptions, String) throws(UsageError) -> Void
     ) -> CurlOption {
         CurlOption(name: name, letter: letter, kind: .value(apply), help: help, valueName: valueName)
     }
 
-    /// An option whose value is that of a setting.
-    /// - Parameter read: Makes the setting of the text, and of the option as messages name it.
+    /// An option with the value of a setting.
+    /// - Parameter read: Makes the setting from the text, and from the option's name for messages.
     static func value<Value>(
         _ name: String, _ letter: Character?, _ valueName: String, _ help: String, _ setting: Setting<Value>,
         _ read: @escaping @Sendable (String, String) throws(UsageError) -> Value
@@ -69,64 +70,79 @@ struct CurlOption: Sendable {
         }
     }
 
-    /// An option whose value is that of a setting, as it is.
+    /// An option with the value of a setting, as it is given.
     static func value(
         _ name: String, _ letter: Character?, _ valueName: String, _ help: String, _ setting: Setting<String?>
     ) -> CurlOption { .value(name, letter, valueName, help) { $0[keyPath: setting] = $1 } }
 
-    /// An option that is known, and refused.
+    /// An option that takes a value for a list of them.
+    static func list<Value>(
+        _ name: String, _ letter: Character?, _ valueName: String, _ help: String,
+        _ setting: Setting<[Value]>, _ make: @escaping @Sendable (String) -> Value
+    ) -> CurlOption { .value(name, letter, valueName, help) { $0[keyPath: setting].append(make($1)) } }
+
+    /// An option in seconds; 0 is no limit.
+    static func seconds(
+        _ name: String, _ letter: Character?, _ help: String, _ setting: Setting<Duration?>
+    ) -> CurlOption { .value(name, letter, "SECONDS", help, setting, OptionValues.seconds) }
+
+    /// An option in bytes; 0 is no limit.
+    static func size(_ name: String, _ help: String, _ setting: Setting<Int?>) -> CurlOption {
+        .value(name, nil, "BYTES", help, setting, OptionValues.size)
+    }
+
+    /// A directory, with a name that is not empty.
+    static func folder(_ name: String, _ help: String, _ setting: Setting<String?>) -> CurlOption {
+        .value(name, nil, "DIR", help, setting) { (text, option) throws(UsageError) in
+            try check(!text.isEmpty, "option \(option): takes a folder")
+            return text
+        }
+    }
+
+    /// An option that is known, and rejected.
     static func refused(_ name: String, _ letter: Character? = nil, _ reason: String) -> CurlOption {
-        CurlOption(name: name, letter: letter, kind: .refused(reason), help: "", valueName: "")
+        CurlOption(name: name, letter: letter, kind: .refused(reason))
     }
 }
 
-/// What an option of curl's does here: the third column of the table of options.
+/// The effect of an option.
 enum OptionKind: Sendable {
-    /// Changes what was read so far.
-    typealias Change = @Sendable (inout OptionGroup) throws(UsageError) -> Void
+    typealias Change = @Sendable (inout TransferOptions) throws(UsageError) -> Void
 
-    /// Carried out, without a value.
     case flag(Change)
-    /// Carried out, with a value.
-    case value(@Sendable (inout OptionGroup, String) throws(UsageError) -> Void)
-    /// Ends this transfer's options and begins those of the next.
+    case value(@Sendable (inout TransferOptions, String) throws(UsageError) -> Void)
+    /// Ends the options of this transfer and begins those of the next.
     case next
     /// Reads options from a file.
     case config
-    /// Known, and refused by name: what its feature is.
+    /// Known, and rejected by name for a reason.
     case refused(String)
-}
-
-/// The options of a command for its help.
-enum OptionHelp {
-    /// A line for each option that is carried out and has something to say.
-    static func text(of options: CommandOptions, notes: String = "") -> String {
-        (["USAGE: \(options.usage)", "", "OPTIONS:"] + options.all.filter { !$0.help.isEmpty }.map(line))
-            .joined(separator: "\n") + notes
-    }
-
-    private static func line(_ option: CurlOption) -> String {
-        let letter = option.letter.map { "-\($0), " } ?? "    "
-        let value = option.valueName.isEmpty ? "" : " \(option.valueName)"
-        let name = "  \(letter)--\(option.name)\(value)"
-        let padding = String(repeating: " ", count: max(2, 40 - name.count))
-        return name + padding + option.help
-    }
 }
 
 /// The options of a command, by name and by letter.
 struct CommandOptions: Sendable {
-    /// All of them, in the order of the help.
+    /// All options, in the order of the help.
     let all: [CurlOption]
-    /// The line of the help that says how the command is called.
+    /// The synopsis of the command, for the help.
     let usage: String
+    /// The text of the help after the options.
+    let notes: String
+    /// The settings without any option.
+    let defaults: TransferOptions
     private let byName: [String: CurlOption]
     private let byLetter: [Character: CurlOption]
 
     /// The options of a command; of two with one name or letter the first counts.
-    init(_ all: [CurlOption], usage: String) {
+    init(
+        _ all: [CurlOption], usage: String, notes: String = "",
+        defaults: (inout TransferOptions) -> Void = { _ in }
+    ) {
         self.all = all
         self.usage = usage
+        self.notes = notes
+        var group = TransferOptions()
+        defaults(&group)
+        self.defaults = group
         byName = Dictionary(all.map { ($0.name, $0) }) { first, _ in first }
         byLetter = Dictionary(all.compactMap { option in option.letter.map { ($0, option) } }) { first, _ in
             first
@@ -136,73 +152,70 @@ struct CommandOptions: Sendable {
     /// An option by its long name, without dashes.
     subscript(name: String) -> CurlOption? { byName[name] }
 
-    /// An option by its letter.
     subscript(letter: Character) -> CurlOption? { byLetter[letter] }
-}
 
-/// A command that reads its words itself, as curl reads its own.
-protocol WordsCommand: AsyncParsableCommand {
-    /// The words behind the command's name.
-    var words: [String] { get }
+    /// The options that are carried out and have a line in the help.
+    var listed: [CurlOption] { all.filter { !$0.help.isEmpty } }
 
-    /// Carries a command line out.
-    /// - Throws: The exit code.
-    static func run(_ words: [String]) async throws
-}
-
-extension CommandConfiguration {
-    /// A command that reads its words itself, by its name behind `martlet`.
-    init(words path: String, abstract: String) {
-        self.init(
-            commandName: path.split(separator: " ").last.map(String.init), abstract: abstract,
-            discussion: "“martlet \(path) --help” lists the options.")
+    /// The help: a line for each listed option, and the notes.
+    var help: String {
+        let lines = listed.map { option in
+            let letter = option.letter.map { "-\($0), " } ?? "    "
+            let value = option.valueName.isEmpty ? "" : " \(option.valueName)"
+            let name = "  \(letter)--\(option.name)\(value)"
+            return name + String(repeating: " ", count: max(2, 40 - name.count)) + option.help
+        }
+        return (["USAGE: \(usage)", "", "OPTIONS:"] + lines).joined(separator: "\n") + notes
     }
-}
 
-extension WordsCommand { mutating func run() async throws { try await Self.run(words) } }
-
-/// How the words of a command are read.
-struct CommandWords: Sendable {
-    /// The options there are.
-    let options: CommandOptions
-    /// What holds where nothing is given.
-    var defaults = OptionGroup()
-    /// What `--help` says behind the options.
-    var notes = ""
-
-    /// The groups of options that the words make; `--help` and `--version` are answered here.
+    /// The groups of options that words make; `--help` and `--version` are answered here.
     /// - Throws: The exit code, or the answer.
-    func groups(
-        of words: [String], preparing: (inout OptionGroup) -> Void = { _ in }
-    ) async throws -> [OptionGroup] {
-        var reader = CommandLineReader(options, defaults: defaults)
-        do throws(UsageError) {
-            try reader.read(words)
-        } catch {
+    func groups(of words: [String]) async throws -> [TransferOptions] {
+        var reader = CommandLineReader(self)
+        do throws(UsageError) { try reader.read(words) } catch {
             await error.tell()
             throw error.status
         }
-        var groups = reader.groups
-        for index in groups.indices { preparing(&groups[index]) }
-        ProcessTitle.hideSecrets(of: groups)
-        let global = groups.last?.global ?? GlobalOptions()
-        if global.showsHelp { throw CleanExit.message(OptionHelp.text(of: options, notes: notes)) }
+        ProcessTitle.hideSecrets(of: reader.groups)
+        let global = reader.groups.global
+        if global.showsHelp { throw CleanExit.message(help) }
         if global.showsVersion { throw CleanExit.message("martlet \(martletVersion)") }
-        return groups
+        return reader.groups
+    }
+}
+
+extension [TransferOptions] {
+    /// The options of the whole command line, which each group takes over from the one before.
+    var global: GlobalOptions { last?.global ?? GlobalOptions() }
+}
+
+/// A command that reads its words itself, as curl does.
+protocol WordsCommand: AsyncParsableCommand {
+    /// The words of its name after `martlet`.
+    static var path: [String] { get }
+    static var options: CommandOptions { get }
+    /// The words after the command's name.
+    var words: [String] { get }
+
+    /// - Returns: The exit code.
+    static func run(_ groups: [TransferOptions]) async throws(UsageError) -> ExitStatus
+}
+
+extension WordsCommand {
+    mutating func run() async throws { try await Self.carryOut(words) }
+
+    static func makeConfiguration(_ abstract: String) -> CommandConfiguration {
+        CommandConfiguration(
+            commandName: path.last, abstract: abstract,
+            discussion: "“martlet \(path.joined(separator: " ")) --help” lists the options.")
     }
 
-    /// Reads the words as one group and carries them out.
-    /// - Throws: The exit code, where it is not that of success.
-    func run(
-        _ words: [String], preparing: (inout OptionGroup) -> Void = { _ in },
-        _ body: (OptionGroup) async throws(UsageError) -> ExitStatus
-    ) async throws {
-        let group = try await groups(of: words, preparing: preparing).first ?? defaults
+    /// - Throws: The exit code, unless it is that of success.
+    static func carryOut(_ words: [String]) async throws {
+        let groups = try await options.groups(of: words)
         let status: ExitStatus
-        do throws(UsageError) {
-            status = try await body(group)
-        } catch {
-            if group.global.tellsErrors { await error.tell() }
+        do throws(UsageError) { status = try await run(groups) } catch {
+            if groups.global.tellsErrors { await error.tell() }
             throw error.status
         }
         if status != .success { throw status }

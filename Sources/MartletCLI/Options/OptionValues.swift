@@ -3,7 +3,7 @@ import Martlet
 
 /// Reads the values of options.
 enum OptionValues {
-    /// Seconds, with a fraction if wanted; 0 is "no limit".
+    /// Seconds, with or without a fraction; 0 is no limit.
     static func seconds(_ text: String, _ option: String) throws(UsageError) -> Duration? {
         guard let number = Double(text), number.isFinite, number >= 0, number < 1e9 else {
             throw UsageError("option \(option): “\(text)” is not a number of seconds")
@@ -11,7 +11,7 @@ enum OptionValues {
         return number == 0 ? nil : .milliseconds(Int64((number * 1000).rounded(.up)))
     }
 
-    /// A length of time: `90s`, `30m`, `12h`, `7d`, or seconds without a letter; more than none, at most 36,500 days.
+    /// A duration: `90s`, `30m`, `12h`, `7d`, or seconds without a letter; above zero, at most 36,500 days.
     static func length(_ text: String, _ option: String) throws(UsageError) -> Duration {
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         let unit = text.last.flatMap { units[$0] }
@@ -23,7 +23,7 @@ enum OptionValues {
         return .seconds(number * (unit ?? 1))
     }
 
-    /// A plain number.
+    /// A whole number, not negative.
     static func number(_ text: String, _ option: String) throws(UsageError) -> Int {
         guard let number = Int(text), number >= 0 else {
             throw UsageError("option \(option): “\(text)” is not a number")
@@ -31,7 +31,14 @@ enum OptionValues {
         return number
     }
 
-    /// Reads a plain number within bounds.
+    /// Reads a whole number and makes a value of it.
+    static func number<Value>(
+        making make: @escaping @Sendable (Int) -> Value
+    ) -> @Sendable (_ text: String, _ option: String) throws(UsageError) -> Value {
+        { (text, option) throws(UsageError) in make(try number(text, option)) }
+    }
+
+    /// Reads a whole number within bounds.
     static func number(
         in range: ClosedRange<Int>
     ) -> @Sendable (_ text: String, _ option: String) throws(UsageError) -> Int {
@@ -45,13 +52,7 @@ enum OptionValues {
         }
     }
 
-    /// A folder, which has a name.
-    static func folder(_ text: String, _ option: String) throws(UsageError) -> String {
-        guard !text.isEmpty else { throw UsageError("option \(option): takes a folder") }
-        return text
-    }
-
-    /// Bytes: `1000`, `10K`, `2M`, `1G` (of 1,024 each); 0 is "no limit".
+    /// Bytes: `1000`, `10K`, `2M`, `1G` (units of 1,024); 0 is no limit.
     static func size(_ text: String, _ option: String) throws(UsageError) -> Int? {
         let units: [Character: Int] = ["k": 1 << 10, "m": 1 << 20, "g": 1 << 30]
         let unit = text.last.flatMap { units[Character($0.lowercased())] }
@@ -60,34 +61,32 @@ enum OptionValues {
             throw UsageError("option \(option): “\(text)” is not a number of bytes")
         }
         let (bytes, overflow) = number.multipliedReportingOverflow(by: unit ?? 1)
-        guard !overflow else { throw UsageError("option \(option): “\(text)” is too large") }
+        try check(!overflow, "option \(option): “\(text)” is too large")
         return bytes == 0 ? nil : bytes
     }
 
     /// A header line, or a file of them.
-    static func header(_ group: inout OptionGroup, _ line: String) throws(UsageError) {
+    static func header(_ group: inout TransferOptions, _ line: String) throws(UsageError) {
         guard let contents = try InputFile.contents(behindAtOf: line) else {
-            group.transfer.headerLines.append(line)
+            group.headerLines.append(line)
             return
         }
-        let text = String(decoding: contents, as: UTF8.self)
-        // As in curl: what is a remark, or blank, is no field.
-        for line in text.split(whereSeparator: \.isNewline) where !line.hasPrefix("#") {
-            guard line.contains(where: { $0 != " " && $0 != "\t" }) else { continue }
-            group.transfer.headerLines.append(String(line))
-        }
+        // As in curl, comments and blank lines are skipped.
+        let lines = String(decoding: contents, as: UTF8.self).split(whereSeparator: \.isNewline)
+        group.headerLines += lines.lazy.map { String($0) }
+            .filter { !$0.hasPrefix("#") && $0.contains { $0 != " " && $0 != "\t" } }
     }
 
-    /// A date or a file's time; what is neither is no condition, of which users are told.
-    static func timeCondition(_ group: inout OptionGroup, _ text: String) {
-        group.transfer.timeCondition = TimeCondition(text, now: TimeCondition.present)
-        guard group.transfer.timeCondition == nil else { return }
+    /// A date or the time of a file. Any other value is no condition, and a warning.
+    static func timeCondition(_ group: inout TransferOptions, _ text: String) {
+        group.timeCondition = TimeCondition(text, now: TimeCondition.present)
+        guard group.timeCondition == nil else { return }
         group.global.warnings.append(
             "option -z: “\(text)” is neither a date nor a file: the request has no condition")
     }
 
-    /// `HOST:PORT:ADDRESS[,ADDRESS]…`, with a `+` before it if wanted; `-HOST:PORT` takes it back.
-    static func resolve(_ group: inout OptionGroup, _ text: String) throws(UsageError) {
+    /// `HOST:PORT:ADDRESS[,ADDRESS]…`, optionally after a `+`; `-HOST:PORT` removes the addresses again.
+    static func resolve(_ group: inout TransferOptions, _ text: String) throws(UsageError) {
         let isRemoval = text.hasPrefix("-")
         let rest = text.hasPrefix("+") || isRemoval ? text.dropFirst() : text[...]
         let parts = rest.split(separator: ":", maxSplits: isRemoval ? 1 : 2, omittingEmptySubsequences: false)
@@ -95,23 +94,29 @@ enum OptionValues {
             (1...65535).contains(port)
         else { throw UsageError("option --resolve: “\(text)” is not HOST:PORT:ADDRESS") }
         let endpoint = Endpoint(host: parts[0].lowercased(), port: port)
-        if isRemoval {
-            group.transfer.overrides[endpoint] = nil
-            return
-        }
-        var addresses: [SocketAddress] = []
-        for part in parts[2].split(separator: ",") {
+        group.session.resolveOverrides[endpoint] = nil
+        guard !isRemoval else { return }
+        let addresses = try parts[2].split(separator: ",").map { (part) throws(UsageError) in
             let literal = part.hasPrefix("[") && part.hasSuffix("]") ? part.dropFirst().dropLast() : part
             guard let address = SocketAddress(literal: String(literal), port: port) else {
                 throw UsageError("option --resolve: “\(part)” is not an IP address")
             }
-            addresses.append(address)
+            return address
         }
-        guard !addresses.isEmpty else { throw UsageError("option --resolve: “\(text)” names no address") }
-        group.transfer.overrides[endpoint] = addresses
+        try check(!addresses.isEmpty, "option --resolve: “\(text)” names no address")
+        group.session.resolveOverrides[endpoint] = addresses
     }
 
-    /// `HOST1:PORT1:HOST2:PORT2`, where each part may be empty and an IPv6 address stands in brackets.
+    /// `name`, `address`, `if!name` or `host!address`.
+    static func interface(_ group: inout TransferOptions, _ text: String) {
+        let isInterface = text.hasPrefix("if!")
+        let name = String(text.dropFirst(isInterface ? 3 : text.hasPrefix("host!") ? 5 : 0))
+        let isAddress = !isInterface && SocketAddress(literal: name, port: 0) != nil
+        group.session.socketOptions.localAddress = isAddress ? name : nil
+        group.session.socketOptions.interfaceName = isAddress ? nil : name
+    }
+
+    /// `HOST1:PORT1:HOST2:PORT2`; each part may be empty, and an IPv6 address is in brackets.
     static func connectTo(_ text: String) throws(UsageError) -> ConnectRedirection {
         let error = UsageError("option --connect-to: “\(text)” is not HOST1:PORT1:HOST2:PORT2")
         var parts = [""]
@@ -125,17 +130,16 @@ enum OptionValues {
             }
         }
         guard parts.count == 4, !isBracketed else { throw error }
-        var ports: [Int?] = []
-        for text in [parts[1], parts[3]] {
+        func host(_ text: String) -> String? { text.isEmpty ? nil : text.lowercased() }
+        func port(_ text: String) throws(UsageError) -> Int? {
             guard text.isEmpty || Int(text).map({ (1...65535).contains($0) }) == true else { throw error }
-            ports.append(Int(text))
+            return Int(text)
         }
         return ConnectRedirection(
-            fromHost: parts[0].isEmpty ? nil : parts[0].lowercased(), fromPort: ports[0],
-            toHost: parts[2].isEmpty ? nil : parts[2].lowercased(), toPort: ports[1])
+            fromHost: host(parts[0]), fromPort: try port(parts[1]), toHost: host(parts[2]),
+            toPort: try port(parts[3]))
     }
 
-    /// The newest TLS.
     static func newestTLS(_ text: String, _ option: String) throws(UsageError) -> TLSVersion {
         switch text {
         case "1.2": return .tls12
@@ -144,43 +148,42 @@ enum OptionValues {
         }
     }
 
-    /// The form of a client certificate, in capitals.
-    static func certificateType(_ text: String) throws(UsageError) -> String {
-        let type = text.uppercased()
-        guard ["PEM", "DER", "P12"].contains(type) else {
-            throw UsageError("option --cert-type: “\(text)” is not supported; PEM, DER and P12 are")
-        }
-        return type
+    /// Whether the format of a client certificate is PKCS #12.
+    static func isPKCS12(_ text: String, _ option: String) throws(UsageError) -> Bool {
+        try check(
+            ["PEM", "DER", "P12"].contains(text.uppercased()),
+            "option \(option): “\(text)” is not supported; PEM, DER and P12 are")
+        return text.uppercased() == "P12"
     }
 
-    /// The form of a private key, which shows by itself.
-    static func keyType(_ text: String) throws(UsageError) {
-        guard ["PEM", "DER"].contains(text.uppercased()) else {
-            throw UsageError("option --key-type: “\(text)” is not supported; PEM and DER are")
-        }
+    /// Checks the format of a private key, which is detected from its contents.
+    static func checkKeyType(_: inout TransferOptions, _ text: String) throws(UsageError) {
+        try check(
+            ["PEM", "DER"].contains(text.uppercased()),
+            "option --key-type: “\(text)” is not supported; PEM and DER are")
     }
 
-    /// Pins as curl takes them: hashes with semicolons between them, or a file with a key.
+    /// Pins as curl takes them: hashes separated by semicolons, or a file with a key.
     static func pins(_ text: String) throws(UsageError) -> [PublicKeyPin] {
-        var pins: [PublicKeyPin] = []
+        let areHashes = text.hasPrefix("sha256//")
         do throws(TLSError) {
-            guard text.hasPrefix("sha256//") else { return [try PublicKeyPin(of: .file(text))] }
-            for part in text.split(separator: ";") { pins.append(try PublicKeyPin(String(part))) }
+            guard areHashes else { return [try PublicKeyPin(of: .file(text))] }
+            return try text.split(separator: ";").map { (part) throws(TLSError) in
+                try PublicKeyPin(String(part))
+            }
         } catch {
-            throw UsageError(
-                "option --pinnedpubkey: \(error)", status: text.hasPrefix("sha256//") ? .usage : .pinMismatch)
+            throw UsageError("option --pinnedpubkey: \(error)", status: areHashes ? .usage : .pinMismatch)
         }
-        return pins
     }
 }
 
 /// Lists of schemes as curl's `--proto` and `--proto-redir` write them.
 ///
-/// Elements between commas, from left to right: `=name` for that alone, `+name` or `name` for that as well, `-name` for not
-/// that. `all` is all schemes.
+/// Elements separated by commas, applied from left to right: `=name` allows only that scheme, `+name` or `name` allows it
+/// as well, `-name` removes it. `all` is all schemes.
 enum SchemeList {
-    /// Applies a list to what was allowed before.
-    /// - Parameter place: What the message names where an element cannot be read.
+    /// Applies a list to the schemes that were allowed before.
+    /// - Parameter place: The subject of the message about an element that cannot be read.
     static func applying(
         _ text: String, to schemes: Set<HTTPURL.Scheme>, _ place: String
     ) throws(UsageError) -> Set<HTTPURL.Scheme> {
@@ -188,17 +191,12 @@ enum SchemeList {
         for element in text.split(separator: ",") {
             let sign = element.first.flatMap { "=+-".contains($0) ? $0 : nil }
             let name = (sign == nil ? element : element.dropFirst()).lowercased()
-            let named: Set<HTTPURL.Scheme>
-            if name == "all" {
-                named = Set(HTTPURL.Scheme.allCases)
-            } else if let scheme = HTTPURL.Scheme(rawValue: name) {
-                named = [scheme]
-            } else if others.contains(name) {
-                // Known to curl, and never followed here: nothing to add, and nothing to take away.
-                named = []
-            } else {
-                throw UsageError("\(place): “\(element)” is no scheme with =, + or - before it")
-            }
+            let scheme = HTTPURL.Scheme(rawValue: name)
+            try check(
+                name == "all" || scheme != nil || others.contains(name),
+                "\(place): “\(element)” is no scheme with =, + or - before it")
+            // Other schemes of curl are never followed here: they add and remove nothing.
+            let named = name == "all" ? Set(HTTPURL.Scheme.allCases) : Set([scheme].compactMap { $0 })
             switch sign {
             case "=": schemes = named
             case "-": schemes.subtract(named)
@@ -208,7 +206,7 @@ enum SchemeList {
         return schemes
     }
 
-    /// Schemes that curl may know besides.
+    /// The other schemes that curl may know.
     private static let others: Set<String> = [
         "dict", "file", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ldap", "ldaps", "mqtt", "pop3",
         "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb", "smbs",
@@ -216,29 +214,16 @@ enum SchemeList {
     ]
 }
 
-/// Characters that mean something in the value of an option, looked for by themselves: a combining mark behind one makes a
-/// character of the two to `String`, which would not find the first.
+/// Separators in the value of an option, found byte by byte or scalar by scalar: to `String`, a separator and a combining mark
+/// after it are one character, in which the separator would not be found.
 extension StringProtocol {
-    /// Where a mark stands first.
+    /// The index of the first of some separators.
     func first(_ marks: Unicode.Scalar...) -> Index? { unicodeScalars.firstIndex { marks.contains($0) } }
 
-    /// What is behind the mark at a place.
+    /// The text after the separator at an index.
     func rest(behind mark: Index) -> String { String(self[unicodeScalars.index(after: mark)...]) }
 
-    /// Whether it begins with some marks.
-    func begins(with marks: String) -> Bool { utf8.starts(with: marks.utf8) }
+    func begins(with text: String) -> Bool { utf8.starts(with: text.utf8) }
 
-    /// Whether it ends with a text.
     func ends(with text: String) -> Bool { utf8.reversed().starts(with: text.utf8.reversed()) }
-
-    /// Whether some marks stand in it.
-    func holds(_ marks: String) -> Bool {
-        var rest = Array(utf8)[...]
-        let wanted = Array(marks.utf8)
-        while rest.count >= wanted.count {
-            if rest.starts(with: wanted) { return true }
-            rest = rest.dropFirst()
-        }
-        return false
-    }
 }

@@ -1,8 +1,8 @@
 import Martlet
 
-/// What the options of one group, up to `--next`, ask for.
+/// The options of one group of the command line, up to `--next`.
 struct TransferOptions: Sendable {
-    /// Where a body goes.
+    /// The destination of a body.
     enum Destination: Hashable, Sendable {
         /// A file of this name, or standard output for `-`.
         case named(String)
@@ -10,7 +10,7 @@ struct TransferOptions: Sendable {
         case remoteName
     }
 
-    /// A piece of the body, in the order of the command line.
+    /// A part of the request body, in the order of the command line.
     enum DataPart: Hashable, Sendable {
         /// `-d`: text, or a file without its line breaks.
         case data(String)
@@ -24,26 +24,34 @@ struct TransferOptions: Sendable {
         case json(String)
     }
 
-    /// How a body is read.
+    /// The way a response body is read.
     enum Reading: Hashable, Sendable {
-        /// As it comes.
         case whole
-        /// Line by line, each written as soon as it is there.
+        /// Line by line, each written as soon as it arrives.
         case lines
-        /// As a stream of events, each a JSON object on a line.
+        /// As an event stream, each event a JSON object on a line.
         case events
     }
 
     /// Whether names and passwords are looked up in a netrc.
     enum NetrcUse: Hashable, Sendable {
         case none
-        /// Where the URL has none.
+        /// If the URL has none.
         case optional
         /// Whatever the URL has.
         case required
     }
 
-    // MARK: What and where
+    /// The options of the whole command line.
+    var global = GlobalOptions()
+    /// The options of `download` only.
+    var download = DownloadCommandOptions()
+    /// The options of `queue` only.
+    var queue = QueueCommandOptions()
+    /// The values of options as they were given, including those that were replaced later.
+    var given: [(option: String, value: String)] = []
+
+    // MARK: Request and destination
 
     var urls: [String] = []
     var destinations: [Destination] = []
@@ -54,7 +62,7 @@ struct TransferOptions: Sendable {
     var data: [DataPart] = []
     var form: [FormPart] = []
     var formQuoting = MultipartQuoting.percent
-    /// Lines of `-H`, without those that came from files.
+    /// The lines of `-H`.
     var headerLines: [String] = []
     var userAgent: String?
     var referer: String?
@@ -72,7 +80,7 @@ struct TransferOptions: Sendable {
     var keepsPath = false
     var takesBracesLiterally = false
 
-    // MARK: What comes out
+    // MARK: Output
 
     var includesHeads = false
     var headsFile: String?
@@ -84,25 +92,19 @@ struct TransferOptions: Sendable {
     var makesFolders = false
     /// Whether files get the time of `Last-Modified`.
     var keepsRemoteTime = false
+    /// Bytes.
     var sizeLimit: Int?
-
     /// Whether `-O` names files as the response proposes.
     var heedsProposedNames = false
-    /// How the body is read.
     var reading = Reading.whole
 
     // MARK: Redirects
 
-    var followsRedirects = false
-    /// `nil` for any number.
-    var redirectLimit: Int? = 50
-    var statusesThatKeepMethod: Set<Int> = []
-    var trustsOtherOrigins = false
-    var redirectSchemes = Set(HTTPURL.Scheme.allCases)
+    var redirects = RedirectPolicy.curl(limit: 50)
 
-    // MARK: Who is calling
+    // MARK: Credentials
 
-    /// `USER:PASSWORD`, or the user alone.
+    /// `USER:PASSWORD`, or the user only.
     var user: String?
     var bearer: String?
     var offersBasic = false
@@ -135,21 +137,15 @@ struct TransferOptions: Sendable {
     var connectTimeout: Duration?
     var totalTimeout: Duration?
     var continueTimeout: Duration?
-    /// Bytes a second, either way; `nil` for as fast as it goes.
+    /// Bytes a second in each direction; `nil` for no limit.
     var rateLimit: Int?
     /// Bytes a second below which a transfer is too slow; 0 for never.
     var speedLimit = 0
-    /// For how long it must be; zero for never.
+    /// The period over which the speed is measured; zero for never.
     var speedTime = Duration.zero
-    var overrides: [Endpoint: [SocketAddress]] = [:]
-    var redirections: [ConnectRedirection] = []
-    var unixSocketPath: String?
-    var interface: String?
-    var families = ConnectRaceSettings.Families.any
-    var attemptDelay: Duration?
-    var keepAliveInterval: Duration? = .seconds(60)
-
-    var proxy = ProxyPlan.Wish()
+    /// The settings of options that change nothing but a session.
+    var session = SessionConfiguration.default
+    var proxy = ProxyPlan.Options()
 
     // MARK: TLS
 
@@ -162,15 +158,20 @@ struct TransferOptions: Sendable {
     var isPKCS12 = false
     var pinnedKeys: String?
     var revocationLists: String?
-    var minimumTLS = TLSVersion.tls12
-    var maximumTLS = TLSVersion.tls13
-    var cipherList: String?
-    var cipherSuites: String?
-    var offersProtocols = true
-    var usesTickets = true
 
-    /// Whether `--json` was given, which sets two fields.
-    var hasJSON: Bool {
-        data.contains { if case .json = $0 { true } else { false } }
+    /// The media type of the data.
+    var dataType: String { hasJSON ? "application/json" : "application/x-www-form-urlencoded" }
+
+    /// Whether `--json` was given, which sets two header fields.
+    var hasJSON: Bool { data.contains { if case .json = $0 { true } else { false } } }
+}
+
+extension RedirectPolicy {
+    /// A policy that follows nothing yet. As in curl, redirects may lead anywhere: secrets stay at their origin anyway.
+    static func curl(limit: Int) -> RedirectPolicy {
+        var policy = follow(limit: limit)
+        policy.isFollowing = false
+        policy.allowsDowngrade = true
+        return policy
     }
 }

@@ -2,9 +2,9 @@ import FoundationEssentials
 import Glibc
 import SystemPackage
 
-/// Where a body goes: standard output, or a file that is made when its first bytes come.
+/// The destination of a body: standard output, or a file that is created when its first bytes come.
 ///
-/// What was written stays when a transfer fails, as with curl.
+/// As with curl, the written bytes stay when a transfer fails.
 actor BodyOutput {
     /// The file's name; `nil` for standard output.
     nonisolated let path: String?
@@ -12,28 +12,26 @@ actor BodyOutput {
     private let mayBeBinary: Bool
     private var file: FileDescriptor?
     private var hasWritten = false
-    /// The name in place of ``path``, where one was proposed.
+    /// The name proposed in place of ``path``.
     private var proposedPath: String?
     private var mayReplace = true
     private var appends = false
-    /// Where in the file the output begins.
+    /// The offset in the file at which the output begins.
     private var start: Int64 = 0
 
-    /// Standard output. Binary data are refused on a terminal unless they may be there.
+    /// Standard output. Binary data is rejected on a terminal unless it may be there.
     init(mayBeBinary: Bool) {
         path = nil
         makesFolders = false
         self.mayBeBinary = mayBeBinary || !Console.outputIsTerminal
     }
 
-    /// A file.
     init(path: String, makesFolders: Bool) {
         self.path = path
         self.makesFolders = makesFolders
         mayBeBinary = true
     }
 
-    /// Writes bytes, of a body or of a head.
     func write(_ bytes: [UInt8]) async throws(OutputError) {
         guard !bytes.isEmpty else { return }
         guard let path else {
@@ -43,26 +41,25 @@ actor BodyOutput {
                     reason: "the body is binary; “-o -” writes it all the same, “-o FILE” saves it")
             }
             hasWritten = true
-            try await Console.write(bytes)
-            return
+            return try await Console.write(bytes)
         }
         try await Console.write(bytes, to: try await opened(path), named: path)
     }
 
-    /// Has a file that is not there yet be made under another name.
-    /// - Parameter mayReplace: Whether it may take the place of one that has the name.
+    /// Changes the name of a file that is not created yet.
+    /// - Parameter mayReplace: Whether an existing file of that name may be replaced.
     func place(at path: String, mayReplace: Bool) {
         proposedPath = path
         self.mayReplace = mayReplace
     }
 
-    /// Opens the file to write after what it has; a file that is missing is created.
+    /// Opens the file to append to it; a missing file is created.
     func append() async throws(OutputError) {
         appends = true
         if let path { _ = try await opened(path) }
     }
 
-    /// Whether nothing was written that cannot be taken back.
+    /// Whether all output so far can be discarded.
     var mayRestart: Bool {
         get async {
             guard path != nil else { return !hasWritten }
@@ -71,7 +68,7 @@ actor BodyOutput {
         }
     }
 
-    /// Takes back what was written to a file, for another try; what was shown stays.
+    /// Discards the output to a file, for another attempt. Standard output stays.
     func restart() async throws(OutputError) {
         guard let file, let path else { return }
         let start = start
@@ -80,18 +77,17 @@ actor BodyOutput {
                 try file.resize(to: start)
                 try file.seek(offset: start, from: .start)
             } catch Errno.invalidArgument, Errno.illegalSeek {
-                // No plain file: what went in cannot be had back.
+                // Not a regular file: its contents cannot be discarded.
             }
         }
     }
 
-    /// Ends the output: a file is there from now on, be it empty.
+    /// Ends the output: the file exists afterwards.
     /// - Parameters:
-    ///   - makesFile: Whether that holds also where nothing was written; else what was there stays.
-    ///   - modified: The time that a file gets, in seconds since 1970; `nil` for the present.
-    /// - Returns: Why it could not get it, where that is so.
-    @discardableResult
-    func finish(makesFile: Bool = true, modified: Int64? = nil) async throws(OutputError) -> OutputError? {
+    ///   - makesFile: Whether an empty output creates a file; otherwise an existing file stays as it is.
+    ///   - modified: The modification time for the file, in seconds since 1970; `nil` for the present.
+    /// - Returns: The failure to set the time, if any.
+    func finish(makesFile: Bool, modified: Int64?) async throws(OutputError) -> OutputError? {
         guard let path else { return nil }
         if makesFile { _ = try await opened(path) }
         var problem: OutputError?
@@ -103,19 +99,17 @@ actor BodyOutput {
         return problem
     }
 
-    /// Sets the time of a plain file.
+    /// Sets the modification time of a regular file.
     private static func setTime(_ seconds: Int64, of file: FileDescriptor, named name: String) -> OutputError?
     {
         var status = stat()
-        guard unsafe fstat(file.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            return nil
-        }
         let time = timespec(tv_sec: time_t(clamping: seconds), tv_nsec: 0)
-        guard unsafe futimens(file.rawValue, [time, time]) != 0 else { return nil }
+        guard unsafe fstat(file.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            unsafe futimens(file.rawValue, [time, time]) != 0
+        else { return nil }
         return OutputError(name: name, Errno(rawValue: errno))
     }
 
-    /// Ends the output as it is.
     func close() async {
         guard let open = file.take() else { return }
         await Console.run { _ = try? open.close() }
@@ -128,7 +122,7 @@ actor BodyOutput {
         let mode: FileDescriptor.OpenOptions = appends ? .append : mayReplace ? .truncate : .exclusiveCreate
         let (opened, end) = try await Console.write(to: path) {
             let file = try FileDescriptor.output(path, mode, makesFolders: makesFolders)
-            // What is no plain file has no end to begin at.
+            // A file that is not regular has no end to begin at.
             return (file, mode == .append ? (try? file.seek(offset: 0, from: .end)) ?? 0 : 0)
         }
         (file, start) = (opened, end)
@@ -137,8 +131,8 @@ actor BodyOutput {
 }
 
 extension FileDescriptor {
-    /// Opens a file to be written, which is made where it is missing. Blocks.
-    /// - Parameter makesFolders: Whether the folders above it are made, too.
+    /// Opens a file for writing, and creates it if it is missing. Blocks.
+    /// - Parameter makesFolders: Whether missing parent directories are created.
     static func output(
         _ path: String, _ mode: OpenOptions, makesFolders: Bool = false
     ) throws -> FileDescriptor {

@@ -1,15 +1,15 @@
 import Glibc
 
-/// Lines at the bottom of a terminal that are drawn again in place, with others that stay above them. Pure: what is
-/// written follows from what is given.
+/// Lines at the bottom of a terminal that are redrawn in place, below lines that stay. Pure: the output depends on the
+/// arguments only.
 ///
-/// While they stand there the cursor is hidden, at the end of the last one. Wrapping is off while they are written: a
-/// character that the terminal takes for wider than it is counted here makes no second line of it.
+/// Meanwhile the cursor is hidden, at the end of the last line. Wrapping is off while lines are written: a character that is
+/// wider on the terminal than counted here does not make a second line.
 struct TerminalBlock: Sendable {
-    /// How many lines stand there.
+    /// The number of lines that are drawn.
     private(set) var lineCount = 0
 
-    /// What to write to show other lines in place of those that stand there, for one write.
+    /// The text that replaces the lines, for one write.
     /// - Parameter notes: Lines above them, which stay.
     mutating func frame(_ lines: [String], notes: [String] = []) -> String {
         guard !lines.isEmpty else { return end(notes: notes) }
@@ -18,14 +18,14 @@ struct TerminalBlock: Sendable {
         if !notes.isEmpty { text += TerminalBlock.text(of: notes, below: lineCount) }
         text += "\u{1B}[?7l"
         text += lines.map { "\($0)\u{1B}[K" }.joined(separator: "\r\n")
-        // Of more lines than these nothing stays.
+        // Erases the rest of a larger block.
         if lines.count < lineCount { text += "\u{1B}[J" }
         text += "\u{1B}[?7h"
         lineCount = lines.count
         return text
     }
 
-    /// What to write to take the lines away, with others that stay; the cursor is shown again.
+    /// The text that removes the lines, writes notes that stay, and shows the cursor again.
     mutating func end(notes: [String] = []) -> String {
         guard lineCount > 0 else { return TerminalBlock.text(of: notes, below: 0) }
         let text = TerminalBlock.start(of: lineCount) + "\u{1B}[J"
@@ -33,7 +33,7 @@ struct TerminalBlock: Sendable {
         return text + TerminalBlock.text(of: notes, below: 0) + "\u{1B}[?25h"
     }
 
-    /// To the beginning of the first line.
+    /// Moves to the beginning of the first line.
     private static func start(of lineCount: Int) -> String {
         switch lineCount {
         case 0: ""
@@ -42,20 +42,20 @@ struct TerminalBlock: Sendable {
         }
     }
 
-    /// Notes wrap as they please, over what stood there.
+    /// Notes over the erased lines; long ones wrap.
     private static func text(of notes: [String], below lineCount: Int) -> String {
         (lineCount > 0 ? "\u{1B}[J" : "") + notes.map { "\($0)\r\n" }.joined()
     }
 }
 
-/// How much room the terminal of standard error has.
+/// The size of the terminal of standard error.
 struct TerminalSize: Hashable, Sendable {
     /// Columns, at least 1.
     var columns: Int
     /// Lines, at least 1.
     var rows: Int
 
-    /// Now: those of the terminal, else what `COLUMNS` and `LINES` say, else 80 and 24.
+    /// The present size: that of the terminal, or of `COLUMNS` and `LINES`, or 80 and 24.
     static var current: TerminalSize {
         var size = winsize()
         let isKnown = unsafe ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0
@@ -69,34 +69,23 @@ struct TerminalSize: Hashable, Sendable {
     }
 }
 
-/// Texts of unknown origin, fit for a terminal.
+/// Texts of unknown origin, made safe for a terminal.
 enum TerminalText {
-    /// A text in which what could command a terminal, end a line or turn its order around stands as `\u{1b}`, and a
-    /// backslash as two.
-    static func escaped(_ text: String) -> String {
-        var escaped = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars {
-            if scalar == "\\" {
-                escaped.append(contentsOf: [scalar, scalar])
-            } else if isHarmless(scalar) {
-                escaped.append(scalar)
-            } else {
-                escaped.append(contentsOf: "\\u{\(String(scalar.value, radix: 16))}".unicodeScalars)
-            }
-        }
-        return String(escaped)
-    }
+    /// A text in which characters that could control a terminal, end a line or reverse its order are escaped as `\u{1b}`, and
+    /// backslashes are doubled.
+    static func escaped(_ text: String) -> String { escaped(text) { $0 == "\\" ? "\\\\" : nil } }
 
-    /// A line in which what could command a terminal, end a line or turn its order around stands as `\u{9b}`, for people to
-    /// read: backslashes and tabs stay.
-    static func shown(_ line: String) -> String {
-        guard !line.unicodeScalars.allSatisfy({ isHarmless($0) || $0 == "\t" }) else { return line }
-        return line.unicodeScalars.map { scalar in
-            isHarmless(scalar) || scalar == "\t" ? String(scalar) : "\\u{\(String(scalar.value, radix: 16))}"
+    /// The same for people to read: backslashes and tabs stay.
+    static func shown(_ line: String) -> String { escaped(line) { $0 == "\t" ? "\t" : nil } }
+
+    private static func escaped(_ text: String, _ special: (Unicode.Scalar) -> String?) -> String {
+        text.unicodeScalars.map { scalar in
+            if let text = special(scalar) { return text }
+            return isHarmless(scalar) ? String(scalar) : "\\u{\(String(scalar.value, radix: 16))}"
         }.joined()
     }
 
-    /// Whether a character is only shown: not a control, format or separator of lines, and known to Unicode.
+    /// Whether a character is only shown: known to Unicode, and not a control, format or line separator.
     static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return (0x20..<0x7F).contains(scalar.value) }
         switch scalar.properties.generalCategory {
@@ -107,20 +96,17 @@ enum TerminalText {
     }
 }
 
-/// Texts measured in columns of a terminal, as `wcwidth` counts them: two for wide characters, none for marks that
-/// combine.
+/// Texts measured in columns of a terminal, as `wcwidth` counts them: two for wide characters, none for combining marks.
 enum ColumnText {
-    /// How many columns a text takes.
     static func width(_ text: some StringProtocol) -> Int { text.unicodeScalars.reduce(0) { $0 + width($1) } }
 
-    /// A text of unknown origin as it may stand in a line: what could command the terminal as its number, in ASCII where
-    /// no more is spoken.
+    /// A text of unknown origin, escaped for a line of a terminal; in ASCII if the terminal has no more.
     static func safe(_ text: String, usesUnicode: Bool) -> String {
         let escaped = TerminalText.escaped(text)
         return usesUnicode ? escaped : String(escaped.map { $0.isASCII ? $0 : "?" })
     }
 
-    /// A text cut in the middle, so that it takes at most so many columns.
+    /// A text cut in the middle to at most so many columns.
     static func cut(_ text: String, to limit: Int, usesUnicode: Bool) -> String {
         guard width(text) > limit else { return text }
         let mark = usesUnicode ? "…" : limit < 8 ? "~" : "..."
@@ -129,32 +115,23 @@ enum ColumnText {
         return prefix(of: text, columns: (room + 1) / 2) + mark + suffix(of: text, columns: room / 2)
     }
 
-    /// As much of the beginning as fits; no character is cut.
-    static func prefix(of text: String, columns: Int) -> Substring {
-        var end = text.startIndex
-        var used = 0
-        while end < text.endIndex {
-            let next = text.index(after: end)
-            used += width(text[end..<next])
-            guard used <= columns else { break }
-            end = next
-        }
-        return text[..<end]
-    }
+    /// The longest beginning that fits; no character is cut.
+    static func prefix(of text: String, columns: Int) -> Substring { text.prefix(count(text, columns)) }
 
     private static func suffix(of text: String, columns: Int) -> Substring {
-        var start = text.endIndex
-        var used = 0
-        while start > text.startIndex {
-            let previous = text.index(before: start)
-            used += width(text[previous..<start])
-            guard used <= columns else { break }
-            start = previous
-        }
-        return text[start...]
+        text.suffix(count(text.reversed(), columns))
     }
 
-    /// A text that takes exactly so many columns, filled with spaces or cut at its end.
+    /// The number of characters, from the first on, that fit into so many columns.
+    private static func count(_ text: some Sequence<Character>, _ columns: Int) -> Int {
+        var used = 0
+        return text.prefix { character in
+            used += width(String(character))
+            return used <= columns
+        }.count
+    }
+
+    /// A text of exactly so many columns, padded with spaces or cut at its end.
     static func fitted(_ text: String, to columns: Int, isRight: Bool = false) -> String {
         let text = width(text) > columns ? String(prefix(of: text, columns: columns)) : text
         let padding = String(repeating: " ", count: max(0, columns - width(text)))
@@ -167,13 +144,13 @@ enum ColumnText {
         case .nonspacingMark, .enclosingMark, .format, .control: return 0
         default: break
         }
-        // Vowels and final consonants of Hangul join the wide consonant before them.
+        // Hangul vowels and final consonants join the wide consonant before them.
         if (0x1160...0x11FF).contains(scalar.value) { return 0 }
         if scalar.properties.isEmojiPresentation { return 2 }
         return wideRanges.contains { $0.contains(scalar.value) } ? 2 : 1
     }
 
-    /// What Unicode's East Asian Width calls wide or fullwidth, in blocks.
+    /// The blocks that are wide or fullwidth in Unicode's East Asian Width.
     private static let wideRanges: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x4DBF, 0x4E00...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3,
         0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6,

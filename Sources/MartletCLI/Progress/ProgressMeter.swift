@@ -1,13 +1,13 @@
 import Martlet
 import Synchronization
 
-/// Shows on standard error how far a transfer has come, in the form asked for.
+/// Shows the progress of a transfer on standard error, in the form of the options.
 final class ProgressMeter: Sendable {
     private struct State {
         var bytes: UInt64 = 0
         var total: UInt64?
         var window = RateWindow()
-        /// Columns of what stands on the terminal's line.
+        /// The columns of the drawn line.
         var drawnWidth = 0
         var isOver = false
     }
@@ -19,7 +19,6 @@ final class ProgressMeter: Sendable {
     /// Guards the above: the transfer and the task that draws.
     private let state = Mutex(State())
 
-    /// A meter for a transfer to a file.
     init(form: GlobalOptions.Progress, name: String, url: String) {
         self.form = form == .auto ? (Console.errorIsTerminal ? .bar : .plain) : form
         self.url = url
@@ -27,24 +26,15 @@ final class ProgressMeter: Sendable {
         text = ProgressText(name: name, usesUnicode: Environment.speaksUTF8, width: min(max(width, 20), 400))
     }
 
-    /// Whether programs read it, so that nothing may be said in other words.
+    /// Whether programs read the output, so that all of it is JSON.
     var isJSON: Bool { form == .json }
 
-    /// Tells that the transfer is tried again, where that is told in JSON.
-    /// - Parameters:
-    ///   - message: What was wrong.
-    ///   - delay: How long is waited before.
-    ///   - failures: How many tries have failed.
+    /// Reports a retry after a delay, in JSON only.
     func retrying(_ message: String, in delay: Duration, failures: Int) async {
         guard isJSON else { return }
-        let rest: [(String, JSONValue)] = [
-            ("message", .string(message)), ("delay", .number(WriteOutValue.seconds(delay).text)),
-            ("failures", .number(failures)),
-        ]
-        await Console.complain(line("retrying", rest))
+        await tell("retrying", ["message": message, "delay": delay, "failures": failures])
     }
 
-    /// Notes how many bytes have come, of how many.
     func note(_ bytes: UInt64, of total: UInt64?) {
         state.withLock { state in
             state.bytes = bytes
@@ -52,8 +42,12 @@ final class ProgressMeter: Sendable {
         }
     }
 
-    /// Says that the transfer begins, ahead of all else that is told of it.
-    func begin() async { if isJSON { await Console.complain(event("start", snapshot())) } }
+    /// Reports the start of the transfer, before all other events.
+    func begin() async {
+        guard isJSON else { return }
+        let current = snapshot()
+        await tell("start", ["bytes": current.bytes, "total": current.total])
+    }
 
     /// Draws until it is cancelled.
     func run() async {
@@ -66,7 +60,7 @@ final class ProgressMeter: Sendable {
             let current = snapshot()
             switch form {
             case .bar where now - start >= .milliseconds(400): await draw(text.bar(current))
-            case .json: await Console.complain(event("progress", current))
+            case .json: await tell("progress", ProgressMeter.members(current))
             case .plain where now - lastLine >= .seconds(10):
                 lastLine = now
                 await Console.complain(text.line(current) + "\n")
@@ -75,8 +69,8 @@ final class ProgressMeter: Sendable {
         }
     }
 
-    /// The last line: always written, unless nothing is to be.
-    /// - Parameter message: What was wrong, which JSON has a place for.
+    /// Writes the last line.
+    /// - Parameter message: The failure, for JSON.
     func finish(_ status: ExitStatus, message: String = "") async {
         if form == .none { return }
         let current = snapshot()
@@ -85,16 +79,17 @@ final class ProgressMeter: Sendable {
             return state.isOver
         }
         if isLate { return }
-        if form == .json {
-            await Console.complain(event("finish", current, status, message))
-        } else {
-            let line = text.total(current, failed: status != .success)
-            // In one write: another transfer may have something to say.
-            guard form == .bar else { return await Console.complain(line + "\n") }
-            await draw(line)
-            await Console.complain("\n")
-            Interrupts.barIsDrawn = false
+        if isJSON {
+            let end: JSONMembers = ["ok": status == .success, "exit": status.code]
+            let rest: JSONMembers = message.isEmpty ? [:] : ["message": message]
+            return await tell("finish", ProgressMeter.members(current) + end + rest)
         }
+        let line = text.total(current, failed: status != .success)
+        // In one write, since another transfer may write as well.
+        guard form == .bar else { return await Console.complain(line + "\n") }
+        await draw(line)
+        await Console.complain("\n")
+        Interrupts.update { $0.hasBar = false }
     }
 
     private func snapshot() -> ProgressText.State {
@@ -107,39 +102,25 @@ final class ProgressMeter: Sendable {
         }
     }
 
-    /// Draws over what stands on the line, in one write.
+    /// Draws over the last line, in one write.
     private func draw(_ line: String) async {
         let padding = state.withLock { state in
             defer { state.drawnWidth = line.count }
             return max(0, state.drawnWidth - line.count)
         }
-        Interrupts.barIsDrawn = true
+        Interrupts.update { $0.hasBar = true }
         await Console.complain("\r\(line)\(String(repeating: " ", count: padding))")
     }
 
-    private func event(
-        _ name: String, _ current: ProgressText.State, _ status: ExitStatus? = nil, _ message: String = ""
-    ) -> String {
-        var members: [(String, JSONValue)] = []
-        members.append(("bytes", .number(current.bytes)))
-        members.append(("total", current.total.map { .number($0) } ?? .null))
-        if name != "start" {
-            members.append(("rate", .number(Int(current.rate))))
-            members.append(("seconds", .number(WriteOutValue.seconds(current.elapsed).text)))
-        }
-        if let status {
-            members.append(("ok", .bool(status == .success)))
-            members.append(("exit", .number(status.code)))
-            if !message.isEmpty { members.append(("message", .string(message))) }
-        }
-        return line(name, members)
+    private static func members(_ current: ProgressText.State) -> JSONMembers {
+        [
+            "bytes": current.bytes, "total": current.total, "rate": Int(current.rate),
+            "seconds": current.elapsed,
+        ]
     }
 
-    /// A line of JSON. Of several transfers at once each names its own.
-    private func line(_ event: String, _ rest: [(String, JSONValue)]) -> String {
-        let names: [(String, JSONValue)] = [
-            ("event", .string(event)), ("name", .string(text.name)), ("url", .string(url)),
-        ]
-        return JSONLine.text(.members(names + rest)) + "\n"
+    /// Writes a line of JSON. Each of several concurrent transfers names itself.
+    private func tell(_ event: String, _ rest: JSONMembers) async {
+        await Console.complain((["event": event, "name": text.name, "url": url] + rest).jsonLine + "\n")
     }
 }

@@ -1,13 +1,11 @@
-/// Progress in words and bars. Pure: what is shown follows from what is given.
+/// Progress in words and bars. Pure: the text depends on the arguments only.
 struct ProgressText: Sendable {
-    /// What the transfer is called.
     var name: String
     /// Whether more than ASCII may be used.
     var usesUnicode: Bool
-    /// Columns of the terminal.
+    /// The columns of the terminal.
     var width: Int
 
-    /// What there is to show.
     struct State: Sendable {
         var bytes: UInt64
         var total: UInt64?
@@ -23,26 +21,34 @@ struct ProgressText: Sendable {
         let room = width - 1 - label.count - figures.count - 4
         guard let total = state.total, total > 0, room >= 6 else { return fitted("\(label)  \(figures)") }
         let done = min(room, Int(Double(room) * min(1, Double(state.bytes) / Double(total))))
-        let full = String(repeating: usesUnicode ? "━" : "#", count: done)
-        let empty = String(repeating: usesUnicode ? "─" : ".", count: room - done)
+        let (full, empty) = ProgressText.bar(done, of: room, usesUnicode: usesUnicode)
         return fitted("\(label)  \(full)\(empty)  \(figures)")
     }
 
-    /// A line of its own, for files and pipes.
+    /// The full and the empty part of a bar.
+    static func bar(_ done: Int, of columns: Int, usesUnicode: Bool) -> (full: String, empty: String) {
+        (
+            String(repeating: usesUnicode ? "━" : "#", count: max(0, done)),
+            String(repeating: usesUnicode ? "─" : ".", count: max(0, columns - done))
+        )
+    }
+
+    /// A line for files and pipes.
     func line(_ state: State) -> String { "\(name): \(figures(state))" }
 
     /// The last line.
     func total(_ state: State, failed: Bool) -> String {
-        let mean = ProgressText.size(perSecond(state))
         let time = ProgressText.time(state.elapsed)
         var amount = ProgressText.size(Double(state.bytes))
         if failed, let total = state.total { amount += " of \(ProgressText.size(Double(total)))" }
-        return "\(name): \(failed ? "failed after " : "")\(amount) in \(time), \(mean)/s"
+        let rate = ProgressText.rate(state.bytes, state.elapsed)
+        return "\(name): \(failed ? "failed after " : "")\(amount) in \(time), \(rate)"
     }
 
-    private func perSecond(_ state: State) -> Double {
-        let seconds = state.elapsed / .seconds(1)
-        return seconds > 0 ? Double(state.bytes) / seconds : 0
+    /// The mean rate of so many bytes in a time.
+    static func rate(_ bytes: UInt64, _ elapsed: Duration) -> String {
+        let seconds = elapsed / .seconds(1)
+        return "\(size(seconds > 0 ? Double(bytes) / seconds : 0))/s"
     }
 
     private func figures(_ state: State) -> String {
@@ -50,8 +56,7 @@ struct ProgressText: Sendable {
         let done = ProgressText.size(Double(state.bytes))
         if let total = state.total, total > 0 {
             let percent = Int(min(100, Double(state.bytes) / Double(total) * 100))
-            parts.append(
-                "\(String(repeating: " ", count: percent < 10 ? 2 : percent < 100 ? 1 : 0))\(percent)%")
+            parts.append(ColumnText.fitted("\(percent)%", to: 4, isRight: true))
             parts.append("\(done) of \(ProgressText.size(Double(total)))")
         } else {
             parts.append(done)
@@ -79,7 +84,7 @@ struct ProgressText: Sendable {
         return plain.prefix((kept + 1) / 2) + mark + plain.suffix(kept / 2)
     }
 
-    /// Bytes as people read them: `999 B`, `1.5 KiB`, `12.0 MiB`.
+    /// Bytes for people: `999 B`, `1.5 KiB`, `12.0 MiB`.
     static func size(_ bytes: Double) -> String {
         guard bytes >= 1024 else { return "\(Int(max(0, bytes))) B" }
         var value = bytes
@@ -90,7 +95,7 @@ struct ProgressText: Sendable {
         return "\(oneDecimal(value / 1024)) TiB"
     }
 
-    /// A duration as people read it: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 7 min`.
+    /// A duration for people: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 7 min`.
     static func time(_ duration: Duration) -> String {
         let seconds = duration.components.seconds
         if seconds < 10 { return "\(oneDecimal(duration / .seconds(1))) s" }
@@ -105,29 +110,29 @@ struct ProgressText: Sendable {
     }
 }
 
-/// The rate of a transfer over its last ten seconds; it falls to zero when nothing moves.
+/// The rate of a transfer over its last ten seconds; it falls to zero when no bytes move.
 struct RateWindow: Sendable {
     private static let length = Duration.seconds(10)
     private var samples: [(time: Duration, bytes: UInt64)] = []
     private var lastAdvance = Duration.zero
 
-    /// Notes how far the transfer is. Times are counted from its beginning and never fall.
+    /// Records the bytes so far. Times are counted from the beginning of the transfer and never fall.
     mutating func note(_ bytes: UInt64, at time: Duration) {
         if samples.last?.bytes != bytes { lastAdvance = time }
         samples.append((time, bytes))
-        // One sample older than the window is kept: the rate is measured from it.
+        // One sample older than the window is kept, from which the rate is measured.
         while samples.count > 2, samples[1].time <= time - RateWindow.length { samples.removeFirst() }
     }
 
     /// Bytes a second.
     var rate: Double {
         guard let first = samples.first, let last = samples.last else { return 0 }
-        // Over the window alone: what came before it counts for nothing once ten seconds have passed.
+        // Only over the window: earlier bytes do not count after ten seconds.
         let span = (last.time - first.time) / .seconds(1)
         guard span > 0, last.bytes > first.bytes else { return 0 }
         return Double(last.bytes - first.bytes) / span
     }
 
-    /// For how long nothing has moved.
+    /// The time without a new byte.
     func stall(at time: Duration) -> Duration { max(.zero, time - lastAdvance) }
 }

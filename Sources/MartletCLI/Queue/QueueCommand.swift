@@ -1,8 +1,7 @@
 import ArgumentParser
 import Martlet
-import SystemPackage
 
-/// `martlet queue`: requests that are kept until they are delivered.
+/// `martlet queue`: requests that are stored until they are delivered.
 struct QueueCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "queue",
@@ -27,21 +26,21 @@ struct QueueCommand: ParsableCommand {
         ])
 }
 
-/// The options of the commands that look into a queue, and decide about what is in it.
+/// The options of the commands that show and change the contents of a queue.
 struct QueueOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The queue's folder; $XDG_STATE_HOME/martlet/queue or ~/.local/state/martlet/queue by default.",
             valueName: "dir")) var queue: String?
 
-    /// The same for the commands whose options are read as those of `get`.
+    /// The same for the commands with options like those of `get`.
     static let directory = CurlOption.value(
         "queue", nil, "DIR",
-        "the queue's folder; $XDG_STATE_HOME/martlet/queue or ~/.local/state/martlet/queue by default"
-    ) { $0.queue.directory = $1 }
+        "the queue's folder; $XDG_STATE_HOME/martlet/queue or ~/.local/state/martlet/queue by default",
+        \.queue.directory)
 
-    /// Does something with the queue, which sends nothing meanwhile, and tells what was found when it was opened.
-    /// - Throws: The exit code, when what is wrong has been said.
+    /// Runs a function with the queue, which sends nothing meanwhile, and reports the events of opening it.
+    /// - Throws: The exit code, after the failure was reported.
     func open<Value: Sendable>(
         _ body: (OfflineQueue) async throws(UsageError) -> Value
     ) async throws(ExitStatus) -> Value {
@@ -55,12 +54,12 @@ struct QueueOptions: ParsableArguments {
     }
 }
 
-/// `martlet queue drop`: takes requests out.
+/// `martlet queue drop`: removes requests.
 struct QueueDropCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "drop", abstract: "Take requests out of the queue, whatever becomes of them.")
 
-    @ArgumentParser.OptionGroup var decision: QueueDecision
+    @OptionGroup var decision: QueueDecision
 
     mutating func run() async throws { try await decision.forEach { queue, id in try await queue.drop(id) } }
 }
@@ -74,37 +73,32 @@ struct QueueRetryCommand: AsyncParsableCommand {
             "An uncertain request may have taken effect: it is for you to know that it has not, or may again."
     )
 
-    @ArgumentParser.OptionGroup var decision: QueueDecision
+    @OptionGroup var decision: QueueDecision
 
     mutating func run() async throws { try await decision.forEach { queue, id in try await queue.retry(id) } }
 }
 
-/// Where queues are, and how they are opened.
+/// The directories of queues.
 enum QueueDirectory {
-    /// The folder of a queue: the one that was named, else that of the user (XDG Base Directory Specification).
+    /// The directory of a queue: the given one, or that of the user (XDG Base Directory Specification).
     /// - Parameter variable: The environment.
     static func path(
         _ named: String?, variable: (String) -> String? = { Environment[$0] }
     ) throws(UsageError) -> FilePath {
         if let named {
-            guard !named.isEmpty, !named.utf8.contains(0) else {
-                throw UsageError("option --queue: takes a folder")
-            }
+            try check(!named.isEmpty && !named.utf8.contains(0), "option --queue: takes a folder")
             return FilePath(named)
         }
-        // One that is not absolute is to be taken for none.
+        // The specification says that a path that is not absolute is ignored.
         if let folder = variable("XDG_STATE_HOME"), folder.hasPrefix("/") {
-            return FilePath(folder).appending("martlet").appending("queue")
+            return FilePath(folder).pushing("martlet/queue")
         }
         guard let home = variable("HOME"), home.hasPrefix("/") else {
             throw UsageError("there is no folder for a queue: give --queue DIR, or set HOME")
         }
-        var path = FilePath(home)
-        for name in [".local", "state", "martlet", "queue"] { path.append(name) }
-        return path
+        return FilePath(home).pushing(".local/state/martlet/queue")
     }
 
-    /// Opens a queue.
     static func open(
         _ path: FilePath, session: HTTPSession, options: OfflineQueueOptions,
         credentials: OfflineCredentials? = nil
@@ -112,12 +106,10 @@ enum QueueDirectory {
         do {
             return try await OfflineQueue(
                 session: session, directory: path, options: options, credentials: credentials)
-        } catch {
-            throw UsageError(ofQueue: error)
-        }
+        } catch { throw UsageError(ofQueue: error) }
     }
 
-    /// Opens a queue that sends nothing, does something with it, closes it, and tells what was found in its folder.
+    /// Opens a queue that sends nothing, runs a function with it, closes it, and reports the events of opening it.
     static func withIdleQueue<Value: Sendable>(
         _ path: FilePath, secretFields: Set<HTTPField.Name> = [], global: GlobalOptions,
         _ body: (OfflineQueue) async throws(UsageError) -> Value
@@ -134,12 +126,12 @@ enum QueueDirectory {
         }
         await queue.close()
         for await event in events where isFinding(event) && global.tellsErrors {
-            await Console.complain("martlet: \(QueueEventText.line(event))\n")
+            await Console.report(QueueEventText.line(event))
         }
         return try result.get()
     }
 
-    /// Whether it is something that nobody asked for.
+    /// Whether an event is not an effect of the command.
     private static func isFinding(_ event: OfflineEvent) -> Bool {
         switch event {
         case .setAside, .leftAlone, .fileFailed, .uncertain, .expired: true
@@ -149,13 +141,13 @@ enum QueueDirectory {
 }
 
 extension UsageError {
-    /// What a queue threw, as something to say and an exit code.
+    /// The message and the exit code for an error of a queue.
     init(ofQueue error: any Error) {
         guard let error = error as? HTTPError else {
             self.init("\(error)", status: error is CancellationError ? .interrupted : .readFailed)
             return
         }
-        // Here a limit is that of the queue: there is no room.
+        // The limit is that of the queue: there is no room.
         self.init(error.message, status: error.code == .limitExceeded ? .diskFull : ExitStatus(error))
     }
 }

@@ -1,9 +1,7 @@
-import HTTPTypes
 import Martlet
 
-/// Events of a queue as lines: what happened, the request's number, method, URL and tag, and behind a colon more of it.
+/// Events of a queue as lines: the event, the request's number, method, URL and tag, and details after a colon.
 enum QueueEventText {
-    /// A line, without its end.
     static func line(_ event: OfflineEvent) -> String {
         switch event {
         case .submitted(let ticket): line("submitted", ticket)
@@ -24,13 +22,13 @@ enum QueueEventText {
         }
     }
 
-    /// Why a request is not sent again.
+    /// The reason that a request is not sent again.
     static func words(_ letter: OfflineDeadLetter) -> String {
         let status = letter.statusCode.map { "status \($0), " } ?? ""
         return "\(letter.reason.rawValue), \(status)\(letter.message)"
     }
 
-    /// A request, without what could command a terminal.
+    /// A request, escaped for a terminal.
     static func words(_ ticket: OfflineTicket) -> String {
         let tag = ticket.tag.map { " [\($0)]" } ?? ""
         return TerminalText.escaped("\(ticket.method.rawValue) \(ticket.url.redacted)\(tag)")
@@ -43,7 +41,7 @@ enum QueueEventText {
 
 /// Events of a queue as JSON objects, one a line.
 enum QueueEventJSON {
-    /// What the lines hold, for the help.
+    /// The contents of the lines, for the help.
     static let help = """
 
 
@@ -69,21 +67,16 @@ enum QueueEventJSON {
         130: as those of get. Of several the first counts.
         """
 
-    /// A line, without its end.
     static func line(_ event: OfflineEvent) -> String {
         switch event {
         case .submitted(let ticket): line("submitted", ticket)
-        case .attempt(let ticket, let number): line("attempt", ticket, [("number", .number(number))])
+        case .attempt(let ticket, let number): line("attempt", ticket, ["number": number])
         case .delivered(let ticket, let answer):
             line("delivered", ticket, members(answer.statusCode, answer.response.headerFields, answer.body))
         case .postponed(let ticket, let wait):
             line(
                 "postponed", ticket,
-                [
-                    ("reason", .string(wait.reason.rawValue)),
-                    ("delay", .number(WriteOutValue.seconds(wait.delay).text)),
-                    ("message", .string(wait.message)),
-                ])
+                ["reason": wait.reason.rawValue, "delay": wait.delay, "message": wait.message])
         case .dead(let ticket, let letter): line("dead", ticket, members(letter))
         case .uncertain(let ticket, let letter): line("uncertain", ticket, members(letter))
         case .expired(let ticket): line("expired", ticket)
@@ -91,64 +84,50 @@ enum QueueEventJSON {
         case .setAside(let path, let reason): line("setAside", path.string, reason)
         case .leftAlone(let path, let reason): line("leftAlone", path.string, reason)
         case .fileFailed(let ticket, let error):
-            line(
-                "fileFailed", ticket,
-                [("code", .string(error.code.rawValue)), ("message", .string(error.message))])
-        case .drained: JSONLine.text(.members([("event", .string("drained"))]))
+            line("fileFailed", ticket, ["code": error.code.rawValue, "message": error.message])
+        case .drained: (["event": "drained"] as JSONMembers).jsonLine
         }
     }
 
-    /// What tells a request from others.
-    static func members(_ ticket: OfflineTicket) -> [(String, JSONValue)] {
+    static func members(_ ticket: OfflineTicket) -> JSONMembers {
         [
-            ("id", .number(ticket.id.number)), ("tag", .optional(ticket.tag)),
-            ("method", .string(ticket.method.rawValue)), ("url", .string(ticket.url.redacted)),
-            ("lane", .string(ticket.lane)), ("key", .optional(ticket.idempotencyKey)),
+            "id": ticket.id.number, "tag": ticket.tag, "method": ticket.method.rawValue,
+            "url": ticket.url.redacted, "lane": ticket.lane, "key": ticket.idempotencyKey,
         ]
     }
 
-    /// Why a request is not sent again, and what was answered.
-    static func members(_ letter: OfflineDeadLetter) -> [(String, JSONValue)] {
-        [("reason", .string(letter.reason.rawValue)), ("message", .string(letter.message))]
+    /// The reason that a request is not sent again, and the response.
+    static func members(_ letter: OfflineDeadLetter) -> JSONMembers {
+        ["reason": letter.reason.rawValue, "message": letter.message]
             + members(letter.statusCode, letter.fields, letter.body)
     }
 
-    private static func members(
-        _ status: Int?, _ fields: HTTPFields, _ body: [UInt8]
-    ) -> [(String, JSONValue)] {
-        [
-            ("status", status.map { .number($0) } ?? .null),
-            (
-                "headers",
-                .array(
-                    fields.filter { !HeadText.isSecret($0.name.canonicalName) }.map { field in
-                        .array([.string(field.name.rawName), .string(field.value)])
-                    })
-            ),
-            ("body", .latin1(body)),
+    private static func members(_ status: Int?, _ fields: HTTPFields, _ body: [UInt8]) -> JSONMembers {
+        let shown = fields.filter { !HeadText.isSecret($0.name.canonicalName) }
+        return [
+            "status": status, "headers": shown.map { [$0.name.rawName, $0.value] },
+            "body": JSONValue.latin1(body),
         ]
     }
 
-    private static func line(
-        _ event: String, _ ticket: OfflineTicket, _ rest: [(String, JSONValue)] = []
-    ) -> String { JSONLine.text(.members([("event", .string(event))] + members(ticket) + rest)) }
+    private static func line(_ event: String, _ ticket: OfflineTicket, _ rest: JSONMembers = [:]) -> String {
+        (["event": event] + members(ticket) + rest).jsonLine
+    }
 
     private static func line(_ event: String, _ path: String, _ reason: String) -> String {
-        JSONLine.text(
-            .members([("event", .string(event)), ("path", .string(path)), ("reason", .string(reason))]))
+        (["event": event, "path": path, "reason": reason] as JSONMembers).jsonLine
     }
 }
 
-/// What came of the requests of a queue in one run.
+/// The results of the requests of a queue in one run.
 struct QueueTally: Hashable, Sendable {
-    private(set) var delivered = 0
-    private(set) var dead = 0
-    private(set) var uncertain = 0
-    private(set) var expired = 0
-    /// How many files could not be read.
-    private(set) var unreadable = 0
+    private var delivered = 0
+    private var dead = 0
+    private var uncertain = 0
+    private var expired = 0
+    /// The number of files that could not be read.
+    private var unreadable = 0
 
-    /// Counts an event.
     mutating func note(_ event: OfflineEvent) {
         switch event {
         case .delivered: delivered += 1
@@ -166,7 +145,7 @@ struct QueueTally: Hashable, Sendable {
     ///   - resting: The number of dead and uncertain requests in the queue, those of earlier runs included.
     func left(pending: Int, resting: Int) -> Int { pending + max(0, resting - dead - uncertain - expired) }
 
-    /// What the program exits with: what needs somebody comes before what needs time.
+    /// The exit code: requests that need a decision come before requests that need time.
     /// - Parameter left: The number of requests that are left, see ``left(pending:resting:)``.
     func status(left: Int) -> ExitStatus {
         if dead + uncertain + expired > 0 { return .refusedByStatus }
@@ -182,11 +161,10 @@ struct QueueTally: Hashable, Sendable {
 
     /// The last line, for programs.
     func json(left: Int, _ status: ExitStatus) -> String {
-        JSONLine.text(
-            .members([
-                ("event", .string("ended")), ("exit", .number(status.code)),
-                ("delivered", .number(delivered)), ("dead", .number(dead)), ("uncertain", .number(uncertain)),
-                ("expired", .number(expired)), ("unreadable", .number(unreadable)), ("left", .number(left)),
-            ]))
+        let members: JSONMembers = [
+            "event": "ended", "exit": status.code, "delivered": delivered, "dead": dead,
+            "uncertain": uncertain, "expired": expired, "unreadable": unreadable, "left": left,
+        ]
+        return members.jsonLine
     }
 }

@@ -12,7 +12,7 @@ struct QueueListCommand: AsyncParsableCommand {
             by itself. With --json a line is an object. A folder that is not there is an empty queue, and is not made.
             """)
 
-    @ArgumentParser.OptionGroup var options: QueueOptions
+    @OptionGroup var options: QueueOptions
 
     @Flag(help: "Print JSON.") var json = false
 
@@ -26,7 +26,7 @@ struct QueueListCommand: AsyncParsableCommand {
         let now = Int64(Date().timeIntervalSince1970 * 1000)
         for entry in entries {
             let line = QueueEntryLine(entry, now: now)
-            try await Console.print((json ? JSONLine.text(line.json) : line.text) + "\n")
+            try await Console.print((json ? line.members.jsonLine : line.text) + "\n")
         }
     }
 }
@@ -42,7 +42,7 @@ struct QueueEntryLine {
         self.now = now
     }
 
-    /// For people: number, state, tries, when it expires, size of the body, and behind all that is short the request.
+    /// For people: number, state, attempts, expiry, size of the body, and the request last.
     var text: String {
         let columns = [
             ("\(entry.ticket.id)", 4), (state, 9),
@@ -61,30 +61,22 @@ struct QueueEntryLine {
         return parts.joined(separator: "  ")
     }
 
-    /// For programs.
-    var json: JSONValue {
-        .members(
-            QueueEventJSON.members(entry.ticket) + [
-                ("state", .string(state)), ("attempts", .number(entry.attempts)),
-                ("submitted_ms", .number(entry.submitted)), ("expires_ms", .number(entry.expires)),
-                ("bytes", .number(entry.bodyByteCount)),
-                ("secret_fields", .array(entry.secretFields.map { .string($0) })),
-                ("letter", letter.map { .members(QueueEventJSON.members($0)) } ?? .null),
-            ])
+    var members: JSONMembers {
+        QueueEventJSON.members(entry.ticket) + [
+            "state": state, "attempts": entry.attempts, "submitted_ms": entry.submitted,
+            "expires_ms": entry.expires, "bytes": entry.bodyByteCount, "secret_fields": entry.secretFields,
+            "letter": letter.map { QueueEventJSON.members($0) },
+        ]
     }
 
-    private var state: String {
-        switch entry.state {
-        case .waiting, .sending: "waiting"
-        case .dead: "dead"
-        case .uncertain: "uncertain"
-        }
-    }
+    private var state: String { described.state }
+    private var letter: OfflineDeadLetter? { described.letter }
 
-    private var letter: OfflineDeadLetter? {
+    private var described: (state: String, letter: OfflineDeadLetter?) {
         switch entry.state {
-        case .waiting, .sending: nil
-        case .dead(let letter), .uncertain(let letter): letter
+        case .waiting, .sending: ("waiting", nil)
+        case .dead(let letter): ("dead", letter)
+        case .uncertain(let letter): ("uncertain", letter)
         }
     }
 
@@ -99,7 +91,7 @@ struct QueueEntryLine {
 }
 
 extension OfflineEntry {
-    /// Whether it is to be sent by itself.
+    /// Whether the queue sends the request without a command.
     var isWaiting: Bool {
         switch state {
         case .waiting, .sending: true

@@ -1,84 +1,60 @@
 import ArgumentParser
 import Martlet
 
-/// `martlet queue run`: sends what is in a queue.
+/// `martlet queue run`: sends the requests of a queue.
 struct QueueRunCommand: WordsCommand {
-    static let configuration = CommandConfiguration(
-        words: "queue run",
-        abstract: "Send what is there, until SIGINT or SIGTERM, or until nothing is left to send.")
+    static let path = ["queue", "run"]
+    static let configuration = makeConfiguration(
+        "Send what is there, until SIGINT or SIGTERM, or until nothing is left to send.")
 
     @Argument(parsing: .captureForPassthrough, help: "Options, in any order.") var words: [String] = []
 
-    static func run(_ words: [String]) async throws {
-        try await CommandWords(
-            options: QueueRunOptionTable.commandOptions, defaults: QueueRunOptionTable.defaults,
-            notes: QueueEventJSON.help
-        ).run(words) { group in
-            // Whatever is given here is what was not to be stored.
-            group.queue.secretNames = Set(
-                group.transfer.headerLines.map { $0.prefix { $0 != ":" && $0 != ";" }.lowercased() })
-        } _: { group throws(UsageError) in
-            try await status(of: group)
-        }
-    }
-
-    private static func status(of group: OptionGroup) async throws(UsageError) -> ExitStatus {
-        if let word = group.transfer.urls.first {
+    static func run(_ groups: [TransferOptions]) async throws(UsageError) -> ExitStatus {
+        let group = groups[0]
+        if let word = group.urls.first {
             throw UsageError("“\(word)”: a queue sends what is in it; “martlet queue add” takes a URL")
         }
         let path = try QueueDirectory.path(group.queue.directory)
-        let secrets = try await QueueSecrets(group.transfer)
+        let secrets = try await QueueSecrets(group)
         let jar = CookiePlan.makeJar()
         let session = ProgramSessions.shared.make(
-            try await SessionPlan.configuration(for: group.transfer, group.global, usesTLS: true, jar: jar))
+            try await SessionPlan.configuration(for: group, usesTLS: true, jar: jar))
         let origin = try await secrets.origin(ofQueue: path, group.global)
         var options = OfflineQueueOptions()
-        options.request = TransferPlan.requestOptions(group.transfer)
+        options.request = TransferPlan.requestOptions(group)
         options.acceptsRedirectedResults = group.queue.acceptsRedirectedResults
-        // A server that says nothing must not hold up its lane for ever, which nobody watches.
+        // A silent server must not block its lane forever.
         let timeouts = Timeouts()
         options.request.timeouts = Timeouts(
-            connect: group.transfer.connectTimeout ?? timeouts.connect, head: timeouts.head,
-            idle: timeouts.idle, total: group.transfer.totalTimeout)
+            connect: group.connectTimeout ?? timeouts.connect, head: timeouts.head,
+            idle: timeouts.idle, total: group.totalTimeout)
         let credentials = secrets.apply(to: &options.request, for: origin)
         let queue = try await QueueDirectory.open(
             path, session: session, options: options, credentials: credentials)
         // Unstructured: it ends with the session.
-        let telling = group.global.isVerbose ? tellEvents(of: session) : nil
-        let status = await QueueRunner(queue: queue, wish: group.queue, global: group.global).run {
+        let telling =
+            group.global.isVerbose
+            ? session.tellEvents { await Console.complain("* \(TerminalText.escaped($0))\n") } : nil
+        let status = await QueueRunner(queue: queue, options: group.queue, global: group.global).run {
             await Interrupts.next()
         }
         telling?.cancel()
-        if let name = group.transfer.cookieOutput { await CookiePlan.write(jar, to: name, group.global) }
+        if let name = group.cookieOutput { await CookiePlan.write(jar, to: name, group.global) }
         return status
-    }
-
-    /// `-v`: what the session does, a line each.
-    private static func tellEvents(of session: HTTPSession) -> Task<Void, Never> {
-        let events = session.events
-        return Task {
-            for await event in events {
-                await Console.complain("* \(TerminalText.escaped(event.description))\n")
-            }
-        }
     }
 }
 
-/// Every option of `queue run`: its own, those of `get` for credentials, connections and redirects, and the others of `get`,
-/// which are refused by name.
-enum QueueRunOptionTable {
-    /// The options by name and letter.
-    static let commandOptions = OptionTable.options(
-        own, shared, helps: helps, refusing: reasons, others: "makes no sense for a queue",
-        usage: "martlet queue run [options]")
-
-    /// What holds where nothing is said.
-    static var defaults: OptionGroup {
-        var group = OptionGroup()
-        group.transfer.followsRedirects = true
-        // What is told goes on to where it belongs.
-        group.transfer.statusesThatKeepMethod = [301]
-        return group
+extension QueueRunCommand {
+    /// Its own options, those of `get` for credentials, connections and redirects, and the others of `get`, which are
+    /// rejected by name.
+    static let options = CommandOptions(
+        OptionTable.rows(own, shared, helps: helps, refusing: reasons, others: "makes no sense for a queue"),
+        usage: "martlet queue run [options]", notes: QueueEventJSON.help
+    ) { group in
+        group.redirects.isFollowing = true
+        // A POST stays one where its resource has moved permanently.
+        group.redirects.statusesThatKeepMethod = [301]
+        group.queue.hasSecretFields = true
     }
 
     private static let own: [CurlOption] = [
@@ -112,46 +88,39 @@ enum QueueRunOptionTable {
         + OptionTable.connecting + OptionTable.named("expect100-timeout") + OptionTable.proxy
         + OptionTable.security + OptionTable.named("silent show-error verbose disable version help config")
 
-    private static let reasons: [(reason: String, options: [CurlOption])] = [
-        (
-            "is part of a request; “martlet queue add” takes it",
-            OptionTable.named(
-                "url request head get user-agent referer range path-as-is globoff data data-ascii data-raw"
-                    + " data-binary data-urlencode form form-string form-escape upload-file")
-        ),
-        ("a queue tries again by itself", OptionTable.retries),
-        (
-            "requests of a queue take no credentials wherever they are led",
-            OptionTable.named("location-trusted")
-        ),
+    private static let reasons: KeyValuePairs = [
+        "is part of a request; “martlet queue add” takes it": """
+        url request head get user-agent referer range path-as-is globoff data data-ascii data-raw data-binary \
+        data-urlencode form form-string form-escape upload-file
+        """,
+        "a queue tries again by itself":
+            "retry retry-delay retry-max-time retry-connrefused retry-all-errors",
+        "requests of a queue take no credentials wherever they are led": "location-trusted",
     ]
 }
 
-/// Prints what happens in a queue, until it is to end.
+/// Prints the events of a queue until the end of the run.
 struct QueueRunner: Sendable {
-    /// The queue, which sends.
     let queue: OfflineQueue
-    /// When it ends, and how events are printed.
-    let wish: QueueWish
-    /// What is told on standard error.
+    let options: QueueCommandOptions
     let global: GlobalOptions
 
-    /// Runs until it is interrupted, or nothing waits any more where that is the end, or what happens cannot be printed; then
+    /// Runs until it is interrupted, or an event cannot be printed, or with `--until-empty` no request waits any more; then
     /// closes the queue.
-    /// - Parameter interruption: Returns when it is to end.
-    /// - Returns: What the program exits with.
+    /// - Parameter interruption: Returns when the run is interrupted.
+    /// - Returns: The exit code.
     func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
         let (ends, end) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let events = queue.events
-        // Unstructured, all three: a signal may never come, and each of them may be the end of the others.
-        // A signal is waited for before anything is printed, since who reads it may send one.
+        // Unstructured, all three: a signal may never come, and each of them may end the others.
+        // A signal is waited for before anything is printed, since the reader of the output may send one.
         let waiting = Task.immediate {
             _ = await interruption()
             end.yield()
         }
         let printing = Task { await print(events, end) }
         let draining =
-            wish.endsWhenEmpty
+            options.endsWhenEmpty
             ? Task { [queue] in if (try? await queue.drained) != nil { end.yield() } } : nil
         for await _ in ends { break }
         await queue.close()
@@ -160,15 +129,15 @@ struct QueueRunner: Sendable {
         let (tally, failure) = await printing.value
         let left = await tally.left(pending: queue.pendingCount, resting: queue.restingCount)
         if let failure {
-            if !failure.isClosedPipe, global.tellsErrors { await Console.complain("martlet: \(failure)\n") }
+            if !failure.isClosedPipe, global.tellsErrors { await Console.report("\(failure)") }
             return .writeFailed
         }
         let status = tally.status(left: left)
-        let line = wish.isJSON ? tally.json(left: left, status) : tally.text(left: left)
+        let line = options.isJSON ? tally.json(left: left, status) : tally.text(left: left)
         return (try? await Console.write(line + "\n")) == nil ? .writeFailed : status
     }
 
-    /// Prints events to their end. One that cannot be printed is the end of the run.
+    /// Prints all events. One that cannot be printed ends the run.
     private func print(
         _ events: EventSequence<OfflineEvent>, _ end: AsyncStream<Void>.Continuation
     ) async -> (QueueTally, OutputError?) {
@@ -179,7 +148,7 @@ struct QueueRunner: Sendable {
             guard failure == nil else { continue }
             do throws(OutputError) {
                 try await Console.write(
-                    (wish.isJSON ? QueueEventJSON.line(event) : QueueEventText.line(event)) + "\n")
+                    (options.isJSON ? QueueEventJSON.line(event) : QueueEventText.line(event)) + "\n")
             } catch {
                 failure = error
                 end.yield()

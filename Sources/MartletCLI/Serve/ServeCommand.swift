@@ -3,7 +3,7 @@ import FoundationEssentials
 import MartletTesting
 import SystemPackage
 
-/// `martlet serve`: the loopback origin.
+/// `martlet serve`: the test origin on the loopback interface.
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
@@ -36,19 +36,15 @@ struct ServeCommand: AsyncParsableCommand {
         let routes = StandardRoutes(directory: directory.map { FilePath($0) })
         let options = OriginOptions(binding: .ipv4(port: port), tls: tls ? .trusted : nil)
         let origin: TestOrigin
-        do {
-            origin = try await TestOrigin.start(options, handler: routes.handler)
-        } catch {
-            await Console.complain("martlet: \(error)\n")
+        do { origin = try await TestOrigin.start(options, handler: routes.handler) } catch {
+            await Console.report("\(error)")
             throw ExitStatus.connectFailed
         }
         if let file = caOut, let text = origin.authorityPEM {
-            let output = BodyOutput(path: file, makesFolders: false)
             do throws(OutputError) {
-                try await output.write(Array(text.utf8))
-                try await output.finish()
+                try await Console.write(Array(text.utf8), toFile: file, .truncate)
             } catch {
-                await Console.complain("martlet: \(error)\n")
+                await Console.report("\(error)")
                 throw ExitStatus.writeFailed
             }
         }

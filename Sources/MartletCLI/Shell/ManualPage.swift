@@ -1,44 +1,42 @@
 import ArgumentParser
 import Martlet
 
-/// The manual page of the program, made of the tables of its options (man(7)).
+/// The manual page of the program, made from the tables of its options (man(7)).
 enum ManualPage {
-    /// The page, in the language of `man`.
+    /// The page as source for `man`.
     static var text: String {
         var lines = [
             ".TH MARTLET 1 \"\" \"martlet \(martletVersion)\" \"User Commands\"", ".SH NAME",
             "martlet \\- \(escaped(MartletCommand.configuration.abstract))", ".SH SYNOPSIS",
         ]
-        for section in OptionSection.all { lines += [".B \(escaped(section.options.usage))", ".br"] }
-        lines += [".B martlet COMMAND", ".SH COMMANDS"]
-        for (name, purpose) in OptionSection.commands {
-            lines += [".TP", ".B \(escaped(name))", escaped(purpose)]
+        for command in MartletCommand.wordsCommands {
+            lines += [".B \(escaped(command.options.usage))", ".br"]
         }
+        lines += [".B martlet COMMAND", ".SH COMMANDS"] + list(MartletCommand.commands.map { ($0, $1) })
         lines.append(".PP\nOf those without a section below, \\fBmartlet help\\fR COMMAND has the options.")
-        for section in OptionSection.all { lines += ManualPage.lines(section) }
-        lines += [".SH EXIT STATUS"]
-        for (code, meaning) in exitCodes { lines += [".TP", ".B \(code)", escaped(meaning)] }
-        lines += [".SH ENVIRONMENT"]
-        for (name, meaning) in environment { lines += [".TP", ".B \(escaped(name))", escaped(meaning)] }
+        for command in MartletCommand.wordsCommands { lines += ManualPage.lines(command) }
+        lines += [".SH EXIT STATUS"] + list(exitCodes) + [".SH ENVIRONMENT"] + list(environment)
         return lines.joined(separator: "\n") + "\n"
     }
 
-    private static func lines(_ section: OptionSection) -> [String] {
-        var lines = [".SH OPTIONS OF \(section.words.joined(separator: " ").uppercased())"]
-        for option in section.listed {
+    private static func list(_ items: [(String, String)]) -> [String] {
+        items.flatMap { [".TP", ".B \(escaped($0))", escaped($1)] }
+    }
+
+    private static func lines(_ command: any WordsCommand.Type) -> [String] {
+        var lines = [".SH OPTIONS OF \(command.path.joined(separator: " ").uppercased())"]
+        for option in command.options.listed {
             let letter = option.letter.map { "\\fB\\-\(escaped(String($0)))\\fR, " } ?? ""
             let value = option.valueName.isEmpty ? "" : " \\fI\(escaped(option.valueName))\\fR"
             lines += [".TP", "\(letter)\\fB\\-\\-\(escaped(option.name))\\fR\(value)", escaped(option.help)]
         }
-        guard !section.notes.isEmpty else { return lines }
-        lines += [".PP", ".nf"]
-        lines += section.notes.split(separator: "\n", omittingEmptySubsequences: false)
-            .drop { $0.isEmpty }.map { escaped(String($0)) }
-        lines.append(".fi")
-        return lines
+        let notes = command.options.notes
+        guard !notes.isEmpty else { return lines }
+        let text = notes.split(separator: "\n", omittingEmptySubsequences: false).drop { $0.isEmpty }
+        return lines + [".PP", ".nf"] + text.map { escaped(String($0)) } + [".fi"]
     }
 
-    /// A text in which nothing is a command of the page's language.
+    /// A text without commands of the page's language.
     static func escaped(_ text: String) -> String {
         let inner = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")
         return inner.hasPrefix(".") || inner.hasPrefix("'") ? "\\&\(inner)" : inner
@@ -78,38 +76,4 @@ struct ManualCommand: AsyncParsableCommand {
         abstract: "Print the manual page: martlet manual | man -l -, or into share/man/man1/martlet.1.")
 
     mutating func run() async throws { try await Console.print(ManualPage.text) }
-}
-
-/// A command whose options are in a table, as manuals and shells are told of it.
-struct OptionSection: Sendable {
-    /// The words behind `martlet`.
-    let words: [String]
-    /// Its options.
-    let options: CommandOptions
-    /// What its help says besides.
-    var notes = ""
-
-    /// Those that are carried out and have something to say, in the order of the help.
-    var listed: [CurlOption] { options.all.filter { !$0.help.isEmpty } }
-
-    /// All there are; the first is what no command's name means, too.
-    static let all = [
-        OptionSection(words: ["get"], options: OptionTable.commandOptions),
-        OptionSection(
-            words: ["download"], options: DownloadOptionTable.commandOptions, notes: DownloadJSON.help),
-        OptionSection(words: ["queue", "add"], options: QueueAddOptionTable.commandOptions),
-        OptionSection(
-            words: ["queue", "run"], options: QueueRunOptionTable.commandOptions, notes: QueueEventJSON.help),
-    ]
-
-    /// The commands, with what each does.
-    static let commands: [(name: String, purpose: String)] = MartletCommand.configuration.subcommands.map {
-        ($0.configuration.commandName ?? "", $0.configuration.abstract)
-    }
-
-    /// What is behind `martlet queue` and `martlet cache`.
-    static let subcommands: [(name: String, words: [String])] = [
-        ("queue", QueueCommand.configuration.subcommands.compactMap { $0.configuration.commandName }),
-        ("cache", CacheCommand.configuration.subcommands.compactMap { $0.configuration.commandName }),
-    ]
 }

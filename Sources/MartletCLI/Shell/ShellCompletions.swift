@@ -1,40 +1,43 @@
 import ArgumentParser
 
-/// A shell that completes commands and options, which are taken from the tables of the program.
+/// A shell that completes commands and options, from the tables of the program.
 enum ShellCompletions: String, CaseIterable, Sendable {
     case bash
     case zsh
     case fish
 
-    /// What the shell is to read.
+    /// The script for the shell to read.
     var script: String {
         switch self {
         case .bash: ShellCompletions.bashScript
-        // It understands what is made for bash, once it is asked to.
+        // It understands scripts for bash.
         case .zsh: "autoload -U +X bashcompinit && bashcompinit\n" + ShellCompletions.bashScript
         case .fish: ShellCompletions.fishScript
         }
     }
 
-    private static let commandNames = OptionSection.commands.map { $0.name }
+    /// The commands after `martlet queue` and `martlet cache`.
+    private static let subcommands =
+        [("queue", QueueCommand.configuration), ("cache", CacheCommand.configuration)].map {
+            ($0, $1.subcommands.compactMap { $0.configuration.commandName }.joined(separator: " "))
+        }
 
     private static var bashScript: String {
-        let cases = OptionSection.all.map { section in
-            "        \(section.words.joined(separator: "-"))) words=\"\(names(section))\" ;;"
+        let commands = MartletCommand.commands.map(\.name).joined(separator: " ")
+        let cases = MartletCommand.wordsCommands.map { command in
+            "        \(command.path.joined(separator: "-"))) words=\"\(names(command.options))\" ;;"
         }
-        let groups = OptionSection.subcommands.map { name, words in
-            "        \(name)) words=\"\(words.joined(separator: " "))\" ;;"
-        }
+        let groups = subcommands.map { "        \($0)) words=\"\($1)\" ;;" }
         return """
             _martlet() {
                 local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]}" words=""
                 COMPREPLY=()
-                case " \(commandNames.joined(separator: " ")) " in
+                case " \(commands) " in
                     *" $command "*) ;;
                     *) command=get ;;
                 esac
                 if [[ $COMP_CWORD -eq 1 && $current != -* ]]; then
-                    words="\(commandNames.joined(separator: " "))"
+                    words="\(commands)"
                 elif [[ $COMP_CWORD -eq 2 && $current != -* ]]; then
                     case "$command" in
             \(groups.joined(separator: "\n"))
@@ -54,27 +57,22 @@ enum ShellCompletions: String, CaseIterable, Sendable {
             """
     }
 
-    private static func names(_ section: OptionSection) -> String {
-        section.listed.flatMap { option in ["--\(option.name)"] + (option.letter.map { ["-\($0)"] } ?? []) }
-            .joined(separator: " ")
+    private static func names(_ options: CommandOptions) -> String {
+        options.listed.map { "--\($0.name)" + ($0.letter.map { " -\($0)" } ?? "") }.joined(separator: " ")
     }
 
     private static var fishScript: String {
-        let others = commandNames.dropFirst().joined(separator: " ")
-        var lines = OptionSection.commands.map { name, purpose in
+        let commands = MartletCommand.commands
+        var lines = commands.map { name, purpose in
             "complete -c martlet -n __fish_use_subcommand -a \(name) -d '\(quoted(purpose))'"
         }
-        for (name, words) in OptionSection.subcommands {
-            lines.append(
-                "complete -c martlet -n '__fish_seen_subcommand_from \(name)' -a '\(words.joined(separator: " "))'"
-            )
-        }
-        for section in OptionSection.all {
+        lines += subcommands.map { "complete -c martlet -n '__fish_seen_subcommand_from \($0)' -a '\($1)'" }
+        for command in MartletCommand.wordsCommands {
             let condition =
-                section.words == ["get"]
-                ? "not __fish_seen_subcommand_from \(others)"
-                : section.words.map { "__fish_seen_subcommand_from \($0)" }.joined(separator: "; and ")
-            for option in section.listed {
+                command.path == ["get"]
+                ? "not __fish_seen_subcommand_from \(commands.dropFirst().map(\.name).joined(separator: " "))"
+                : command.path.map { "__fish_seen_subcommand_from \($0)" }.joined(separator: "; and ")
+            for option in command.options.listed {
                 let letter = option.letter.map { " -s '\(quoted(String($0)))'" } ?? ""
                 let value = option.valueName.isEmpty ? "" : " -r"
                 lines.append(
@@ -90,7 +88,7 @@ enum ShellCompletions: String, CaseIterable, Sendable {
     }
 }
 
-/// `martlet completions`: what a shell is told, so that it completes commands and options.
+/// `martlet completions`: the script that makes a shell complete commands and options.
 struct CompletionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "completions",

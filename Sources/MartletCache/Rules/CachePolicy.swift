@@ -1,89 +1,88 @@
 package import MartletWire
 
-/// What a cache does beyond what messages ask for. The defaults are those of RFC 9111.
+/// The behavior of a cache beyond what messages request. The defaults are those of RFC 9111.
 package struct CachePolicy: Equatable, Sendable {
-    /// Lifetimes for responses that say nothing of theirs; none by default.
+    /// Lifetimes of responses that specify none; no rules by default.
     package var defaults: DefaultFreshness
-    /// For how many seconds after it became stale a response stands in for an error, where neither the response nor the
-    /// request says (`stale-if-error`, RFC 5861 §4); 0…2^31, none by default.
+    /// The seconds for which a stale response may replace an error if neither the response nor the request specifies it
+    /// (`stale-if-error`, RFC 5861 §4); 0…2^31. With `nil` (the default) none may.
     package var staleIfError: Int64?
-    /// The most variants of one URL, at least 1; 8 by default.
+    /// The maximum number of variants of a URL, at least 1; 8 by default.
     package var variantLimit: Int
 
-    /// A policy; numbers out of range become the nearest in it.
+    /// Creates a policy; numbers are clamped to their ranges.
     package init(defaults: DefaultFreshness = .none, staleIfError: Int64? = nil, variantLimit: Int = 8) {
         self.defaults = defaults
-        self.staleIfError = staleIfError.map { min(max(0, $0), DeltaSeconds.limit) }
+        self.staleIfError = staleIfError.map(DeltaSeconds.clamped)
         self.variantLimit = max(1, variantLimit)
     }
 }
 
-/// How one request uses the cache.
+/// The use that a request makes of the cache.
 public enum CacheMode: String, Sendable, Hashable, CaseIterable, Codable {
-    /// As RFC 9111 has it: a fresh response is served, a stale one validated.
+    /// As in RFC 9111: a fresh response is served, a stale one is validated.
     case standard
-    /// From the network, whatever is stored; the answer is stored. Caches on the way are asked by `no-cache` to do the same,
-    /// unless the request has a `Cache-Control` of its own.
+    /// The response comes from the network, whatever is stored, and is stored. Other caches are asked by `no-cache` to do the
+    /// same, unless the request has its own `Cache-Control`.
     case reload
-    /// Validated even when fresh, except what is fresh and immutable (RFC 8246).
+    /// The response is validated even when fresh, unless it is fresh and immutable (RFC 8246).
     case revalidate
-    /// What is stored, however stale, and the network without that. `no-cache` and `must-revalidate` still forbid it.
+    /// The stored response, however stale, or else the network. `no-cache` and `must-revalidate` still forbid a stale one.
     case preferCache
-    /// As ``preferCache``, but never the network: status 504 without a stored response that may be used.
+    /// As ``preferCache``, but without the network: status 504 if no stored response may be used.
     case onlyIfCached
-    /// From the network; nothing is looked up, and no trace of the answer is left. Caches on the way are asked by `no-store`
-    /// to leave none either (RFC 9111 §5.2.1.5), unless the request has a `Cache-Control` of its own.
+    /// The response comes from the network; nothing is looked up or stored. Other caches are asked by `no-store` to store
+    /// nothing either (RFC 9111 §5.2.1.5), unless the request has its own `Cache-Control`.
     case noStore
-    /// What is stored at once, however stale and whatever it forbids, since it is a preview; then the answer of the
-    /// network. Two deliveries at most, and one where nothing is stored or what is stored is fresh.
+    /// The stored response is delivered immediately as a preview, however stale and whatever it forbids; then the response of
+    /// the network. There is one delivery if nothing is stored or the stored response is fresh, otherwise at most two.
     case cacheThenNetwork
 }
 
-/// How long responses are fresh that say nothing of it themselves: rules of the caller's, by content type.
+/// Lifetimes, by content type, of responses that do not specify one.
 ///
-/// A cache may guess where a response has no lifetime of its own (RFC 9111 §4.2.2). With rules the first that fits
-/// takes the place of the guess; without any, which is the default, there are none.
+/// A cache may estimate the lifetime of such a response (RFC 9111 §4.2.2). The first rule that matches replaces the
+/// estimate. There are no rules by default.
 public struct DefaultFreshness: Equatable, Sendable {
     /// A lifetime for some content types.
     public struct Rule: Equatable, Sendable {
-        /// A media type in lower case: `image/png`, `image/*`, or `*/*`, which also fits responses without a type.
+        /// A media type in lower case: `image/png`, `image/*`, or `*/*`, which also matches responses without a type.
         public let type: String
         /// The lifetime in seconds, 0…2^31.
         public let seconds: Int64
 
-        /// A rule; seconds out of range become the nearest in it.
+        /// Creates a rule; the seconds are clamped to their range.
         public init(type: String, seconds: Int64) {
             self.type = type.lowercased()
-            self.seconds = min(max(0, seconds), DeltaSeconds.limit)
+            self.seconds = DeltaSeconds.clamped(seconds)
         }
 
-        fileprivate func fits(_ essence: String) -> Bool {
-            if type == "*/*" || type == essence { return true }
-            return type.hasSuffix("/*") && essence.hasPrefix(type.dropLast())
+        fileprivate func matches(_ essence: String) -> Bool {
+            type == "*/*" || type == essence
+                || type.hasSuffix("/*") && essence.hasPrefix(type.dropLast())
         }
     }
 
-    /// The rules; the first that fits counts.
+    /// The rules; the first that matches counts.
     public var rules: [Rule]
 
-    /// Some rules.
+    /// Creates a list of rules.
     public init(_ rules: [Rule]) { self.rules = rules }
 
-    /// No rules: nothing is fresh for longer than the RFC has it.
+    /// No rules: lifetimes are those of the RFC.
     public static let none = DefaultFreshness([])
-    /// Ten minutes for everything.
+    /// Ten minutes for all types.
     public static let tenMinutes = DefaultFreshness([Rule(type: "*/*", seconds: 600)])
-    /// Seven days for images, ten minutes for everything else.
+    /// Seven days for images, ten minutes for all other types.
     public static let tenMinutesAndImagesSevenDays = DefaultFreshness([
         Rule(type: "image/*", seconds: 604_800), Rule(type: "*/*", seconds: 600),
     ])
 
-    /// The lifetime, in seconds, of a response with these fields; nil where no rule fits.
+    /// The lifetime, in seconds, of a response with these fields; `nil` if no rule matches.
     package func seconds(for fields: FieldBlock) -> Int64? {
         guard !rules.isEmpty else { return nil }
-        let type = fields.firstValue(of: "Content-Type") ?? ""
-        let essence = String(type.prefix { $0 != ";" }).split(whereSeparator: \.isWhitespace).joined()
-            .lowercased()
-        return rules.first { $0.fits(essence) }?.seconds
+        let type = (fields.firstValue(of: "Content-Type") ?? "").prefix { $0 != ";" }
+        let essence = type.split(whereSeparator: \.isWhitespace).joined().lowercased()
+        return rules.first { $0.matches(essence) }?.seconds
     }
 }

@@ -1,24 +1,24 @@
 package import MartletWire
 
-/// What a cache must know of a request. It never changes, and is one reference: all that decide about it get it.
+/// The properties of a request that a cache needs. Immutable, and one reference for all that decide about the request.
 package final class CacheRequest: Sendable {
     /// The method, in the case it is sent.
     package let method: String
-    /// What its response is found by.
+    /// The key of its response.
     package let key: CacheKey
-    /// The fields as they are sent, with cookies and credentials, but without those that the cache itself adds.
+    /// The fields as they are sent, with cookies and credentials, but without those that the cache adds.
     package let fields: FieldBlock
-    /// How it uses the cache.
+    /// The use that it makes of the cache.
     package let mode: CacheMode
-    /// Makes something of a secret field's value that may be written to disk and still tells two of them apart: a keyed
-    /// digest. Without it a response that varies with a secret is not stored.
+    /// Computes a keyed digest of a secret field value, which may be written to disk. Without it a response that varies with
+    /// a secret is not stored.
     package let conceal: (@Sendable (String) -> String)?
     /// The directives of its fields.
     package let control: CacheControl
-    /// Which of the fields that answers depend on it has.
+    /// The fields among those that affect the response that it has.
     private let marks: RequestMarks
 
-    /// A request.
+    /// Creates a request.
     package init(
         method: String, key: CacheKey, fields: FieldBlock, mode: CacheMode = .standard,
         conceal: (@Sendable (String) -> String)? = nil
@@ -32,12 +32,14 @@ package final class CacheRequest: Sendable {
         control = marks.contains(.control) ? CacheControl(request: fields) : CacheControl()
     }
 
-    /// Whether stored responses may answer it: GET and HEAD.
+    /// Whether a stored response may be served for it: GET and HEAD.
     var isLookedUp: Bool { method == "GET" || method == "HEAD" }
-    /// Whether it, or its mode, asks that no trace be left of it.
+    /// Whether it, or its mode, forbids the cache to store anything.
     package var isNoStore: Bool { mode == .noStore || control.isNoStore }
-    /// The fields in which its mode speaks to the caches on the way: `Cache-Control: no-store` or `no-cache`. None where the
-    /// caller speaks to them: what it says stands as it is.
+    /// Whether its response may be stored, and so used for other requests: GET without `no-store`, ranges and conditions.
+    package var isShareable: Bool { method == "GET" && !isNoStore && !hasRange && !isConditional }
+    /// The fields by which its mode addresses other caches: `Cache-Control: no-store` or `no-cache`. None if the request has
+    /// a `Cache-Control` already, which is sent unchanged.
     package var fieldsForOthers: FieldBlock {
         guard !fields.contains("Cache-Control") else { return FieldBlock() }
         return switch mode {
@@ -48,22 +50,19 @@ package final class CacheRequest: Sendable {
     }
     /// Whether it has credentials for the origin (RFC 9111 §3.5).
     package var isAuthorized: Bool { marks.contains(.authorization) }
-    /// Whether it asks for parts.
+    /// Whether it requests ranges.
     var hasRange: Bool { marks.contains(.range) }
-    /// Whether it names states that must hold for it to be done, which the origin alone can tell (RFC 9111 §4.3.2).
+    /// Whether it has preconditions that only the origin can evaluate (RFC 9111 §4.3.2).
     var hasOriginPrecondition: Bool { !marks.isDisjoint(with: .originPreconditions) }
-    /// Whether it was made conditional by the caller: such a request is sent as it is.
+    /// Whether the caller made it conditional: such a request is sent unchanged.
     package var isConditional: Bool { !marks.isDisjoint(with: .conditions) }
-    /// Whether nothing but the cache may answer it.
+    /// Whether only the cache may respond.
     package var isOffline: Bool { mode == .onlyIfCached || control.isOnlyIfCached }
 }
 
-/// Which of the fields that answers depend on a request has, found in one pass over all of them: most requests have none,
-/// and are asked for each of them.
+/// The fields that affect the response, among those of a request. They are found in one pass: most requests have none.
 struct RequestMarks: OptionSet, Sendable {
     let rawValue: UInt8
-
-    init(rawValue: UInt8) { self.rawValue = rawValue }
 
     static let authorization = RequestMarks(rawValue: 1)
     static let range = RequestMarks(rawValue: 2)
@@ -75,36 +74,35 @@ struct RequestMarks: OptionSet, Sendable {
     /// `Cache-Control` or `Pragma`.
     static let control = RequestMarks(rawValue: 128)
 
-    /// Conditions that the origin alone can tell of (RFC 9111 §4.3.2).
+    /// Preconditions that only the origin can evaluate (RFC 9111 §4.3.2).
     static let originPreconditions: RequestMarks = [.ifMatch, .ifUnmodifiedSince]
     /// All conditions.
-    static let conditions: RequestMarks = [
-        .ifMatch, .ifUnmodifiedSince, .ifNoneMatch, .ifModifiedSince, .ifRange,
-    ]
+    static let conditions = originPreconditions.union([.ifNoneMatch, .ifModifiedSince, .ifRange])
+}
 
-    /// Looks at all fields of a request.
+extension RequestMarks {
+    /// Finds the fields of a request.
     init(_ fields: FieldBlock) {
         self = []
         for index in fields.indices {
             let name = fields.name(at: index)
+            func add(_ mark: RequestMarks, _ wanted: String) {
+                if ByteClass.equalsIgnoringCase(name, wanted.utf8.span) { insert(mark) }
+            }
             switch name.count {
-            case 5: add(.range, "range", name)
-            case 6: add(.control, "pragma", name)
+            case 5: add(.range, "range")
+            case 6: add(.control, "pragma")
             case 8:
-                add(.ifMatch, "if-match", name)
-                add(.ifRange, "if-range", name)
+                add(.ifMatch, "if-match")
+                add(.ifRange, "if-range")
             case 13:
-                add(.authorization, "authorization", name)
-                add(.ifNoneMatch, "if-none-match", name)
-                add(.control, "cache-control", name)
-            case 17: add(.ifModifiedSince, "if-modified-since", name)
-            case 19: add(.ifUnmodifiedSince, "if-unmodified-since", name)
+                add(.authorization, "authorization")
+                add(.ifNoneMatch, "if-none-match")
+                add(.control, "cache-control")
+            case 17: add(.ifModifiedSince, "if-modified-since")
+            case 19: add(.ifUnmodifiedSince, "if-unmodified-since")
             default: break
             }
         }
-    }
-
-    private mutating func add(_ mark: RequestMarks, _ wanted: String, _ name: ArraySlice<UInt8>) {
-        if ByteClass.equalsIgnoringCase(name, wanted.utf8.span) { insert(mark) }
     }
 }

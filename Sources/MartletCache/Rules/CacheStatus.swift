@@ -1,48 +1,48 @@
 import MartletWire
 
-/// What a cache did with a request, for the `Cache-Status` field of its response (RFC 9211).
+/// The handling of a request by the cache, for the `Cache-Status` field of its response (RFC 9211).
 package struct CacheStatus: Equatable, Sendable {
-    /// Why a request went on to the network (RFC 9211 §2.2).
+    /// The reason why a request went to the network (RFC 9211 §2.2).
     package enum Forwarding: String, Equatable, Sendable {
-        /// The cache was told to have no part in it.
+        /// The request bypassed the cache.
         case bypass
-        /// The method is never answered from the cache.
+        /// No response to the method is served from the cache.
         case method
         /// Nothing is stored for the URL.
         case uriMiss = "uri-miss"
-        /// What is stored was chosen by other request fields.
+        /// The stored responses were selected by other request fields.
         case varyMiss = "vary-miss"
-        /// Something is stored, but must not be used.
+        /// The stored response must not be used.
         case miss
-        /// What is stored is fresh, but the request asks for the network.
+        /// The stored response is fresh, but the request requires the network.
         case request
-        /// What is stored is stale.
+        /// The stored response is stale.
         case stale
     }
 
     /// The name of this cache in the field; unless it is a token, it is written as a string.
     package var name = "martlet"
-    /// Whether the stored response answered without the network.
+    /// Whether the stored response was served without the network.
     package var isHit = false
-    /// Why it went to the network; nil if it did not.
+    /// The reason why the request went to the network; `nil` if it did not.
     package var forwarding: Forwarding?
     /// The status of the network's response.
     package var forwardStatus: Int?
-    /// For how many seconds the response is fresh; negative for how long it has been stale.
+    /// The seconds for which the response is still fresh; negative since it became stale.
     package var timeToLive: Int64?
     /// Whether the network's response was stored.
     package var isStored = false
     /// Whether the network's response was shared with other requests.
     package var isCollapsed = false
-    /// What it is found by. It may hold what nobody else should see, and so it is nil unless set.
+    /// The key of the response. It may be confidential, so it is `nil` unless set.
     package var key: String?
-    /// Anything else that helps to see why.
+    /// Other details.
     package var detail: String?
 
-    /// No more than the name.
+    /// A status with no more than the name.
     package static let nothing = CacheStatus()
 
-    /// Its member of the field: a structured item with parameters (RFC 9211 §2, RFC 8941 §3.3).
+    /// The member of the field: a structured item with parameters (RFC 9211 §2, RFC 8941 §3.3).
     package var text: String {
         let start = name.utf8.first ?? 0
         let isToken = (start | 0x20) &- 0x61 < 26 && name.utf8.allSatisfy(ByteClass.isToken)

@@ -1,36 +1,35 @@
 package import MartletWire
 
-/// Which URLs were invalidated when, so that what was asked before is not stored behind it as if it were new (RFC 9111
-/// §4.4).
+/// The URLs that were invalidated, so that responses to earlier requests are not stored afterwards (RFC 9111 §4.4).
 ///
-/// Whoever sends a request takes an ``Epoch`` first, and asks before storing whether it still holds. The ledger is
-/// bounded: what it forgets counts as invalidated for all requests that are older.
+/// Code that sends a request takes an ``Epoch`` first, and checks before storing that it still holds. The ledger is
+/// bounded: a URL that it has forgotten counts as invalidated for all older requests.
 package struct InvalidationLedger: Sendable {
     /// A moment between invalidations.
     package struct Epoch: Hashable, Comparable, Sendable {
         fileprivate let number: UInt64
 
-        /// The earlier one first.
+        /// Whether one epoch is before another.
         package static func < (left: Epoch, right: Epoch) -> Bool { left.number < right.number }
     }
 
-    /// The most URLs that are remembered, at least 1.
+    /// The maximum number of URLs, at least 1.
     private let limit: Int
     private var count: UInt64 = 0
-    /// Epochs below it hold for no URL: everything was invalidated, or what was has been forgotten.
+    /// Earlier epochs hold for no URL: everything was invalidated, or invalidated URLs were forgotten.
     private var floor: UInt64 = 0
     private var latest: [String: UInt64] = [:]
-    /// The URLs in the order they were invalidated; some have been again since, and stand there again.
+    /// The URLs in the order of their invalidation; a URL that was invalidated again occurs again.
     private var order: [(url: String, number: UInt64)] = []
     private var first = 0
 
-    /// A ledger that remembers so many URLs, 1024 by default.
+    /// Creates a ledger of at most so many URLs, 1024 by default.
     package init(limit: Int = 1024) { self.limit = max(1, limit) }
 
-    /// The present epoch, for a request that is about to be sent.
+    /// The current epoch, for a request that is about to be sent.
     package var epoch: Epoch { Epoch(number: count) }
 
-    /// Notes that a URL is out of date, in all partitions.
+    /// Records that a URL is out of date, in all partitions.
     package mutating func invalidate(_ url: String) {
         count += 1
         latest[url] = count
@@ -38,60 +37,49 @@ package struct InvalidationLedger: Sendable {
         while order.count - first > limit {
             let oldest = order[first]
             first += 1
-            if latest[oldest.url] == oldest.number {
-                latest[oldest.url] = nil
-                floor = max(floor, oldest.number)
-            }
+            guard latest[oldest.url] == oldest.number else { continue }
+            latest[oldest.url] = nil
+            floor = max(floor, oldest.number)
         }
-        if first > limit {
-            order.removeFirst(first)
-            first = 0
-        }
-    }
-
-    /// Notes that everything is out of date: the cache was cleared.
-    package mutating func invalidateAll() {
-        count += 1
-        floor = count
-        latest = [:]
-        order = []
+        guard first > limit else { return }
+        order.removeFirst(first)
         first = 0
     }
 
-    /// Whether a response to a request that was sent at an epoch may be stored.
+    /// Records that everything is out of date: the cache was cleared.
+    package mutating func invalidateAll() {
+        count += 1
+        floor = count
+        (latest, order, first) = ([:], [], 0)
+    }
+
+    /// Whether the response to a request of an epoch may be stored.
     package func holds(_ epoch: Epoch, for url: String) -> Bool {
         epoch.number >= floor && epoch.number >= latest[url] ?? 0
     }
 }
 
-/// Which URLs are out of date after a request that may have changed them (RFC 9111 §4.4).
+/// The URLs that are out of date after a request that may have changed them (RFC 9111 §4.4).
 package enum InvalidationRule {
-    /// The methods that change nothing (RFC 9110 §9.2.1); all others, known or not, may.
+    /// The safe methods (RFC 9110 §9.2.1); all others, known or not, may change resources.
     private static let safe: Set<String> = [
         "GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY", "PRI",
     ]
 
-    /// The URLs that are out of date, in their normal form and each once: that of the request first, then those that
-    /// `Location` and `Content-Location` name at the same origin. None after a safe method, or an error.
-    ///
-    /// - Parameters:
-    ///   - method: the method that was answered.
-    ///   - url: the URL of the request.
-    ///   - response: the head of the answer.
-    ///   - resolve: makes a reference absolute, with the request's URL as its base; nil where it is malformed.
+    /// The URLs that are out of date, in normal form and without duplicates: the request's first, then those that `Location`
+    /// and `Content-Location` name at the same origin. None after a safe method or an error.
+    /// - Parameter resolve: resolves a reference against the request's URL; `nil` if it is malformed.
     package static func targets(
         method: String, url: String, response: ResponseHead, resolve: (String) -> String?
     ) -> [String] {
         guard !safe.contains(method), (200..<400).contains(response.status), let target = KeyURL(url) else {
             return []
         }
-        var targets = [target.origin + target.target]
+        var targets = [target.text]
         for name in ["Location", "Content-Location"] {
-            guard let reference = response.fields.firstValue(of: name), let resolved = resolve(reference),
-                let other = KeyURL(resolved), other.origin == target.origin
-            else { continue }
-            let text = other.origin + other.target
-            if !targets.contains(text) { targets.append(text) }
+            let other = response.fields.firstValue(of: name).flatMap(resolve).flatMap { KeyURL($0) }
+            guard let other, other.origin == target.origin else { continue }
+            if !targets.contains(other.text) { targets.append(other.text) }
         }
         return targets
     }

@@ -1,106 +1,161 @@
 package import MartletWire
 
-/// What is done with the answer of the network: independent effects, all of which the caller carries out.
+/// The decision about the response of the network: independent effects, all of which the caller carries out.
 package struct ResponseDecision: Equatable, Sendable {
-    /// What the caller gets.
+    /// The response that the caller receives.
     package enum Delivery: Equatable, Sendable {
-        /// The network's own response.
+        /// The network's response.
         case network
-        /// The stored response, which the network said is still good, with its new head.
+        /// The stored response that the network confirmed, with its new head.
         case stored(CachedAnswer)
-        /// The stored response in place of an error (RFC 5861 §4). The error is an event.
+        /// The stored response that replaces an error (RFC 5861 §4). The error is reported as an event.
         case staleOnError(CachedAnswer)
-        /// Nothing yet: the request is sent again without what the cache added, as the 304 is about nothing that is
-        /// stored. It may not be offered validators again.
+        /// None yet: the 304 confirms nothing that is stored, so the request is repeated without the conditions of the cache.
+        /// It must not be validated again.
         case repeatUnconditionally
     }
 
-    /// What the caller gets.
-    package let delivery: Delivery
-    /// Whether the network's response is stored, once its body has come whole.
+    /// The response that the caller receives.
+    package private(set) var delivery = Delivery.network
+    /// Whether the network's response is stored, once its body is complete.
     package let storage: StorageDecision
     /// The stored responses whose heads are replaced.
-    package let freshened: [Freshening]
-    /// The stored responses that go now, by index: out of date, or no longer to be kept. A body that is being read is
-    /// read to its end.
-    package let removed: [Int]
-    /// The stored responses that go, by index, where the one that is to be stored turns out to find no room: it says all the
-    /// same that they are out of date.
-    package let superseded: [Int]
-    /// What to say of it; ``CacheStatus/isStored`` as far as is known by the head.
+    package private(set) var freshened: [Freshening] = []
+    /// The stored responses to remove now, by index: out of date, or not to stay stored. Their readers read on to the end.
+    package private(set) var removed: [Int] = []
+    /// The stored responses to remove, by index, if the new response finds no room: they are out of date nevertheless.
+    package private(set) var superseded: [Int] = []
+    /// The status for `Cache-Status`; ``CacheStatus/isStored`` as far as the head tells.
     package let status: CacheStatus
-
-    init(
-        delivery: Delivery, storage: StorageDecision, freshened: [Freshening], removed: [Int],
-        superseded: [Int] = [], status: CacheStatus
-    ) {
-        self.delivery = delivery
-        self.storage = storage
-        self.freshened = freshened
-        self.removed = removed
-        self.superseded = superseded
-        self.status = status
-    }
 }
 
-/// Whether a response is stored, and as what (RFC 9111 §3, §3.1, §3.5).
-///
-/// It is decided by the head. Whoever stores must in the end see to it that the body came whole, as its framing has it
-/// (RFC 9111 §3.3), and that the URL was not invalidated meanwhile (``InvalidationLedger``).
-package enum StorageDecision: Equatable, Sendable {
-    /// It is stored with this head.
-    case store(StoredHead)
-    /// It is not.
-    case refuse(StorageRefusal)
+/// Decides about the response of the network, or its absence (RFC 9111 §4.3.3, §4.3.4, §4.3.5, RFC 5861 §4).
+package struct ResponseDecider: Sendable {
+    private let request: CacheRequest
+    /// The plan with which the request was sent.
+    private let plan: ForwardPlan?
+    private let variants: [StoredVariant]
+    private let lost: Set<Int>
+    private let policy: CachePolicy
 
-    /// Decides about a response.
-    ///
+    /// Creates the decider of one request.
     /// - Parameters:
-    ///   - response: its head, as it came.
-    ///   - request: what it answers.
-    ///   - requestTime: when the request was sent.
-    ///   - responseTime: when the head came.
+    ///   - variants: the stored responses of the decision, in the same order: all indices refer to these.
+    ///   - lost: those of them, by index, that can no longer be read: evicted, cleared or damaged since then.
     package init(
-        _ response: ResponseHead, to request: CacheRequest, requestTime: WallTime, responseTime: WallTime
+        _ request: CacheRequest, after decision: CacheDecision, variants: [StoredVariant],
+        lost: Set<Int> = [], policy: CachePolicy = CachePolicy()
     ) {
-        let control = CacheControl(response: response.fields)
-        if let refusal = StorageDecision.refusal(response, request, control) {
-            self = .refuse(refusal)
-            return
-        }
-        guard let selections = VaryRule(response.fields).selections(of: request) else {
-            self = .refuse(.vary)
-            return
-        }
-        self = .store(
-            StoredHead(
-                key: request.key, status: response.status,
-                reason: response.isReasonLatin1 ? "" : response.reason,
-                fields: StoredFields.kept(response.fields, received: responseTime), selections: selections,
-                requestTime: requestTime, responseTime: responseTime, wasAuthorized: request.isAuthorized))
+        self.request = request
+        plan = decision.plan
+        self.variants = variants
+        self.lost = lost
+        self.policy = policy
     }
 
-    private static func refusal(
-        _ response: ResponseHead, _ request: CacheRequest, _ control: CacheControl
-    ) -> StorageRefusal? {
-        if request.isNoStore { return .noStore }
-        if request.method != "GET" { return .method }
-        if request.hasRange { return .range }
-        let status = response.status
-        if status < 200 || status > 999 || StatusRule.isNeverStored(status) { return .status }
-        if control.mustUnderstand {
-            // Whoever knows the status must not mind the no-store that stands there for those who do not.
-            guard StatusRule.isUnderstood(status) else { return .status }
-        } else if control.isNoStore {
-            return .noStore
+    /// Decides about a final response, by its head.
+    package func received(
+        _ response: ResponseHead, requestTime: WallTime, responseTime: WallTime
+    ) -> ResponseDecision {
+        var status = CacheStatus(forwarding: plan?.reason, forwardStatus: response.status)
+        if request.isNoStore { return ResponseDecision(storage: .refuse(.noStore), status: status) }
+        let freshen = { (index: Int) in
+            Freshening(
+                variant: index, variants[index].head, by: response, to: request, requestTime: requestTime,
+                responseTime: responseTime)
         }
-        if request.isAuthorized, request.key.partition.isEmpty, !AuthorizationRule.allowsSharing(control) {
-            return .authorization
+        if response.status == 304, request.method == "GET" {
+            return notModified(response, responseTime, status, freshen)
         }
-        if StoredFields.isDoubtful(response.fields) { return .connection }
-        let saysSo =
-            control.isPublic || control.isPrivate != nil || control.maxAge != nil
-            || response.fields.contains("Expires")
-        return saysSo || StatusRule.isHeuristicallyCacheable(status) ? nil : .notCacheable
+        if StatusRule.errorsForStale.contains(response.status),
+            let answer = staleAnswer(now: responseTime, status)
+        {
+            return ResponseDecision(
+                delivery: .staleOnError(answer), storage: .refuse(.error), status: answer.status)
+        }
+        let matching = VariantRule.matching(request, variants)
+        if request.method == "HEAD" { return headed(response, matching, status, freshen) }
+        let storage = StorageDecision(
+            response, to: request, requestTime: requestTime, responseTime: responseTime)
+        let isSuperseded = request.method == "GET" && StatusRule.supersedes(response.status)
+        let superseded = isSuperseded && !request.hasRange ? matching : []
+        guard case .store(let head) = storage else {
+            return ResponseDecision(storage: storage, removed: superseded, status: status)
+        }
+        // The caller receives the response, and its body bypasses the store.
+        if request.isConditional || request.hasRange {
+            let refusal: StorageRefusal = request.hasRange ? .range : .condition
+            return ResponseDecision(storage: .refuse(refusal), removed: superseded, status: status)
+        }
+        if response.status >= 500, !matching.isEmpty {
+            return ResponseDecision(storage: .refuse(.error), status: status)
+        }
+        status.isStored = true
+        status.timeToLive = Freshness(of: head, now: responseTime, defaults: policy.defaults).timeToLive
+        return ResponseDecision(storage: storage, superseded: superseded, status: status)
+    }
+
+    /// Decides about a failed request: the stored response that may replace the error, or `nil`.
+    /// - Parameter status: the status of the error; `nil` if there was no response.
+    package func failed(with status: Int? = nil, now: WallTime) -> CachedAnswer? {
+        staleAnswer(now: now, CacheStatus(forwarding: plan?.reason, forwardStatus: status))
+    }
+
+    private func notModified(
+        _ response: ResponseHead, _ now: WallTime, _ status: CacheStatus, _ freshen: (Int) -> Freshening
+    ) -> ResponseDecision {
+        let offered = plan?.offered.filter(variants.indices.contains) ?? []
+        let freshened = FresheningRule.selected(by: response, among: variants, offered: offered)
+            .filter { !lost.contains($0) }.map(freshen)
+        let kept = freshened.filter(\.isKept)
+        let removed = freshened.filter { !$0.isKept }.map(\.variant).sorted()
+        // A 304 to the caller's own conditions is passed to the caller.
+        guard let plan, plan.isConditional else {
+            return ResponseDecision(
+                storage: .refuse(.status), freshened: kept, removed: removed, status: status)
+        }
+        // A server may name a response that was not offered: in a coding that the request does not accept, it is useless.
+        let usable = freshened.first { CodingRule.accepts(variants[$0.variant], request) }
+        guard let first = usable else {
+            return ResponseDecision(
+                delivery: .repeatUnconditionally, storage: .refuse(.status), status: status)
+        }
+        let stored = StoredVariant(head: first.head, bodyLength: variants[first.variant].bodyLength)
+        let freshness = Freshness(of: stored, now: now, defaults: policy.defaults)
+        var status = status
+        status.timeToLive = freshness.timeToLive
+        status.isStored = first.isKept
+        let answer = CachedAnswer(
+            variant: first.variant, stored, to: request, freshness: freshness, isValidated: true,
+            status: status)
+        return ResponseDecision(
+            delivery: .stored(answer), storage: .refuse(.status), freshened: kept, removed: removed,
+            status: status)
+    }
+
+    /// Decides about the response to HEAD: a success updates the stored responses to GET, or shows that they are out of date.
+    private func headed(
+        _ response: ResponseHead, _ matching: [Int], _ status: CacheStatus, _ freshen: (Int) -> Freshening
+    ) -> ResponseDecision {
+        let concerned = matching.filter { response.status == 200 && variants[$0].head.status == 200 }
+        let freshened = concerned.filter { FresheningRule.isSame(response, variants[$0]) }.map(freshen)
+            .filter(\.isKept)
+        let removed = Set(concerned).subtracting(freshened.map(\.variant)).sorted()
+        return ResponseDecision(
+            storage: .refuse(.method), freshened: freshened, removed: removed, status: status)
+    }
+
+    /// The stored response that replaces an error.
+    /// - Parameter asked: the status of the request to the network, which is not a hit (RFC 9211 §2.1).
+    private func staleAnswer(now: WallTime, _ asked: CacheStatus) -> CachedAnswer? {
+        guard let index = plan?.staleOnError, variants.indices.contains(index), !lost.contains(index),
+            VariantRule.matching(request, variants).contains(index)
+        else { return nil }
+        let freshness = Freshness(of: variants[index], now: now, defaults: policy.defaults)
+        var status = asked
+        status.timeToLive = freshness.timeToLive
+        status.detail = "stale-if-error"
+        return CachedAnswer(
+            variant: index, variants[index], to: request, freshness: freshness, status: status)
     }
 }

@@ -1,132 +1,183 @@
 package import MartletWire
 
-/// Which request fields a response was chosen by (RFC 9110 §12.5.5, RFC 9111 §4.1).
+/// The request fields that a response was selected by (RFC 9110 §12.5.5, RFC 9111 §4.1).
 package enum VaryRule: Equatable, Sendable {
-    /// By these, in lower case, sorted, each once; by none where it is empty.
+    /// These fields: names in lower case, sorted, without duplicates; empty if there are none.
     case fields([String])
-    /// By more than request fields say (`*`), or by something that is no name, or by more names than
-    /// ``nameLimit``: such a response answers no other request.
+    /// More than fields (`*`), an invalid name, or more than ``nameLimit`` names: the response answers no other request.
     case everything
 
-    /// The most names that are told apart: stops a field from making each look-up expensive.
+    /// The maximum number of names: more would make each lookup expensive.
     package static let nameLimit = 32
-    /// The most bytes of request fields that are kept of one response: beyond it, it is not stored.
+    /// The maximum size, in bytes, of the request fields that are stored with a response; beyond it, it is not stored.
     package static let selectionLimit = 16_384
+    /// The fields with secrets: only the result of ``CacheRequest/conceal`` is stored.
+    private static let secretNames: Set<String> = [
+        "authorization", "cookie", "cookie2", "proxy-authorization",
+    ]
 
-    /// Reads the `Vary` fields of a response.
+    /// Parses the `Vary` fields of a response.
     package init(_ fields: FieldBlock) {
         var names: Set<String> = []
-        for value in fields.rawValues(of: "Vary") {
-            for member in ElementList(value) {
-                guard !member.elementsEqual("*".utf8), member.count <= 256,
-                    member.allSatisfy(ByteClass.isToken)
-                else {
-                    self = .everything
-                    return
-                }
-                names.insert(String(decoding: member.map(ByteClass.lowercased), as: UTF8.self))
-                guard names.count <= VaryRule.nameLimit else {
-                    self = .everything
-                    return
-                }
+        for member in fields.rawValues(of: "Vary").lazy.flatMap({ ElementList($0) }) {
+            let isName =
+                !member.elementsEqual("*".utf8) && member.count <= 256
+                && member.allSatisfy(ByteClass.isToken)
+            if isName { names.insert(member.lowercasedText) }
+            guard isName, names.count <= VaryRule.nameLimit else {
+                self = .everything
+                return
             }
         }
         self = .fields(names.sorted())
     }
 
-    /// What a request says of the fields that a response is chosen by, to be stored with it; nil where the response
-    /// answers no other request, or where it cannot be told without storing a secret.
+    /// The values, in a request, of the fields that a response is selected by, to be stored with it. `nil` if the response
+    /// answers no other request, or if a secret cannot be concealed.
     package func selections(of request: CacheRequest) -> [StoredHead.Selection]? {
         guard case .fields(let names) = self else { return nil }
         var selections: [StoredHead.Selection] = []
         var byteCount = 0
         for name in names {
-            switch SelectedValue.of(name, in: request) {
-            case .absent: selections.append(.init(name: name, value: nil))
-            case .value(let value):
-                byteCount += value.utf8.count
-                guard byteCount <= VaryRule.selectionLimit else { return nil }
-                selections.append(.init(name: name, value: value))
-            case .secret: return nil
-            }
+            guard let selection = VaryRule.selection(name, in: request) else { return nil }
+            byteCount += selection.value?.utf8.count ?? 0
+            guard byteCount <= VaryRule.selectionLimit else { return nil }
+            selections.append(selection)
         }
         return selections
     }
 
-    /// Whether a request says the same of the fields that a stored response was chosen by.
+    /// Whether a request has the same values in the fields that a stored response was selected by.
     package static func matches(_ head: StoredHead, _ request: CacheRequest) -> Bool {
-        head.selections.allSatisfy { selection in
-            switch SelectedValue.of(selection.name, in: request) {
-            case .absent: selection.value == nil
-            case .value(let value): selection.value == value
-            case .secret: false
+        head.selections.allSatisfy { selection($0.name, in: request) == $0 }
+    }
+
+    /// A field of a request, by its name in lower case, with its value in a form in which equal meanings are equal texts
+    /// (RFC 9111 §4.1). `nil` for a secret that cannot be concealed.
+    ///
+    /// Lines are joined by commas, without blanks around them. Lists of codings, character sets and languages ignore case,
+    /// the first two also their order. All other values are used as they are.
+    private static func selection(_ name: String, in request: CacheRequest) -> StoredHead.Selection? {
+        let lines = request.fields.rawValues(of: name)
+        guard !lines.isEmpty else { return StoredHead.Selection(name: name, value: nil) }
+        let value: String
+        switch name {
+        case _ where secretNames.contains(name):
+            guard let conceal = request.conceal else { return nil }
+            value = conceal(lines.map { ByteText.latin1($0) }.joined(separator: ", "))
+        case "accept-encoding", "accept-charset": value = members(lines).sorted().joined(separator: ",")
+        case "accept-language": value = members(lines).joined(separator: ",")
+        default: value = lines.map { ByteText.latin1(ByteClass.trimmed($0)) }.joined(separator: ", ")
+        }
+        return StoredHead.Selection(name: name, value: value)
+    }
+
+    /// The members of a list, in lower case, without blanks around semicolons and equals signs.
+    private static func members(_ lines: [ArraySlice<UInt8>]) -> [String] {
+        lines.flatMap { line in
+            ElementList(line).map { member in
+                ByteText.latin1(member.lazy.filter { !ByteClass.isBlank($0) }.map(ByteClass.lowercased)[...])
             }
         }
     }
 }
 
-/// Which of the stored responses of a URL answer a request, and which make room for another (RFC 9111 §4, §4.1).
+/// The stored responses of a URL that match a request, and those that a new one replaces (RFC 9111 §4, §4.1).
 package enum VariantRule {
-    /// The variants that a request selects, by index, the best first: by `Date`, then by when they came.
+    /// The variants that match a request, by index, the best first: by `Date`, then by time of receipt.
     package static func matching(_ request: CacheRequest, _ variants: [StoredVariant]) -> [Int] {
         newestFirst(variants.indices.filter { matches(request, variants[$0]) }, variants)
     }
 
-    /// Whether a request selects a variant: one that was chosen by what it says, too, in a coding that it takes.
+    /// Whether a variant matches a request: it was selected by the same values, and is in a coding that the request accepts.
+    /// A response that was made with credentials and is stored for everyone must allow that (RFC 9111 §3.5).
     static func matches(_ request: CacheRequest, _ variant: StoredVariant) -> Bool {
-        variant.head.key == request.key && isOfRequester(variant) && VaryRule.matches(variant.head, request)
-            && CodingRule.accepts(variant, request)
+        let head = variant.head
+        guard head.key == request.key else { return false }
+        if head.wasAuthorized, head.key.partition.isEmpty, !variant.control.allowsSharing { return false }
+        return VaryRule.matches(head, request) && CodingRule.accepts(variant, request)
     }
 
-    /// The variants that make room for a new one, by index: those it replaces, and, where there are more than a limit,
-    /// those that came first.
+    /// The variants to remove for a new one, by index: those that it replaces, and, above a limit, the oldest.
     ///
-    /// A response that was chosen by nothing answers every request, so it replaces all, and is replaced by any. Another
-    /// replaces the one that was chosen by the same, and what has another key but lies in the same place.
-    ///
-    /// - Parameters:
-    ///   - new: the head that is to be stored.
-    ///   - heads: what is stored where it goes.
-    ///   - limit: the most variants, the new one included.
+    /// A response without selections answers every request, so it replaces all others and is replaced by any. Another
+    /// response replaces the one with the same selections, and any of another key at the same place.
+    /// - Parameter limit: the maximum number of variants, including the new one.
     package static func displaced(by new: StoredHead, in heads: [StoredHead], limit: Int) -> [Int] {
-        var displaced: [Int] = []
-        var others: [Int] = []
-        for (index, head) in heads.enumerated() {
-            let goes =
-                new.selections.isEmpty || head.selections.isEmpty || head.selections == new.selections
-                || head.key != new.key
-            if goes { displaced.append(index) } else { others.append(index) }
+        let displaced = heads.indices.filter { index in
+            let selections = heads[index].selections
+            return new.selections.isEmpty || selections.isEmpty || selections == new.selections
+                || heads[index].key != new.key
         }
-        let excess = others.count - (max(1, limit) - 1)
-        if excess > 0 {
-            let oldestFirst = others.sorted { left, right in
-                let leftTime = heads[left].responseTime
-                let rightTime = heads[right].responseTime
-                return leftTime == rightTime ? left < right : leftTime < rightTime
-            }
-            displaced += oldestFirst.prefix(excess)
+        let oldestFirst = heads.indices.filter { !displaced.contains($0) }.sorted { left, right in
+            (heads[left].responseTime, left) < (heads[right].responseTime, right)
         }
-        return displaced.sorted()
+        let excess = max(0, oldestFirst.count - (max(1, limit) - 1))
+        return (displaced + oldestFirst.prefix(excess)).sorted()
     }
 
-    /// Indices with the newest first, by `Date`, then by when they came, then by place.
+    /// Sorts indices by `Date`, then by time of receipt, then by place, the newest first.
     static func newestFirst(_ indices: [Int], _ variants: [StoredVariant]) -> [Int] {
         guard indices.count > 1 else { return indices }
         let dated = indices.map { index in
-            let variant = variants[index]
-            return (index: index, date: variant.facts.dates.date, came: variant.head.responseTime)
+            (variants[index].dates.date, variants[index].head.responseTime, index)
         }
-        return dated.sorted { left, right in
-            if left.date != right.date { return left.date > right.date }
-            if left.came != right.came { return left.came > right.came }
-            return left.index > right.index
-        }.map(\.index)
+        return dated.sorted(by: >).map { $0.2 }
+    }
+}
+
+/// Whether a request accepts a stored response in the codings of its stored body (RFC 9110 §12.5.3).
+///
+/// An encoded response is not served to a request that did not ask for the coding, whatever `Vary` specifies: many servers
+/// omit it, and nothing would decode the body. Without an `Accept-Encoding` field no coding is accepted, though the RFC
+/// would allow any.
+enum CodingRule {
+    /// The codings that are negotiated (IANA's registry); a server that sends another one has its own reasons.
+    private static let negotiated: Set<String> = ["gzip", "deflate", "compress", "br", "zstd"]
+
+    /// The negotiated codings of a response, by their names in lower case.
+    static func codings(of fields: FieldBlock) -> [String] {
+        fields.rawValues(of: "Content-Encoding").flatMap { value in
+            ElementList(value).map { name($0) }.filter { negotiated.contains($0) }
+        }
     }
 
-    /// Whether a response may be used by whoever asks with its key: what was made for a credential and is kept for
-    /// everybody must say that it may be (RFC 9111 §3.5).
-    private static func isOfRequester(_ variant: StoredVariant) -> Bool {
-        guard variant.head.wasAuthorized, variant.head.key.partition.isEmpty else { return true }
-        return AuthorizationRule.allowsSharing(variant.facts.control)
+    /// Whether a request accepts a response; one without codings is always accepted.
+    static func accepts(_ variant: StoredVariant, _ request: CacheRequest) -> Bool {
+        if variant.codings.isEmpty { return true }
+        let lines = request.fields.rawValues(of: "Accept-Encoding")
+        return variant.codings.allSatisfy { isAccepted($0, by: lines) }
+    }
+
+    /// Whether lines of `Accept-Encoding` name a coding, or else `*`, with a weight above 0.
+    private static func isAccepted(_ coding: String, by lines: [ArraySlice<UInt8>]) -> Bool {
+        var isNamed: Bool?
+        var isAnyAccepted = false
+        for member in lines.lazy.flatMap({ ElementList($0) }) {
+            let end = member.firstIndex(of: UInt8(ascii: ";")) ?? member.endIndex
+            let found = name(ByteClass.trimmed(member[..<end]))
+            let isWanted = !isZero(member[end...])
+            if found == coding { isNamed = (isNamed ?? false) || isWanted }
+            if found == "*" { isAnyAccepted = isAnyAccepted || isWanted }
+        }
+        return isNamed ?? isAnyAccepted
+    }
+
+    /// Whether parameters are a weight of 0; an invalid weight counts as 1.
+    private static func isZero(_ parameters: ArraySlice<UInt8>) -> Bool {
+        let bytes = parameters.filter { !ByteClass.isBlank($0) }.map(ByteClass.lowercased)
+        guard bytes.starts(with: ";q=0".utf8) else { return false }
+        let rest = bytes.dropFirst(4)
+        return rest.isEmpty
+            || rest.first == UInt8(ascii: ".") && rest.dropFirst().allSatisfy { $0 == UInt8(ascii: "0") }
+    }
+
+    /// The name of a coding in lower case, without the obsolete `x-` (RFC 9110 §8.4.1).
+    private static func name(_ bytes: ArraySlice<UInt8>) -> String {
+        switch bytes.lowercasedText {
+        case "x-gzip": "gzip"
+        case "x-compress": "compress"
+        case let name: name
+        }
     }
 }

@@ -1,32 +1,29 @@
 import MartletStorage
 
-/// What a key is called on disk: 128 bits of SipHash-2-4 over URL and partition, under a fixed key so that every
-/// process comes to the same.
+/// The name of a key on disk: 128 bits of SipHash-2-4 over URL and partition, with a fixed hash key, so that every process
+/// computes the same.
 ///
-/// Whoever chooses URLs may make two collide; the full key is stored and compared, so that costs a miss and no more.
+/// A collision, which an attacker may produce by a choice of URLs, costs no more than a miss: the full key is compared.
 struct CacheDigest: Hashable, Sendable {
     let high: UInt64
     let low: UInt64
+}
 
-    init(high: UInt64, low: UInt64) {
-        self.high = high
-        self.low = low
-    }
-
-    /// The digest of a key.
+extension CacheDigest {
+    /// Computes the digest of a key.
     init(_ key: CacheKey) {
         var state = State()
-        // The length of the one text stands before both, so that no two keys come to the same bytes.
+        // The length of the first text precedes both, so that different keys are different bytes.
         state.update(UInt64(key.url.utf8.count))
-        state.update(key.url.utf8)
-        state.update(key.partition.utf8)
+        for byte in key.url.utf8 { state.update(byte) }
+        for byte in key.partition.utf8 { state.update(byte) }
         (high, low) = state.finish()
     }
 
     /// 32 hexadecimal digits.
     var text: String { Self.text(of: high) + Self.text(of: low) }
 
-    /// A digest of 32 hexadecimal digits in lower case; `nil` for anything else.
+    /// Parses 32 hexadecimal digits in lower case; `nil` for any other text.
     init?(text: Substring.UTF8View) {
         guard text.count == 32, let high = Self.number(text.prefix(16)),
             let low = Self.number(text.suffix(16))
@@ -40,22 +37,14 @@ struct CacheDigest: Hashable, Sendable {
         return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 
-    /// The number that 16 hexadecimal digits in lower case stand for; `nil` for anything else.
+    /// The value of 16 hexadecimal digits in lower case; `nil` for any other text.
     static func number(_ text: Substring.UTF8View) -> UInt64? {
-        guard text.count == 16 else { return nil }
-        var number: UInt64 = 0
-        for byte in text {
-            switch byte {
-            case 0x30...0x39: number = number << 4 | UInt64(byte - 0x30)
-            case 0x61...0x66: number = number << 4 | UInt64(byte - 0x61 + 10)
-            default: return nil
-            }
+        guard text.count == 16, text.allSatisfy({ 0x30...0x39 ~= $0 || 0x61...0x66 ~= $0 }) else {
+            return nil
         }
-        return number
+        return UInt64(Substring(text), radix: 16)
     }
-}
 
-extension CacheDigest {
     /// SipHash-2-4 with 128 bits of output (Aumasson, Bernstein).
     private struct State {
         private var v0: UInt64 = 0x736F_6D65_7073_6575 ^ 0x6D61_7274_6C65_7431
@@ -71,9 +60,7 @@ extension CacheDigest {
             }
         }
 
-        mutating func update(_ text: String.UTF8View) { for byte in text { update(byte) } }
-
-        private mutating func update(_ byte: UInt8) {
+        mutating func update(_ byte: UInt8) {
             pending |= UInt64(byte) << (8 &* (count & 7))
             count &+= 1
             if count & 7 == 0 { compress() }
@@ -116,23 +103,29 @@ extension CacheDigest {
     }
 }
 
-/// Checksums of a body, one for each block, so that no byte of it is handed out before the block it lies in was checked.
+/// The checksums of a body, one for each block, so that each block is checked before any of its bytes is returned.
 struct BlockChecksums: Equatable, Sendable {
-    /// The bytes of a block but the last.
+    /// The size of each block but the last, in bytes.
     static let blockByteCount = 65_536
 
-    /// The checksums of whole blocks, and after ``finish()`` of the rest.
+    /// The checksums of complete blocks, and after ``finish()`` of the rest.
     private(set) var values: [UInt32] = []
     private var current = CastagnoliChecksum()
     private var pendingCount = 0
 
-    /// Of no bytes, to be added to.
+    /// Creates the checksums of an empty body, to be updated.
     init() {}
 
-    /// As they were stored.
+    /// Creates stored checksums.
     init(values: [UInt32]) { self.values = values }
 
-    /// How many a body of that length has.
+    /// Creates the checksums of all of these bytes.
+    init(of bytes: Span<UInt8>) {
+        update(bytes)
+        finish()
+    }
+
+    /// The number of checksums of a body of this length.
     static func count(of byteCount: UInt64) -> UInt64 {
         byteCount / UInt64(blockByteCount) + (byteCount % UInt64(blockByteCount) == 0 ? 0 : 1)
     }
@@ -149,7 +142,7 @@ struct BlockChecksums: Equatable, Sendable {
         }
     }
 
-    /// Ends the block that was begun.
+    /// Completes the current block.
     mutating func finish() {
         guard pendingCount > 0 else { return }
         values.append(current.value)

@@ -1,13 +1,13 @@
 import Glibc
 package import MartletStorage
 
-/// The folder that a cache lies in.
+/// The directory of a cache.
 struct CacheFolder: Sendable {
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     enum Fault: Error {
-        /// It is another's, or others may look into it.
+        /// It belongs to another user or program, or others may read it.
         case refused(CacheDirectoryError)
-        /// It is not there and cannot be made, or is no folder.
+        /// It is missing and cannot be created, or is not a directory.
         case storage(StorageError)
 
         /// The fault as an errno.
@@ -24,32 +24,25 @@ struct CacheFolder: Sendable {
 
     let path: String
     let files: any FileSystem
-    /// Whether it is made where it is missing: whoever only looks leaves nothing behind.
+    /// Whether it is created if it is missing: a cache that is only inspected leaves nothing behind.
     var mayBeMade = true
 
     /// The path of one of its files.
     func path(of file: CacheFile) -> String { "\(path)/\(file.name)" }
 
-    /// What the folder itself occupies, without its files, in bytes.
+    /// The size of the directory itself, without its files, in bytes.
     func allocatedByteCount() throws(StorageError) -> UInt64 {
         try files.status(at: path + "/.").allocatedByteCount
     }
 
-    /// Makes the folder where it is missing, and checks whose it is.
-    ///
-    /// - Parameter withParents: whether folders above it may be made, too.
-    func prepare(withParents: Bool) throws(Fault) {
-        // The dot makes a link in the folder's place be followed: it is the user's choice where the folder lies.
-        let status: FileStatus
-        do throws(StorageError) {
-            do throws(StorageError) {
-                status = try files.status(at: path + "/.")
-            } catch  where error.code == ENOENT && mayBeMade {
-                try files.makeFolder(path, withParents: withParents)
-                status = try files.status(at: path + "/.")
-            }
-        } catch {
-            throw .storage(error)
+    /// Creates the directory if it is missing, checks its owner and mode, and returns the kind of its files.
+    /// - Parameter withParents: whether directories above it may be created, too.
+    func prepare(withParents: Bool) throws(Fault) -> FolderKind.Finding {
+        let status = try converting { () throws(StorageError) -> FileStatus in
+            // The dot makes the system follow a symbolic link: the user decides where the directory is.
+            if let found = try files.statusIfPresent(at: path + "/.") { return found }
+            if mayBeMade { try files.makeFolder(path, withParents: withParents) }
+            return try files.status(at: path + "/.")
         }
         guard status.kind == .folder else {
             throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR))
@@ -58,21 +51,15 @@ struct CacheFolder: Sendable {
         guard !status.access.isReadableByOthers, !status.access.isWritableByOthers else {
             throw .refused(.openToOthers(path: path))
         }
+        return try converting { () throws(StorageError) in try look() }
     }
 
-    /// Refuses a folder with files of another program.
-    /// - Returns: Whether it has the mark of a cache's folder already.
-    func isMarked() throws(Fault) -> Bool {
-        let finding: FolderKind.Finding
+    private func converting<Value>(_ body: () throws(StorageError) -> Value) throws(Fault) -> Value {
         do throws(StorageError) {
-            finding = try look()
+            return try body()
         } catch {
             throw .storage(error)
         }
-        if case .foreign(let reason) = finding {
-            throw .refused(.holdsOtherFiles(path: path, reason: reason))
-        }
-        return finding == .marked
     }
 
     /// The kind of its files: a cache's, another program's, or none.
@@ -87,20 +74,20 @@ struct CacheFolder: Sendable {
     }
 }
 
-/// A file of the cache's, told by its name. What has another name is not the cache's: it is neither read nor removed.
+/// A file of the cache, identified by its name. Files with other names are neither read nor removed.
 enum CacheFile: Hashable, Sendable {
-    /// A stored response: its head, and its body where that is small.
+    /// A stored response: its head, and its body if that is small.
     case entry(EntryName)
     /// A larger body, in a file that is never written again; the number is the entry's generation.
     case body(EntryName, generation: UInt64)
-    /// A file that is still being written. Its lock says whether by anybody.
+    /// A file that is still being written. Its lock shows whether its writer is alive.
     case temporary(UInt64)
     /// The order in which entries were used.
     case index
-    /// The lock, and how much is stored.
+    /// The lock, and the amount that is stored.
     case lock
 
-    /// The name in the cache's folder.
+    /// The name in the cache's directory.
     var name: String {
         switch self {
         case .entry(let entry): "\(entry.digest.text).\(entry.slot)"
@@ -112,44 +99,39 @@ enum CacheFile: Hashable, Sendable {
         }
     }
 
-    /// The file of a name; `nil` for names that are not the cache's.
+    /// Parses a name; `nil` if no file of the cache has it.
     init?(name: String) {
-        switch name {
-        case "index": self = .index
-        case "lock": self = .lock
-        default:
-            let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-            if parts.count == 2, parts[0] == "new" {
-                guard let number = CacheDigest.number(parts[1].utf8) else { return nil }
-                self = .temporary(number)
-                return
-            }
-            guard parts.count == 2 || parts.count == 3, let digest = CacheDigest(text: parts[0].utf8),
-                parts[1].utf8.count == 1, let byte = parts[1].utf8.first,
-                (0x30..<(0x30 + UInt8(EntryName.slotLimit))).contains(byte)
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        switch (parts[0], parts.count) {
+        case ("index", 1): self = .index
+        case ("lock", 1): self = .lock
+        case ("new", 2):
+            guard let number = CacheDigest.number(parts[1].utf8) else { return nil }
+            self = .temporary(number)
+        case (_, 2...3):
+            guard let digest = CacheDigest(text: parts[0].utf8), parts[1].utf8.count == 1,
+                let slot = Int(parts[1]), slot < EntryName.slotLimit
             else { return nil }
-            let entry = EntryName(digest: digest, slot: Int(byte - 0x30))
-            guard parts.count == 3 else {
-                self = .entry(entry)
-                return
-            }
+            let entry = EntryName(digest: digest, slot: slot)
+            self = .entry(entry)
+            guard parts.count == 3 else { return }
             guard let generation = CacheDigest.number(parts[2].utf8) else { return nil }
             self = .body(entry, generation: generation)
+        default: return nil
         }
     }
 }
 
-/// Why a folder cannot be a cache's. Said when the cache is set up: what others may read or write holds no responses.
+/// The reason why a directory cannot hold a cache: responses are not stored where others may read or write.
 public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConvertible {
     /// It belongs to another user.
     case ownedByOther(path: String)
-    /// Others than its owner may read or write it.
+    /// Other users may read or write it.
     case openToOthers(path: String)
-    /// It has files of another program, and is not a cache's folder. Nothing in it was changed. The reason says what was
-    /// found.
+    /// It has files of another program, which the reason describes, and is not a cache. Nothing in it was changed.
     case holdsOtherFiles(path: String, reason: String)
 
-    /// What is wrong, and what to do about it.
+    /// The problem and its solution.
     public var description: String {
         switch self {
         case .ownedByOther(let path):
@@ -162,20 +144,20 @@ public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConverti
     }
 }
 
-/// Why a folder cannot be opened as a cache that is there already.
+/// The reason why a directory cannot be opened as an existing cache.
 package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It is another user's, or others may read or write it.
+    /// It belongs to another user, or other users may read or write it.
     case refused(CacheDirectoryError)
-    /// There is nothing of this name.
+    /// It does not exist.
     case missing(path: String)
-    /// The name is that of something else than a folder.
+    /// The path is not that of a directory.
     case notAFolder(path: String)
-    /// It has files of another program, and is no cache's folder. The reason says what was found.
+    /// It has files of another program, and is not the directory of a cache. The reason describes the files.
     case noCache(path: String, reason: String)
-    /// It cannot be looked at.
+    /// It cannot be inspected.
     case storage(StorageError)
 
-    /// What the file system said of the folder.
+    /// Converts an error of the file system.
     init(_ error: StorageError, _ path: String) {
         switch error.code {
         case ENOENT: self = .missing(path: path)
@@ -184,7 +166,7 @@ package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertib
         }
     }
 
-    /// Which folder, and what is wrong.
+    /// The directory and the problem.
     package var description: String {
         switch self {
         case .refused(let error): error.description

@@ -2,15 +2,15 @@ import Glibc
 import MartletStorage
 import Synchronization
 
-/// Who may store, evict and write the index: one thread of one process at a time.
+/// The right to store, evict and write the index: held by one thread of one process at a time.
 ///
-/// The kernel lets go of it when its holder dies. Reading needs no lock.
+/// The kernel releases it when its holder dies. Reading needs no lock.
 final class CacheLock: Sendable {
-    /// The time for which a process waits for a lock that another one keeps, before it works without the folder.
+    /// The time for which a process waits for a lock that another one holds, before it works without the directory.
     private static let patience = Duration.seconds(1)
-    /// The time after which a lock counts as kept. Before that, another process is just storing something.
+    /// The time after which a lock counts as held up. Before that, another process is just storing something.
     private static let grace = Duration.milliseconds(50)
-    /// The moments since which other processes have kept the locks of folders, by path, for all caches of this process.
+    /// The moments since which other processes have held the locks of directories, by path, for all caches of this process.
     private static let heldSince = Mutex<[String: ContinuousClock.Instant]>([:])
 
     private let folder: CacheFolder
@@ -20,18 +20,16 @@ final class CacheLock: Sendable {
 
     init(_ folder: CacheFolder) { self.folder = folder }
 
-    /// Whether another process has kept the lock for longer than storing takes: nothing that a response needs may wait for
-    /// the folder. It takes no time.
+    /// Whether another process holds the lock for longer than storing takes: no response may wait for it. It does not block.
     var isHeldUp: Bool {
         let since = CacheLock.heldSince.withLock { $0.isEmpty ? nil : $0[folder.path] }
         return since.map { $0.duration(to: .now) > CacheLock.grace } ?? false
     }
 
-    /// Runs a closure that owns the folder meanwhile. It must not take the lock again.
-    ///
-    /// - Throws: what the closure throws; `EWOULDBLOCK` when another process keeps the lock, which none does for long but
-    ///   one that was stopped or writes to a disk that hangs; and what keeps the lock file from being opened. A process waits
-    ///   for such a lock once, a second at most. After that each call tries once and fails, until one succeeds.
+    /// Runs a closure with exclusive access to the directory. It must not acquire the lock again.
+    /// - Throws: the closure's error; `EWOULDBLOCK` if another process holds the lock for long, which only happens if that was
+    ///   stopped or writes to a disk that hangs; the error of opening the lock file. A process waits for such a lock once, for
+    ///   at most a second. After that each call tries once and fails, until one succeeds.
     func withLock<Value: Sendable>(
         _ body: (inout CacheLedger) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
@@ -44,7 +42,7 @@ final class CacheLock: Sendable {
         }
     }
 
-    /// Runs a closure that owns the folder; `nil` where another process has the lock.
+    /// Runs a closure with exclusive access to the directory; `nil` if another process has the lock.
     private func withFreeLock<Value: Sendable>(
         _ body: (inout CacheLedger) throws(StorageError) -> Value
     ) throws(StorageError) -> Value? {
@@ -64,7 +62,7 @@ final class CacheLock: Sendable {
         }
     }
 
-    /// Whether this process may still wait for the lock that it has just not got.
+    /// Whether this process may wait for the lock that it has just failed to acquire.
     private func mayWait() -> Bool {
         let now = ContinuousClock.now
         return CacheLock.heldSince.withLock { heldSince in
@@ -74,7 +72,7 @@ final class CacheLock: Sendable {
         }
     }
 
-    /// Takes the lock; `nil` where another process has it.
+    /// Acquires the lock; `nil` if another process has it.
     private func acquire(_ file: inout OpenFile?) throws(StorageError) -> OpenFile? {
         let path = folder.path(of: .lock)
         for _ in 0..<3 {
@@ -83,15 +81,13 @@ final class CacheLock: Sendable {
             file = candidate
             guard try folder.files.tryLock(candidate) else { return nil }
             CacheLock.heldSince.withLock { if !$0.isEmpty { $0[folder.path] = nil } }
-            // The folder may have been removed and made again: then others lock another file of this name.
+            // The directory may have been removed and created again: then others lock another file of this name.
             do throws(StorageError) {
                 let own = try folder.files.status(of: candidate).identity
-                if try folder.files.status(at: path).identity == own { return candidate }
+                if try folder.files.statusIfPresent(at: path)?.identity == own { return candidate }
             } catch {
-                if error.code != ENOENT {
-                    folder.files.unlock(candidate)
-                    throw error
-                }
+                folder.files.unlock(candidate)
+                throw error
             }
             folder.files.unlock(candidate)
             file = nil
@@ -99,34 +95,33 @@ final class CacheLock: Sendable {
         throw StorageError(operation: "lock", path: path, code: ENOENT)
     }
 
-    /// Opens the lock file of a folder that is a cache's, and marks the folder as one. Everything that is written passes here
-    /// first, so that nothing is written into another program's folder.
+    /// Opens the lock file of a cache's directory, and marks the directory as one. All writes come after this, so that nothing
+    /// is written to the directory of another program.
     private func open(_ path: String) throws(StorageError) -> OpenFile {
         let finding: FolderKind.Finding
         do throws(StorageError) {
             finding = try folder.look()
         } catch  where error.code == ENOENT {
             do throws(CacheFolder.Fault) {
-                try folder.prepare(withParents: false)
+                finding = try folder.prepare(withParents: false)
             } catch {
                 throw error.error
             }
-            finding = try folder.look()
         }
         if case .foreign = finding { throw StorageError(operation: "open", path: path, code: EEXIST) }
         let file = try folder.files.open(path, for: .updating)
         if finding == .unmarked {
             // Another process may write the same bytes at the same time.
             try folder.files.write(all: FolderKind.cache.mark, to: file, at: 0)
-            // The mark alone is synced, so that after a power cut the folder is a cache's also where others have files in it.
-            // Some file systems cannot do that; then the cache's files show whose the folder is.
+            // Only the mark is synced, so that after a power cut the directory is a cache's even if others have files in it.
+            // Some file systems cannot do that; then the cache's files identify the directory.
             try? folder.files.sync(file)
             try? folder.files.syncFolder(folder.path)
         }
         return file
     }
 
-    /// Marks the folder as a cache's, where nobody has yet.
+    /// Marks the directory as a cache's, unless it is marked.
     func mark() throws(StorageError) {
         try file.withLock { (file) throws(StorageError) -> Void in
             if file == nil { file = try open(folder.path(of: .lock)) }

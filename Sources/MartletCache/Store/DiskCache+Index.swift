@@ -1,19 +1,17 @@
-import Glibc
-package import MartletStorage
+import MartletStorage
 import Synchronization
 
 extension DiskCache {
-    /// Makes the index complete and the count exact, removing what processes that ended have left behind.
+    /// Completes the index and the count of stored bytes, and removes leftovers of processes that ended.
     ///
-    /// To be called once, in the background; others may use the cache meanwhile. What fails is an event, and comes right when
-    /// room is needed.
+    /// To be called once, in the background; others may use the cache meanwhile. After an error, a later scan makes up for it.
     package func load() {
-        do throws(StorageError) {
+        noting { () throws(StorageError) in
             let saved = savedIndex()
             let before = try withLedger { (ledger) throws(StorageError) -> UInt64 in ledger.added }
             let scan = try FolderScan(folder)
             let added = try withLedger { (ledger) throws(StorageError) -> UInt64 in
-                // What was added meanwhile may be missing in the count, or be in it: it is counted to be sure.
+                // Additions meanwhile may be missing in the scan, or be part of it: they are counted to be safe.
                 let growth = ledger.added >= before ? ledger.added - before : ledger.added
                 ledger.set(used: scan.byteCount &+ growth)
                 _ = try removeLeftovers(scan, &ledger)
@@ -22,30 +20,25 @@ extension DiskCache {
             let isLoaded = state.withLock { $0.statistics.isIndexComplete }
             finish(scan, saved: saved, isLoaded: isLoaded, isExact: false, added: added)
             try withLedger { (ledger) throws(StorageError) in _ = try makeRoom(for: 0, &ledger) }
-        } catch {
-            note(error)
         }
     }
 
-    /// Writes down in which order entries were used, for the next run. To be called at the end, and now and then.
+    /// Writes the order in which entries were used, for the next run. To be called at the end, and occasionally.
     ///
-    /// Before the index is complete only a few entries are known, those that were used: what is written down of the others
-    /// stays, and these are newer.
-    ///
+    /// Before the index is complete only the used entries are known: the records of the others stay, and these are newer.
     /// - Returns: whether it was written.
     @discardableResult
     package func saveIndex() -> Bool {
-        do throws(StorageError) {
-            return try withLedger { (ledger) throws(StorageError) -> Bool in
+        let isSaved = noting { () throws(StorageError) in
+            try withLedger { (ledger) throws(StorageError) -> Bool in
                 let others = savedIndex() ?? []
                 let last = others.map(\.tick).max() ?? 0
                 let (own, isComplete) = state.withLock { state -> ([IndexRecord], Bool) in
                     if !state.statistics.isIndexComplete { state.index.raise(above: last) }
                     return (state.index.saved, state.statistics.isIndexComplete)
                 }
-                var records: [EntryName: IndexRecord] = [:]
-                for record in own { records[record.name] = record }
-                // Another process may have used an entry later than this one has.
+                var records = Dictionary(own.map { ($0.name, $0) }) { _, last in last }
+                // Another process may have used an entry later than this one.
                 for other in others {
                     guard let own = records[other.name] else {
                         if !isComplete { records[other.name] = other }
@@ -58,21 +51,14 @@ extension DiskCache {
                 state.withLock { $0.index.advance(to: ordered.last?.tick ?? 0) }
                 return try replaceIndex(IndexCodec.encode(ordered), &ledger)
             }
-        } catch {
-            note(error)
-            return false
         }
+        return isSaved ?? false
     }
 
     private func replaceIndex(_ bytes: [UInt8], _ ledger: inout CacheLedger) throws(StorageError) -> Bool {
         let path = folder.path(of: .index)
         guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else { return false }
-        let old: UInt64
-        do throws(StorageError) {
-            old = try files.status(at: path).allocatedByteCount
-        } catch  where error.code == ENOENT {
-            old = 0
-        }
+        let old = try files.statusIfPresent(at: path)?.allocatedByteCount ?? 0
         let written = try writeTemporary(bytes, &ledger)
         do throws(StorageError) {
             try files.rename(written.path, to: path)
@@ -85,7 +71,7 @@ extension DiskCache {
         return true
     }
 
-    /// Writes a file that has no name yet, its bytes added to the ledger.
+    /// Writes a temporary file, whose size is added to the ledger.
     func writeTemporary(
         _ bytes: [UInt8], _ ledger: inout CacheLedger
     ) throws(StorageError) -> (path: String, byteCount: UInt64, identity: UInt64) {
@@ -96,11 +82,7 @@ extension DiskCache {
             let file = try files.open(path, for: .creating)
             try files.write(all: bytes, to: file, at: 0)
             let status = try files.status(of: file)
-            if status.allocatedByteCount > reserved {
-                try ledger.add(status.allocatedByteCount - reserved)
-            } else {
-                ledger.subtract(reserved - status.allocatedByteCount)
-            }
+            try ledger.settle(reserved: reserved, allocated: status.allocatedByteCount)
             return (path, status.allocatedByteCount, status.identity)
         } catch {
             try? files.remove(path)
@@ -108,102 +90,63 @@ extension DiskCache {
             throw error
         }
     }
-}
 
-extension DiskCache {
-    /// Reads every byte that is stored and removes the entries that are damaged.
-    ///
-    /// - Returns: how many entries are whole, how many bytes their bodies have, and how many were removed.
-    package func verify() -> (whole: Int, byteCount: UInt64, damaged: Int) {
-        var result = (whole: 0, byteCount: UInt64(0), damaged: 0)
-        for name in namesOfEntries() {
-            let before = state.withLock { $0.statistics.damaged }
-            if let reader = open(name), isWhole(reader) {
-                result.whole += 1
-                result.byteCount &+= reader.byteCount
-            } else {
-                result.damaged += state.withLock { $0.statistics.damaged } - before
-            }
-        }
-        return result
+    /// The records of the index file; `nil` if there is none that can be read.
+    private func savedIndex() -> [IndexRecord]? {
+        guard let file = try? files.open(folder.path(of: .index), for: .reading),
+            let status = try? files.status(of: file), status.kind == .file, status.byteCount <= 1 << 28,
+            let bytes = try? files.read(file, count: Int(status.byteCount), at: 0)
+        else { return nil }
+        return IndexCodec.decode(bytes)
     }
 
-    private func isWhole(_ reader: EntryReader) -> Bool {
-        var offset: UInt64 = 0
-        while offset < reader.byteCount {
-            guard let bytes = try? reader.read(at: offset, limit: EntryReader.readLimit), !bytes.isEmpty
-            else { return false }
-            offset += UInt64(bytes.count)
-        }
-        return true
+    // MARK: Scans
+
+    /// Scans the directory while nothing can be stored.
+    func reconcile(_ ledger: inout CacheLedger) throws(StorageError) {
+        let isLoaded = state.withLock { $0.statistics.isIndexComplete }
+        let saved = isLoaded ? nil : savedIndex()
+        let before = ledger
+        var scan = try FolderScan(folder)
+        if try removeLeftovers(scan, &ledger) { scan = try FolderScan(folder) }
+        ledger = before
+        ledger.set(used: scan.byteCount)
+        finish(scan, saved: saved, isLoaded: isLoaded, isExact: true, added: ledger.added)
     }
 
-    private func namesOfEntries() -> [EntryName] {
-        do throws(StorageError) {
-            return try entryNames()
-        } catch {
-            note(error)
-            return []
+    /// Adds the result of a scan to the index.
+    private func finish(
+        _ scan: FolderScan, saved: [IndexRecord]?, isLoaded: Bool, isExact: Bool, added: UInt64
+    ) {
+        let count = state.withLock { state in
+            state.index.absorb(scan.entries, saved: isLoaded ? nil : saved ?? [], isExact: isExact)
+            state.statistics.isIndexComplete = true
+            state.folderByteCount = scan.folderByteCount
+            state.addedAtScan = added
+            state.ownAdded = 0
+            return state.index.count
         }
-    }
-}
-
-extension DiskCache {
-    /// What the folder, and all of the cache's files in it, occupy in allocated blocks, counted now and without the lock.
-    package func occupiedByteCount() throws(StorageError) -> UInt64 {
-        let scan = try FolderScan(folder)
-        return scan.byteCount &+ scan.folderByteCount
+        if !isLoaded { emit(.indexed(count: count, hadFile: saved != nil)) }
     }
 
-    /// The entries that are there, in no order.
-    package func entryNames() throws(StorageError) -> [EntryName] {
-        do throws(StorageError) {
-            return try files.names(inFolder: folder.path).compactMap { name in
-                if case .entry(let entry) = CacheFile(name: name) { entry } else { nil }
-            }
-        } catch  where error.code == ENOENT {
-            return []
+    /// Removes leftovers of processes that ended: files that they were writing, and bodies without an entry.
+    /// - Returns: whether there were any.
+    private func removeLeftovers(
+        _ scan: FolderScan, _ ledger: inout CacheLedger
+    ) throws(StorageError) -> Bool {
+        var hasRemoved = false
+        for number in scan.temporaries {
+            let path = folder.path(of: .temporary(number))
+            // Its writer has locked it, and the lock ends with that process.
+            guard let file = try? files.open(path, for: .reading), try files.tryLock(file) else { continue }
+            try discard(path: path, &ledger)
+            hasRemoved = true
         }
-    }
-
-    /// The entries that are there, by URL, then by whose they are and by variant; behind them what is no entry or cannot
-    /// be read. URLs are all that is held of them.
-    package func entryNamesByURL() throws(StorageError) -> [EntryName] {
-        var known: [(key: CacheKey, name: EntryName)] = []
-        var others: [EntryName] = []
-        for name in try entryNames() {
-            switch look(at: name) {
-            case .whole(let reader): known.append((reader.head.key, name))
-            case .damaged, .unreadable: others.append(name)
-            case nil: break
-            }
+        for (name, generation) in scan.orphans
+        where EntryIdentity.read(folder, name)?.bodyGeneration != generation {
+            try discard(path: folder.path(of: .body(name, generation: generation)), &ledger)
+            hasRemoved = true
         }
-        known.sort { left, right in
-            (left.key.url, left.key.partition, left.name.slot)
-                < (right.key.url, right.key.partition, right.name.slot)
-        }
-        others.sort { CacheFile.entry($0).name < CacheFile.entry($1).name }
-        return known.map { $0.name } + others
-    }
-
-    /// Looks at an entry, which neither counts as used nor is removed where it is damaged; `nil` where it is gone.
-    package func look(at name: EntryName) -> EntrySight? {
-        // A larger body may go, with the entry that named it, between opening the one and the other.
-        for isLast in [false, true] {
-            do throws(EntryReader.OpeningFailure) {
-                return .whole(try EntryReader(name, in: folder, of: self))
-            } catch {
-                let file = CacheFile.entry(name).name
-                switch error {
-                case .absent: return nil
-                case .storage(let error): return .unreadable(error)
-                case .bodyIsMissing(let identity):
-                    if isLast { return .damaged(.init(file: file, fault: .length, identity: identity)) }
-                case .damaged(let fault, let identity):
-                    return .damaged(.init(file: file, fault: fault, identity: identity))
-                }
-            }
-        }
-        return nil
+        return hasRemoved
     }
 }

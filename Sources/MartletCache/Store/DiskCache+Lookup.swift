@@ -1,30 +1,33 @@
 import Glibc
-import MartletStorage
+package import MartletStorage
 import Synchronization
 
 extension DiskCache {
-    /// Notes which of the variants of a key answered: it counts as used; none is a miss.
+    /// Records which variant of a key was served: it counts as used; none is a miss.
     package func noteUse(of reader: EntryReader?) {
         state.withLock { state in
-            if reader != nil { state.statistics.hits += 1 } else { state.statistics.misses += 1 }
+            guard let reader else {
+                state.statistics.misses += 1
+                return
+            }
+            state.statistics.hits += 1
+            if !state.index.touch(reader.name) { state.index.put(reader.record) }
         }
-        if let reader { touch(reader) }
     }
 
-    /// Notes that an entry was used which answered from elsewhere, so that it does not go as if nobody had asked for it. It
-    /// takes no time.
+    /// Records the use of an entry that was served from memory, so that it is not evicted as unused. It does not block.
     func noteUse(ofEntry name: EntryName) { state.withLock { _ = $0.index.touch(name) } }
 
-    /// All variants of a key, none of which counts as used until ``noteUse(of:)`` says so.
+    /// All variants of a key, none of which counts as used until ``noteUse(of:)``.
     package func variants(of key: CacheKey) -> [EntryReader] { readers(of: key) { open($0) } }
 
-    /// The variants of a key, none of which counts as used, where finding them waits for no disk; `nil` where it might, or
-    /// where something is wrong with them, which ``variants(of:)`` sees to.
+    /// All variants of a key, as by ``variants(of:)``, without waiting for a disk; `nil` if that might have to wait, or if
+    /// something is wrong with them, which that function handles.
     package func variantsAtHand(of key: CacheKey) -> [EntryReader]? {
-        guard let folderAtHand else { return nil }
+        guard let filesAtHand else { return nil }
         return try? readers(of: key) { (name) throws(EntryReader.OpeningFailure) in
             do throws(EntryReader.OpeningFailure) {
-                return try EntryReader(name, in: folderAtHand, of: self)
+                return try EntryReader(name, of: self, from: filesAtHand)
             } catch .absent {
                 return nil
             }
@@ -40,22 +43,16 @@ extension DiskCache {
         }
         guard !isHidden else { return [] }
         var readers: [EntryReader] = []
-        for slot in 0..<EntryName.slotLimit {
-            guard let reader = try open(EntryName(digest: digest, slot: slot)), reader.head.key == key else {
-                continue
-            }
-            // One that was chosen by nothing stands alone.
-            if reader.head.selections.isEmpty, readers.isEmpty, slot == 0 { return [reader] }
+        for name in EntryName.all(of: digest) {
+            guard let reader = try open(name), reader.head.key == key else { continue }
+            // A response without selections stands alone.
+            if reader.head.selections.isEmpty, name.slot == 0 { return [reader] }
             readers.append(reader)
         }
         return readers
     }
 
-    private func touch(_ reader: EntryReader) {
-        state.withLock { state in if !state.index.touch(reader.name) { state.index.put(reader.record) } }
-    }
-
-    /// Opens an entry; `nil` where there is none, or none that is whole.
+    /// Opens an entry; `nil` if there is none, or none that is intact.
     func open(_ name: EntryName) -> EntryReader? {
         switch look(at: name) {
         case .whole(let reader): return reader
@@ -66,18 +63,100 @@ extension DiskCache {
         return nil
     }
 
-    /// Removes an entry that is damaged, unless another has taken its place.
+    /// Removes a damaged entry, unless it was replaced.
     func removeDamaged(_ name: EntryName, identity: UInt64, _ fault: EntryFault) {
-        let path = folder.path(of: .entry(name))
         state.withLock { $0.statistics.damaged += 1 }
-        do throws(StorageError) {
+        noting(except: ENOENT) { () throws(StorageError) in
             try withLedger { (ledger) throws(StorageError) in
-                guard try files.status(at: path).identity == identity else { return }
-                try discard(name, &ledger)
+                let status = try files.statusIfPresent(at: folder.path(of: .entry(name)))
+                if status?.identity == identity { try discard(name, &ledger) }
             }
-        } catch {
-            if error.code != ENOENT { note(error) }
         }
         emit(.damaged(file: CacheFile.entry(name).name, fault))
+    }
+
+    // MARK: Inspection
+
+    /// The size on disk, in allocated blocks, of the directory and all of the cache's files, determined without the lock.
+    package func occupiedByteCount() throws(StorageError) -> UInt64 {
+        let scan = try FolderScan(folder)
+        return scan.byteCount &+ scan.folderByteCount
+    }
+
+    /// The names of all entries, in no order.
+    package func entryNames() throws(StorageError) -> [EntryName] {
+        do throws(StorageError) {
+            return try files.names(inFolder: folder.path).compactMap { name in
+                if case .entry(let entry) = CacheFile(name: name) { entry } else { nil }
+            }
+        } catch  where error.code == ENOENT {
+            return []
+        }
+    }
+
+    /// The names of all entries, sorted by URL, partition and variant; at the end those that are not valid or cannot be read.
+    package func entryNamesByURL() throws(StorageError) -> [EntryName] {
+        var known: [(key: CacheKey, name: EntryName)] = []
+        var others: [EntryName] = []
+        for name in try entryNames() {
+            switch look(at: name) {
+            case .whole(let reader): known.append((reader.head.key, name))
+            case .damaged, .unreadable: others.append(name)
+            case nil: break
+            }
+        }
+        known.sort { left, right in
+            (left.key.url, left.key.partition, left.name.slot)
+                < (right.key.url, right.key.partition, right.name.slot)
+        }
+        others.sort { CacheFile.entry($0).name < CacheFile.entry($1).name }
+        return known.map { $0.name } + others
+    }
+
+    /// Inspects an entry, which neither counts as used nor is removed if it is damaged; `nil` if it does not exist.
+    package func look(at name: EntryName) -> EntrySight? {
+        // A larger body may be removed, with its entry, between the opening of the two files.
+        for isLast in [false, true] {
+            do throws(EntryReader.OpeningFailure) {
+                return .whole(try EntryReader(name, of: self, from: files))
+            } catch {
+                let file = CacheFile.entry(name).name
+                switch error {
+                case .absent: return nil
+                case .storage(let error): return .unreadable(error)
+                case .bodyIsMissing(let identity):
+                    if isLast { return .damaged(.init(file: file, fault: .length, identity: identity)) }
+                case .damaged(let fault, let identity):
+                    return .damaged(.init(file: file, fault: fault, identity: identity))
+                }
+            }
+        }
+        return nil
+    }
+
+    /// Reads all bytes of all entries and removes the damaged ones.
+    /// - Returns: the number of intact entries, the bytes of their bodies, and the number of removed entries.
+    package func verify() -> (whole: Int, byteCount: UInt64, damaged: Int) {
+        var result = (whole: 0, byteCount: UInt64(0), damaged: 0)
+        for name in noting({ () throws(StorageError) in try entryNames() }) ?? [] {
+            let before = state.withLock { $0.statistics.damaged }
+            if let reader = open(name), isWhole(reader) {
+                result.whole += 1
+                result.byteCount &+= reader.byteCount
+            } else {
+                result.damaged += state.withLock { $0.statistics.damaged } - before
+            }
+        }
+        return result
+    }
+
+    private func isWhole(_ reader: EntryReader) -> Bool {
+        var offset: UInt64 = 0
+        while offset < reader.byteCount {
+            guard let bytes = try? reader.read(at: offset, limit: EntryReader.readLimit), !bytes.isEmpty
+            else { return false }
+            offset += UInt64(bytes.count)
+        }
+        return true
     }
 }

@@ -1,7 +1,7 @@
 package import MartletStorage
 import MartletWire
 
-/// The form of an entry's file: a preamble of 16 bytes, the metadata, and the body where it is small.
+/// The format of an entry's file: a preamble of 16 bytes, the metadata, and the body if that is small.
 ///
 /// | offset | bytes | |
 /// |---|---|---|
@@ -10,28 +10,28 @@ import MartletWire
 /// | 6 | 2 | 0 |
 /// | 8 | 4 | length of the metadata |
 /// | 12 | 4 | CRC-32C of the 12 bytes before and of the metadata |
-/// | 16 | | metadata; behind it, to the file's end, an inline body |
+/// | 16 | | metadata, followed by an inline body to the file's end |
 ///
-/// Numbers are little endian, texts and fields stand behind their lengths. The metadata holds a CRC-32C of each 64 KiB of
-/// the body. What is decoded is encoded to the same bytes again.
+/// Numbers are little endian; texts and fields follow their lengths. The metadata contains a CRC-32C of each 64 KiB of the
+/// body. Decoded entries are encoded to the same bytes again.
 package enum EntryCodec {
     /// The version that is written, and the only one that is read.
     package static let version: UInt16 = 2
-    /// The longest body that lies in the entry's own file.
+    /// The maximum length of an inline body, in bytes.
     package static let inlineLimit = 32_768
-    /// The longest metadata: heads are smaller by far; checksums of 128 GiB take 8 MiB.
+    /// The maximum length of the metadata: heads are much smaller; checksums of 128 GiB take 8 MiB.
     package static let metadataLimit = 16_777_216
-    /// The bytes before the metadata.
+    /// The length of the preamble.
     package static let preambleByteCount = 16
     private static let magic: [UInt8] = [0x4D, 0x52, 0x54, 0x65]
-    /// Fields of one head or trailer; more than any message has.
+    /// The maximum number of fields of a head or trailer; more than any message has.
     private static let fieldLimit = 16_384
-    /// Fields that a response was chosen by.
+    /// The maximum number of selecting fields.
     private static let selectionLimit = 256
-    /// Bytes of one text.
+    /// The maximum length of a text, in bytes.
     private static let textLimit = 1_048_576
 
-    /// The bytes of an entry's file; `nil` for a head beyond the limits, which is not stored.
+    /// Encodes an entry; `nil` for a head beyond the limits, which is not stored.
     package static func encode(_ entry: StoredEntry) -> [UInt8]? {
         let head = entry.head
         guard isWithinLimits(head) else { return nil }
@@ -40,24 +40,22 @@ package enum EntryCodec {
         writer.write(raw: magic)
         writer.write(version)
         writer.write(UInt16(0))
-        writer.write(UInt32(0))
-        writer.write(UInt32(0))
+        // Length and checksum of the metadata, which are known at the end.
+        writer.write(UInt64(0))
         writer.write(entry.generation)
         writer.write(entry.bodyByteCount)
         writer.write(entry.inlineBody != nil)
         for checksum in entry.checksums.values { writer.write(checksum) }
-        writer.write(counted: head.key.url.utf8)
-        writer.write(counted: head.key.partition.utf8)
+        writer.write(text: head.key.url)
+        writer.write(text: head.key.partition)
         writer.write(UInt16(truncatingIfNeeded: head.status))
-        writer.write(counted: head.reason.utf8)
+        writer.write(text: head.reason)
         write(head.fields, to: &writer)
-        writer.write(head.trailers != nil)
-        if let trailers = head.trailers { write(trailers, to: &writer) }
+        writer.write(optional: head.trailers) { write($0, to: &$1) }
         writer.write(UInt32(truncatingIfNeeded: head.selections.count))
         for selection in head.selections {
-            writer.write(counted: selection.name.utf8)
-            writer.write(selection.value != nil)
-            if let value = selection.value { writer.write(counted: value.utf8) }
+            writer.write(text: selection.name)
+            writer.write(optional: selection.value)
         }
         writer.write(head.requestTime.milliseconds)
         writer.write(head.responseTime.milliseconds)
@@ -70,7 +68,7 @@ package enum EntryCodec {
         return writer.bytes
     }
 
-    /// The entry in a file's bytes.
+    /// Decodes the bytes of a file.
     package static func decode(_ bytes: [UInt8]) throws(EntryFault) -> StoredEntry {
         let metadataCount = try metadataByteCount(bytes)
         let metadataEnd = preambleByteCount + metadataCount
@@ -80,21 +78,18 @@ package enum EntryCodec {
         }
         guard checksum(of: bytes, metadataCount: metadataCount) == expected else { throw .checksum }
         var entry = try reading(bytes[preambleByteCount..<metadataEnd], metadata)
+        let body = Array(bytes[metadataEnd...])
         guard entry.inlineBody != nil else {
-            guard bytes.count == metadataEnd else { throw .length }
+            guard body.isEmpty else { throw .length }
             return entry
         }
-        guard UInt64(bytes.count - metadataEnd) == entry.bodyByteCount else { throw .length }
-        let body = Array(bytes[metadataEnd...])
-        var checksums = BlockChecksums()
-        checksums.update(body.span)
-        checksums.finish()
-        guard checksums == entry.checksums else { throw .checksum }
+        guard UInt64(body.count) == entry.bodyByteCount else { throw .length }
+        guard BlockChecksums(of: body.span) == entry.checksums else { throw .checksum }
         entry.inlineBody = body
         return entry
     }
 
-    /// The length of the metadata by the first 16 bytes of a file.
+    /// The length of the metadata, from the first 16 bytes of a file.
     static func metadataByteCount(_ bytes: [UInt8]) throws(EntryFault) -> Int {
         guard bytes.count >= preambleByteCount else { throw .length }
         guard bytes.starts(with: magic) else { throw .foreign }
@@ -144,14 +139,15 @@ package enum EntryCodec {
         guard (100...999).contains(status) else { throw reader.fault("status") }
         let reason = try reader.text(limit: textLimit, "reason")
         let fields = try fields(&reader)
-        let trailers = try reader.flag("trailers") ? try Self.fields(&reader) : nil
+        let trailers = try reader.optional("trailers", Self.fields)
         let selectionCount: UInt32 = try reader.number("selections")
         guard selectionCount <= selectionLimit else { throw reader.fault("selections") }
         var selections: [StoredHead.Selection] = []
         for _ in 0..<selectionCount {
             let name = try reader.text(limit: textLimit, "selection name")
-            let value =
-                try reader.flag("selection") ? try reader.text(limit: textLimit, "selection value") : nil
+            let value = try reader.optional("selection") { (reader) throws(RecordReader.Fault) in
+                try reader.text(limit: textLimit, "selection value")
+            }
             selections.append(StoredHead.Selection(name: name, value: value))
         }
         let requestTime = WallTime(milliseconds: try reader.number("request time"))
@@ -193,7 +189,7 @@ package enum EntryCodec {
         !name.isEmpty && name.allSatisfy(ByteClass.isToken)
     }
 
-    /// Whether what is encoded would be decoded again.
+    /// Whether a head can be decoded after it was encoded.
     private static func isWithinLimits(_ head: StoredHead) -> Bool {
         guard (100...999).contains(head.status), head.selections.count <= selectionLimit else { return false }
         let texts = [head.key.url, head.key.partition, head.reason] + head.selections.map(\.name)
@@ -202,21 +198,34 @@ package enum EntryCodec {
         return [head.fields, head.trailers ?? FieldBlock()].allSatisfy { fields in
             fields.count <= fieldLimit
                 && fields.indices.allSatisfy { index in
-                    isName(fields.name(at: index)) && fields.name(at: index).count <= textLimit
-                        && fields.value(at: index).count <= textLimit
-                        && fields.value(at: index).allSatisfy(ByteClass.isFieldValue)
+                    let (name, value) = (fields.name(at: index), fields.value(at: index))
+                    return isName(name) && name.count <= textLimit && value.count <= textLimit
+                        && value.allSatisfy(ByteClass.isFieldValue)
                 }
         }
     }
 }
 
-/// Which body an entry's file names, read from its first bytes and not checked.
+/// The content of an entry's file.
+package struct StoredEntry: Equatable, Sendable {
+    /// The head.
+    package var head: StoredHead
+    /// A number drawn for each body that is stored. It is part of the name of a larger body's file.
+    package var generation: UInt64
+    /// The length of the body in bytes.
+    package var bodyByteCount: UInt64
+    /// The body, if it is in the same file; `nil` if it has its own.
+    package var inlineBody: [UInt8]?
+    var checksums: BlockChecksums
+}
+
+/// The body that an entry's file names, read from its first bytes and not checked.
 struct EntryIdentity: Equatable, Sendable {
     let generation: UInt64
-    /// The generation where the body has a file of its own; `nil` where it has none.
+    /// The generation if the body has its own file; otherwise `nil`.
     let bodyGeneration: UInt64?
 
-    /// Reads an entry's file; `nil` where it cannot be read or is no entry.
+    /// Reads an entry's file; `nil` if it cannot be read or is not an entry.
     static func read(_ folder: CacheFolder, _ name: EntryName) -> EntryIdentity? {
         let count = EntryCodec.preambleByteCount + 17
         guard let file = try? folder.files.open(folder.path(of: .entry(name)), for: .reading),
@@ -231,13 +240,13 @@ struct EntryIdentity: Equatable, Sendable {
     }
 }
 
-/// Which stored response: a key's digest, and which of its variants.
+/// The name of a stored response: the digest of its key, and the number of the variant.
 package struct EntryName: Hashable, Sendable {
-    /// How many variants of one URL are kept (RFC 9111 §4.1). A server that varies without end costs no more than these.
+    /// The maximum number of variants of a URL (RFC 9111 §4.1). A server with endless variants costs no more than these.
     static let slotLimit = 8
 
     let digest: CacheDigest
-    /// 0 up to and not including ``slotLimit``.
+    /// 0..<``slotLimit``.
     let slot: Int
 
     /// The names of all variants of a key.
@@ -246,22 +255,22 @@ package struct EntryName: Hashable, Sendable {
     }
 }
 
-/// Why the bytes of an entry's file are no entry. Each means that the response is not there.
+/// The reason why a file is not a valid entry. In each case the response does not exist.
 package enum EntryFault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It does not begin as entries do.
+    /// The first bytes are not those of an entry.
     case foreign
     /// It was written by another version of Martlet.
     case version(UInt16)
-    /// It is shorter or longer than it says.
+    /// It is shorter or longer than its lengths specify.
     case length
     /// A checksum does not match.
     case checksum
-    /// A field of the record is not what it must be.
+    /// A field of the record is invalid.
     case record(RecordReader.Fault)
     /// The file could not be read.
     case unreadable(StorageError)
 
-    /// What is wrong with the file.
+    /// The problem with the file.
     package var description: String {
         switch self {
         case .foreign: "is not an entry"

@@ -3,37 +3,38 @@ package import MartletStorage
 
 /// A stored response that is being read.
 ///
-/// It stays whole to its end, also when the entry is replaced, evicted or removed meanwhile. Each byte was checked before it
-/// is returned.
+/// It stays readable, even if the entry is replaced, evicted or removed. Each byte is checked before it is returned.
 package final class EntryReader: Sendable {
-    /// The most bytes that one call reads.
+    /// The maximum number of bytes of one read.
     package static let readLimit = 1_048_576
 
     let name: EntryName
     let entry: StoredEntry
+    /// The size of its files on disk, in bytes.
+    package let storedByteCount: UInt64
     /// The larger body.
     private let body: OpenFile?
     /// The number of the entry's file.
     private let identity: UInt64
-    /// What both files occupy.
-    private let allocatedByteCount: UInt64
     private let cache: DiskCache
 
-    /// The reason why there is no entry.
+    /// The reason why an entry cannot be opened.
     enum OpeningFailure: Error {
-        /// Nothing has the name, or something that is no file.
+        /// There is no file of the name.
         case absent
         /// The file system failed.
         case storage(StorageError)
-        /// The entry is whole, and its body is not there.
+        /// The entry is intact, and its body is missing.
         case bodyIsMissing(identity: UInt64)
-        /// It is no entry.
+        /// The file is not a valid entry.
         case damaged(EntryFault, identity: UInt64)
     }
 
     /// Opens an entry's file, and that of its body.
-    init(_ name: EntryName, in folder: CacheFolder, of cache: DiskCache) throws(OpeningFailure) {
-        let files = folder.files
+    init(
+        _ name: EntryName, of cache: DiskCache, from files: any ReadableFileSystem
+    ) throws(OpeningFailure) {
+        let folder = cache.folder
         let status: FileStatus
         let bytes: [UInt8]
         do throws(StorageError) {
@@ -43,7 +44,7 @@ package final class EntryReader: Sendable {
                 throw StorageError(operation: "open", path: file.path, code: ELOOP)
             }
             let limit = EntryCodec.preambleByteCount + EntryCodec.metadataLimit + EntryCodec.inlineLimit
-            // What is too long to be an entry is read only so far that it can be told.
+            // One byte more than the limit shows that the file is too long to be an entry.
             bytes = try files.read(file, count: Int(min(status.byteCount, UInt64(limit) + 1)), at: 0)
         } catch {
             throw error.code == ENOENT || error.code == ELOOP ? .absent : .storage(error)
@@ -58,7 +59,7 @@ package final class EntryReader: Sendable {
         }
         guard entry.inlineBody == nil else {
             body = nil
-            allocatedByteCount = status.allocatedByteCount
+            storedByteCount = status.allocatedByteCount
             return
         }
         let bodyStatus: FileStatus
@@ -74,33 +75,26 @@ package final class EntryReader: Sendable {
         guard bodyStatus.kind == .file, bodyStatus.byteCount == entry.bodyByteCount else {
             throw .damaged(.length, identity: status.identity)
         }
-        allocatedByteCount = status.allocatedByteCount &+ bodyStatus.allocatedByteCount
+        storedByteCount = status.allocatedByteCount &+ bodyStatus.allocatedByteCount
     }
 
-    /// All but the body.
+    /// The head.
     package var head: StoredHead { entry.head }
 
-    /// The body's length.
+    /// The length of the body in bytes.
     package var byteCount: UInt64 { entry.bodyByteCount }
-
-    /// What its files occupy.
-    package var storedByteCount: UInt64 { allocatedByteCount }
-
-    /// The whole body where it is small, at no cost; `nil` where it is in a file of its own.
-    package var inlineBody: [UInt8]? { entry.inlineBody }
 
     var record: DiskIndex.Record {
         DiskIndex.Record(
-            name: name, byteCount: allocatedByteCount, generation: body == nil ? 0 : entry.generation,
+            name: name, byteCount: storedByteCount, bodyGeneration: body.map { _ in entry.generation },
             identity: identity)
     }
 
-    /// Bytes of the body from an offset on: at least one and at most so many, none at the end.
+    /// Reads bytes of the body from an offset: at least one and at most so many, none at the end.
     ///
-    /// The body is read and checked in blocks of 64 KiB, and a piece ends with a block where it can: with limits that are
+    /// The body is read and checked in blocks of 64 KiB, and a piece ends with a block if possible: with limits that are
     /// multiples of that, no block is read twice.
-    ///
-    /// - Throws: what is wrong; then the entry is removed. The file system's own error leaves it there.
+    /// - Throws: the fault, whereupon the entry is removed, unless it is an error of the file system.
     package func read(at offset: UInt64, limit: Int) throws(EntryFault) -> [UInt8] {
         do throws(EntryFault) {
             return try read(at: offset, limit: limit, from: cache.files)
@@ -114,32 +108,26 @@ package final class EntryReader: Sendable {
         }
     }
 
-    /// The same, where it waits for no disk; `nil` where it might, or where something is wrong, which ``read(at:limit:)`` sees
-    /// to.
+    /// Reads as ``read(at:limit:)`` does, if that waits for no disk; `nil` if it might, and after a fault, for that to handle.
     package func readAtHand(at offset: UInt64, limit: Int) -> [UInt8]? {
-        guard let files = cache.folderAtHand?.files else { return nil }
+        guard let files = cache.filesAtHand else { return nil }
         return try? read(at: offset, limit: limit, from: files)
     }
 
-    private func read(at offset: UInt64, limit: Int, from files: any FileSystem) throws(EntryFault) -> [UInt8]
-    {
+    private func read(
+        at offset: UInt64, limit: Int, from files: any ReadableFileSystem
+    ) throws(EntryFault) -> [UInt8] {
         guard offset < byteCount, limit > 0 else { return [] }
-        let available = Int(min(UInt64(min(limit, Self.readLimit)), byteCount - offset))
+        let available = min(UInt64(min(limit, Self.readLimit)), byteCount - offset)
         if let whole = entry.inlineBody {
-            let start = Int(offset)
-            return start == 0 && available == whole.count ? whole : Array(whole[start..<(start + available)])
+            let range = Int(offset)..<Int(offset + available)
+            return range.count == whole.count ? whole : Array(whole[range])
         }
         guard let body else { throw .length }
-        return try read(body, offset, available, from: files)
-    }
-
-    private func read(
-        _ body: OpenFile, _ offset: UInt64, _ available: Int, from files: any FileSystem
-    ) throws(EntryFault) -> [UInt8] {
         let blockCount = UInt64(BlockChecksums.blockByteCount)
-        let firstBlock = offset / blockCount
-        let start = firstBlock * blockCount
-        var wantedEnd = offset + UInt64(available)
+        let firstBlock = Int(offset / blockCount)
+        let start = offset / blockCount * blockCount
+        var wantedEnd = offset + available
         let boundary = wantedEnd / blockCount * blockCount
         if wantedEnd < byteCount, boundary > offset { wantedEnd = boundary }
         let blocksEnd = min(byteCount, (wantedEnd + blockCount - 1) / blockCount * blockCount)
@@ -150,20 +138,14 @@ package final class EntryReader: Sendable {
             throw .unreadable(error)
         }
         guard UInt64(bytes.count) == blocksEnd - start else { throw .length }
-        var checksums = BlockChecksums()
-        checksums.update(bytes.span)
-        checksums.finish()
-        let first = Int(firstBlock)
-        guard first + checksums.values.count <= entry.checksums.values.count,
-            checksums.values.elementsEqual(entry.checksums.values[first..<(first + checksums.values.count)])
-        else { throw .checksum }
+        let checksums = BlockChecksums(of: bytes.span).values
+        guard entry.checksums.values.dropFirst(firstBlock).starts(with: checksums) else { throw .checksum }
         if start == offset, blocksEnd == wantedEnd { return bytes }
         return Array(bytes[Int(offset - start)..<Int(wantedEnd - start)])
     }
 
-    /// The whole body.
-    ///
-    /// - Throws: as ``read(at:limit:)`` does; ``EntryFault/length`` when it is longer than the limit.
+    /// Reads the whole body.
+    /// - Throws: as ``read(at:limit:)`` does; ``EntryFault/length`` if it is longer than the limit.
     package func contents(limit: Int) throws(EntryFault) -> [UInt8] {
         guard byteCount <= UInt64(max(0, limit)) else { throw .length }
         var bytes = try read(at: 0, limit: Self.readLimit)
@@ -174,35 +156,22 @@ package final class EntryReader: Sendable {
     }
 }
 
-/// What was seen where an entry lies.
+/// The result of inspecting an entry.
 package enum EntrySight: Sendable {
-    /// An entry whose head is whole, and whose body has the right length.
+    /// An entry with an intact head and a body of the right length.
     case whole(EntryReader)
-    /// Something that is no entry.
+    /// The file is not a valid entry.
     case damaged(Damage)
-    /// The file system kept it from being read.
+    /// The file system failed to read it.
     case unreadable(StorageError)
 
-    /// What is wrong with an entry.
+    /// The damage to an entry.
     package struct Damage: Sendable {
-        /// The file's name in the cache's folder.
+        /// The name of the file in the cache's directory.
         package let file: String
-        /// What is wrong with it.
+        /// The fault.
         package let fault: EntryFault
         /// The number of the file that was read.
         let identity: UInt64
     }
-}
-
-/// What an entry's file holds.
-package struct StoredEntry: Equatable, Sendable {
-    /// All but the body.
-    package var head: StoredHead
-    /// A number drawn for each body that is stored. A larger body's file carries it in its name.
-    package var generation: UInt64
-    /// The body's length in bytes.
-    package var bodyByteCount: UInt64
-    /// The body where it lies in the same file; `nil` where it has a file of its own.
-    package var inlineBody: [UInt8]?
-    var checksums: BlockChecksums
 }

@@ -1,21 +1,19 @@
-import Glibc
 import MartletStorage
 package import MartletWire
 import Synchronization
 
-/// A response on its way to disk, in the pieces it comes in.
+/// A response that is being written to disk, as its body is received.
 ///
-/// It keeps up to 32 KiB in memory, and writes what is longer to a file without a name. Its calls block, and belong on a
-/// worker. Nothing of it can be found before it is committed; what is neither committed nor abandoned is abandoned when
-/// nobody holds it any more.
+/// Up to 32 KiB are held in memory; a longer body is written to a temporary file. Calls block, and belong on a worker. The
+/// response cannot be found before it is committed. A writer that is released before that abandons it.
 package final class EntryWriter: Sendable {
-    /// How far it has come.
+    /// The progress of a writer.
     package enum Phase: Sendable, Equatable {
         /// More may come.
         case writing
-        /// It is stored.
+        /// The response is stored.
         case committed
-        /// It is not stored and will not be.
+        /// The response is not stored and will not be.
         case abandoned
     }
 
@@ -23,19 +21,19 @@ package final class EntryWriter: Sendable {
         var phase: Phase = .writing
         /// The body, while it is small.
         var buffer: [UInt8] = []
-        /// The body, once it is larger. It stays readable for those who joined.
+        /// The larger body. It stays readable for concurrent readers.
         var file: OpenFile?
         var number: UInt64 = 0
         var byteCount: UInt64 = 0
         var reserved: UInt64 = 0
         var checksums = BlockChecksums()
-        /// Where it is stored.
+        /// The name of the stored entry.
         var name: EntryName?
         /// The body that it replaced.
         var displaced: OpenFile?
     }
 
-    /// The head it was begun with.
+    /// The head, without trailers.
     package let head: StoredHead
     private let expectedByteCount: UInt64?
     private let generation: UInt64
@@ -52,48 +50,42 @@ package final class EntryWriter: Sendable {
 
     deinit { abandon() }
 
-    /// How far it has come.
+    /// The progress.
     package var phase: Phase { state.withLock { $0.phase } }
 
-    /// Where it is stored; `nil` until it is.
+    /// The name of the stored entry; `nil` before it is stored.
     var name: EntryName? { state.withLock { $0.name } }
 
-    /// How many bytes of the body were taken.
-    package var byteCount: UInt64 { state.withLock { $0.byteCount } }
-
-    /// Takes the next bytes of the body.
-    ///
-    /// - Returns: whether the response can still be stored. Where it cannot, what was written is gone.
+    /// Appends bytes to the body.
+    /// - Returns: whether the response can still be stored. If not, the bytes written so far are discarded.
     @discardableResult
     package func append(_ bytes: [UInt8]) -> Bool {
         state.withLock { state in
             guard state.phase == .writing else { return false }
             guard !bytes.isEmpty else { return true }
-            let total = state.byteCount &+ UInt64(bytes.count)
-            guard total <= cache.bodyLimit, total <= expectedByteCount ?? .max else {
-                if total > cache.bodyLimit { cache.refuse(head.key, tooLarge: total) }
-                end(&state)
-                return false
-            }
+            let (total, limit) = (state.byteCount &+ UInt64(bytes.count), cache.bodyLimit)
             do throws(StorageError) {
-                try write(bytes, total, &state)
-                return state.phase == .writing
+                if total > limit {
+                    cache.refuse(.tooLarge(head.key, byteCount: total, limit: limit))
+                } else if total <= expectedByteCount ?? .max, try write(bytes, total, &state) {
+                    return true
+                }
             } catch {
                 cache.refuse(error)
-                end(&state)
-                return false
             }
+            end(&state)
+            return false
         }
     }
 
-    private func write(_ bytes: [UInt8], _ total: UInt64, _ state: inout State) throws(StorageError) {
+    /// Writes bytes; false if there is no room for them.
+    private func write(_ bytes: [UInt8], _ total: UInt64, _ state: inout State) throws(StorageError) -> Bool {
         if state.file == nil, total <= UInt64(EntryCodec.inlineLimit) {
             state.buffer += bytes
         } else {
             guard try reserve(total, &state), let file = state.file else {
-                cache.refuse(noRoomFor: head.key)
-                end(&state)
-                return
+                cache.refuse(.noRoom(head.key))
+                return false
             }
             if !state.buffer.isEmpty {
                 try cache.files.write(all: state.buffer, to: file, at: 0)
@@ -103,31 +95,28 @@ package final class EntryWriter: Sendable {
         }
         state.checksums.update(bytes.span)
         state.byteCount = total
+        return true
     }
 
-    /// Sets room for so many bytes aside, and more, so that this is not asked for each piece.
+    /// Reserves room for so many bytes, and for more in advance, so that not each piece has to; false if there is none.
     private func reserve(_ total: UInt64, _ state: inout State) throws(StorageError) -> Bool {
         guard total > state.reserved else { return true }
         let step = min(1 << 20, max(1 << 16, cache.bodyLimit / 8))
         let wanted = DiskCache.blocks(expectedByteCount ?? min(cache.bodyLimit, total &+ step))
-        guard let file = state.file else {
-            var number: UInt64 = 0
-            guard let made = try cache.makeBodyFile(wanted, &number) else { return false }
-            (state.file, state.number, state.reserved) = (made, number, wanted)
-            return true
+        if let file = state.file {
+            guard try cache.extend(file, from: state.reserved, to: wanted) else { return false }
+        } else {
+            guard let (file, number) = try cache.makeBodyFile(wanted) else { return false }
+            (state.file, state.number) = (file, number)
         }
-        guard try cache.extend(file, from: state.reserved, to: wanted) else { return false }
         state.reserved = wanted
         return true
     }
 
-    /// Stores the response, when all of its body has come.
-    ///
-    /// - Parameters:
-    ///   - trailers: the fields behind the body.
-    ///   - isCurrent: asked at the last moment, while nothing can be removed: false where what happened since makes the
-    ///     response one that must not be found.
-    /// - Returns: whether it is stored. Not where the body is shorter than was announced.
+    /// Stores the response once its body is complete.
+    /// - Parameter isCurrent: called at the last moment, while nothing can be removed: false if the response must not be found
+    ///   because of events since its request.
+    /// - Returns: whether it is stored; not if the body is shorter than announced.
     @discardableResult
     package func commit(trailers: FieldBlock? = nil, if isCurrent: () -> Bool = { true }) -> Bool {
         state.withLock { state in
@@ -160,7 +149,7 @@ package final class EntryWriter: Sendable {
         if let trailers { head.trailers = trailers }
         var body: String?
         if let file = state.file {
-            // Gives back what was set aside and is not needed.
+            // Releases the reserved room that is not needed.
             if state.reserved > DiskCache.soonWrittenByteCount {
                 try cache.files.truncate(file, to: state.byteCount)
             }
@@ -175,11 +164,11 @@ package final class EntryWriter: Sendable {
         return try cache.commit(entry, body, displaced: &state.displaced, if: isCurrent)
     }
 
-    /// Gives back what the body that was replaced occupied, unless somebody reads it: to be called when nobody waits any more.
-    /// It is done in any case when nobody holds the writer.
+    /// Releases the room of the body that was replaced, unless it is being read: to be called when nothing waits any more. It
+    /// also happens when the writer is released.
     package func letGo() { _ = state.withLock { $0.displaced.take() } }
 
-    /// Gives the response up, unless it is stored.
+    /// Abandons the response, unless it is stored.
     package func abandon() { state.withLock { end(&$0) } }
 
     private func end(_ state: inout State) {
@@ -188,35 +177,14 @@ package final class EntryWriter: Sendable {
         if state.file != nil { cache.release(state.number, reserved: state.reserved) }
     }
 
-    // MARK: Joining
-
-    /// What there is at a place of the body.
-    package enum Piece: Sendable, Equatable {
-        /// Bytes.
-        case bytes([UInt8])
-        /// Nothing yet: to be asked again when the writer has taken more.
-        case pending
-        /// The end of the body, which is stored.
-        case end
-        /// Nothing more: the response was given up. What was read so far is what came.
-        case abandoned
-    }
-
-    /// What there is at an offset, at most so many bytes. It blocks on the file and never waits for the writer's peer.
-    package func read(at offset: UInt64, limit: Int) throws(EntryFault) -> Piece {
-        let (phase, total, file, piece) = state.withLock { state in
+    /// Reads at most so many bytes from an offset; none if there are none yet. It blocks on the file only.
+    package func read(at offset: UInt64, limit: Int) throws(EntryFault) -> [UInt8] {
+        let (total, file, piece) = state.withLock { state in
             let isBuffered = state.file == nil && offset < UInt64(state.buffer.count) && limit > 0
             let piece = isBuffered ? Array(state.buffer[Int(offset)...].prefix(limit)) : []
-            return (state.phase, state.byteCount, state.file, piece)
+            return (state.byteCount, state.file, piece)
         }
-        if !piece.isEmpty { return .bytes(piece) }
-        guard offset < total, limit > 0 else {
-            switch phase {
-            case .writing: return .pending
-            case .committed: return .end
-            case .abandoned: return .abandoned
-            }
-        }
+        guard piece.isEmpty, offset < total, limit > 0 else { return piece }
         guard let file else { throw .length }
         let bytes: [UInt8]
         do throws(StorageError) {
@@ -227,6 +195,6 @@ package final class EntryWriter: Sendable {
             throw .unreadable(error)
         }
         guard !bytes.isEmpty else { throw .length }
-        return .bytes(bytes)
+        return bytes
     }
 }

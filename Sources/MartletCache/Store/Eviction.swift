@@ -1,95 +1,80 @@
-/// In which order entries are given up. It knows them by numbers, small and dense; each call takes the same time however
-/// many there are.
-package protocol EvictionPolicy: Sendable {
-    /// Adds one that is not there, as the newest.
-    mutating func insert(_ entry: Int)
-    /// Notes that one was used.
-    mutating func touch(_ entry: Int)
-    /// Removes one.
-    mutating func remove(_ entry: Int)
-    /// The one to give up next; `nil` where there is none. It stays until it is removed.
-    mutating func victim() -> Int?
-    /// Whether a use is remembered of it that its place does not show.
-    func isMarked(_ entry: Int) -> Bool
+/// The order in which a full cache evicts entries.
+package enum EvictionOrder: Sendable, CaseIterable {
+    /// The least recently used first.
+    case leastRecentlyUsed
+    /// SIEVE (Zhang et al., NSDI 2024): a hand moves from the oldest entry to the newest, spares those used since it passed,
+    /// and evicts the first that was not. One pass over many entries, as a crawler makes it, evicts less.
+    case sieve
 }
 
-/// Which policy decides what a cache gives up when it is full.
-package enum EvictionOrder: Sendable, CaseIterable {
-    /// What was used longest ago.
-    case leastRecentlyUsed
-    /// SIEVE: the oldest that was not used since it was looked at last. One pass over many entries, as a crawler makes it,
-    /// drives out less.
-    case sieve
+/// The entries of a cache in the order of their eviction. Entries are small, dense numbers, in a doubly linked list; each call
+/// takes the same time however many there are.
+package struct EvictionPolicy: Sendable {
+    private struct Link {
+        var newer: Int?
+        var older: Int?
+        /// Whether it was used since the hand passed it.
+        var isMarked = false
+    }
 
-    /// An empty policy of the kind.
-    func makePolicy() -> any EvictionPolicy {
-        switch self {
-        case .leastRecentlyUsed: LRUPolicy()
-        case .sieve: SievePolicy()
+    /// The order of eviction.
+    package let order: EvictionOrder
+    /// The links of the entries; `nil` for numbers that are not entries.
+    private var links: [Link?] = []
+    private var newest: Int?
+    private var oldest: Int?
+    /// The position of the hand of SIEVE; `nil` for the oldest entry.
+    private var hand: Int?
+
+    /// Creates a policy without entries.
+    package init(_ order: EvictionOrder) { self.order = order }
+
+    private func link(_ entry: Int) -> Link? { links.indices.contains(entry) ? links[entry] : nil }
+
+    /// Adds an entry as the newest. Negative numbers, and entries that exist, are ignored.
+    package mutating func insert(_ entry: Int) {
+        guard entry >= 0, link(entry) == nil else { return }
+        while links.count <= entry { links.append(nil) }
+        links[entry] = Link(older: newest)
+        if let newest { links[newest]?.newer = entry }
+        newest = entry
+        oldest = oldest ?? entry
+    }
+
+    /// Records that an entry was used.
+    package mutating func touch(_ entry: Int) {
+        guard link(entry) != nil else { return }
+        switch order {
+        case .sieve: links[entry]?.isMarked = true
+        case .leastRecentlyUsed where newest == entry: break
+        case .leastRecentlyUsed:
+            remove(entry)
+            insert(entry)
         }
     }
 
-    /// Whether a use changes the place in the order.
-    var movesOnUse: Bool { self == .leastRecentlyUsed }
-}
-
-/// Gives up what was used longest ago.
-package struct LRUPolicy: EvictionPolicy {
-    private var chain = EntryChain()
-
-    /// A policy of no entries.
-    package init() {}
-
-    package mutating func insert(_ entry: Int) { chain.insert(entry) }
-
-    package mutating func touch(_ entry: Int) {
-        guard chain.contains(entry), chain.newest != entry else { return }
-        chain.remove(entry)
-        chain.insert(entry)
-    }
-
-    package mutating func remove(_ entry: Int) { chain.remove(entry) }
-
-    package mutating func victim() -> Int? { chain.oldest }
-
-    package func isMarked(_ entry: Int) -> Bool { false }
-}
-
-/// SIEVE (Zhang et al., NSDI 2024): a hand walks from the oldest to the newest, spares those used since it passed, and gives
-/// up the first that was not.
-package struct SievePolicy: EvictionPolicy {
-    private var chain = EntryChain()
-    private var marks: [Bool] = []
-    /// Where the walk goes on; `nil` for the oldest.
-    private var hand: Int?
-
-    /// A policy of no entries.
-    package init() {}
-
-    package mutating func insert(_ entry: Int) {
-        guard entry >= 0, !chain.contains(entry) else { return }
-        chain.insert(entry)
-        while marks.count <= entry { marks.append(false) }
-        marks[entry] = false
-    }
-
-    package mutating func touch(_ entry: Int) { if chain.contains(entry) { marks[entry] = true } }
-
+    /// Removes an entry.
     package mutating func remove(_ entry: Int) {
-        if hand == entry { hand = chain.newer(than: entry) }
-        chain.remove(entry)
+        guard let link = link(entry) else { return }
+        if hand == entry { hand = link.newer }
+        if let newer = link.newer { links[newer]?.older = link.older } else { newest = link.older }
+        if let older = link.older { links[older]?.newer = link.newer } else { oldest = link.newer }
+        links[entry] = nil
     }
 
+    /// The entry to evict next; `nil` if there are none. It stays until it is removed.
     package mutating func victim() -> Int? {
-        var candidate = hand ?? chain.oldest
-        // Each step takes a mark away that a use has set, so the walk costs no more than the uses did.
-        while let entry = candidate, marks[entry] {
-            marks[entry] = false
-            candidate = chain.newer(than: entry) ?? chain.oldest
+        guard order == .sieve else { return oldest }
+        var candidate = hand ?? oldest
+        // Each step removes a mark that a use has set, so the walk costs no more than the uses did.
+        while let entry = candidate, let link = links[entry], link.isMarked {
+            links[entry]?.isMarked = false
+            candidate = link.newer ?? oldest
         }
         hand = candidate
         return candidate
     }
 
-    package func isMarked(_ entry: Int) -> Bool { chain.contains(entry) && marks[entry] }
+    /// Whether an entry is marked as used, which its position does not show.
+    package func isMarked(_ entry: Int) -> Bool { link(entry)?.isMarked ?? false }
 }

@@ -1,29 +1,29 @@
 import MartletWire
 import Synchronization
 
-/// Responses in memory, bounded by what they cost in bytes.
+/// Responses in memory, bounded by their cost in bytes.
 ///
-/// Its calls take a lock and no time: they may be made from anywhere. What it gives up and was not written to disk, it
-/// hands to the caller, who may write it down.
+/// Calls take a lock and do not block: they may be made from anywhere. Evicted entries that are not on disk are returned to
+/// the caller, who may write them there.
 package final class MemoryCache: Sendable {
-    /// What it holds and what it was asked.
+    /// The content and the use of the cache.
     package struct Statistics: Equatable, Sendable {
-        /// Entries, each variant for itself.
+        /// Entries, each variant separately.
         package var entryCount = 0
-        /// What they cost, in bytes.
+        /// Their cost in bytes.
         package var byteCount = 0
-        /// Questions that were answered.
+        /// Lookups that found a response.
         package var hits = 0
-        /// Questions that were not.
+        /// Lookups that found none.
         package var misses = 0
-        /// Entries given up for others, or for want of memory.
+        /// Entries that were evicted for others, or because memory was short.
         package var evictions = 0
     }
 
     private struct Slot {
-        var entry: MemoryEntry
-        var isOnDisk: Bool
-        /// The entry as it is found, made once for all who find it here.
+        let entry: MemoryEntry
+        let isOnDisk: Bool
+        /// The entry as lookups return it, created once.
         let response: StoredResponse
 
         init(_ entry: MemoryEntry, isOnDisk: Bool, at place: Int) {
@@ -37,76 +37,100 @@ package final class MemoryCache: Sendable {
         var slots: [Slot?] = []
         var free: [Int] = []
         var places: [CacheKey: [Int]] = [:]
-        /// Keys of which the disk may have variants that are not here: what is here is not all there is to choose from.
+        /// Keys of which the disk may have other variants: those in memory are not all.
         var incomplete: Set<CacheKey> = []
-        var policy: any EvictionPolicy
-        var limit: Int
+        var policy: EvictionPolicy
         var statistics = Statistics()
+
+        /// The entries of a key.
+        func slots(of key: CacheKey) -> [Slot] { (places[key] ?? []).compactMap { slots[$0] } }
+
+        /// The place of an entry of a key that passes a test.
+        func place(of key: CacheKey, where isMeant: (MemoryEntry) -> Bool) -> Int? {
+            places[key]?.first { slots[$0].map { isMeant($0.entry) } ?? false }
+        }
+
+        /// The place of an entry, if it is still stored.
+        func place(of entry: MemoryEntry) -> Int? { place(of: entry.head.key) { $0 === entry } }
+
+        /// Replaces an entry by another of the same body.
+        mutating func replace(_ place: Int, by entry: MemoryEntry, isOnDisk: Bool) {
+            statistics.byteCount += entry.cost - (slots[place]?.entry.cost ?? 0)
+            slots[place] = Slot(entry, isOnDisk: isOnDisk, at: place)
+        }
+
+        /// Removes an entry.
+        @discardableResult
+        mutating func remove(_ place: Int) -> Slot? {
+            guard let slot = slots[place] else { return nil }
+            let key = slot.entry.head.key
+            places[key]?.removeAll { $0 == place }
+            if places[key]?.isEmpty == true {
+                places[key] = nil
+                incomplete.remove(key)
+            }
+            slots[place] = nil
+            free.append(place)
+            policy.remove(place)
+            statistics.entryCount -= 1
+            statistics.byteCount -= slot.entry.cost
+            return slot
+        }
     }
 
     /// Read and written by anybody, for the time of a look-up.
     private let state: Mutex<State>
-    /// Told of each entry whose body ends.
+    private let limit: Int
+    /// Called with each entry whose body is removed.
     private let onEnd: @Sendable (MemoryEntry) -> Void
-    /// Whether what it gives up goes on on a disk.
+    /// Whether evicted entries move to a disk.
     private let hasDisk: Bool
 
-    /// A cache of so many bytes; one of 0 holds nothing.
-    ///
+    /// Creates a cache of so many bytes; one of 0 stores nothing.
     /// - Parameters:
-    ///   - hasDisk: whether what it gives up goes on on a disk.
-    ///   - onEnd: called with each entry that is removed, or replaced by one of another body, and not given up to make room. It
-    ///     is called under the lock: it must neither take long nor call the cache.
+    ///   - hasDisk: whether evicted entries move to a disk.
+    ///   - onEnd: called with each entry that is removed, or replaced by one of another body, but not when it is evicted. It
+    ///     is called under the lock: it must not take long or call the cache.
     package init(
         limit: Int, order: EvictionOrder = .leastRecentlyUsed, hasDisk: Bool = false,
         onEnd: @escaping @Sendable (MemoryEntry) -> Void = { _ in }
     ) {
+        self.limit = max(0, limit)
         self.onEnd = onEnd
         self.hasDisk = hasDisk
-        state = Mutex(State(policy: order.makePolicy(), limit: max(0, limit)))
+        state = Mutex(State(policy: EvictionPolicy(order)))
     }
 
-    /// The newest variant of a key that a test accepts, which counts as used.
-    package func entry(for key: CacheKey, where isAcceptable: (StoredHead) -> Bool) -> MemoryEntry? {
-        state.withLock { state in
-            var found: (place: Int, entry: MemoryEntry)?
-            for place in state.places[key] ?? [] {
-                guard let entry = state.slots[place]?.entry, isAcceptable(entry.head) else { continue }
-                if let other = found, other.entry.head.responseTime > entry.head.responseTime { continue }
-                found = (place, entry)
-            }
-            guard let found else {
-                state.statistics.misses += 1
-                return nil
-            }
-            state.statistics.hits += 1
-            state.policy.touch(found.place)
-            return found.entry
-        }
-    }
+    /// The content and the use of the cache.
+    package var statistics: Statistics { state.withLock { $0.statistics } }
 
-    /// The keys of a URL that it has variants of, in no order.
+    // MARK: Lookup
+
+    /// The keys of a URL with stored variants, in no order.
     func keys(of url: String) -> [CacheKey] {
         state.withLock { state in state.places.keys.filter { $0.url == url } }
     }
 
-    /// All variants of a key, none of which counts as used until ``noteUse(of:)`` says so.
+    /// All variants of a key, none of which counts as used until ``noteUse(of:at:)``.
     package func variants(of key: CacheKey) -> [MemoryEntry] {
-        state.withLock { state in (state.places[key] ?? []).compactMap { state.slots[$0]?.entry } }
+        state.withLock { $0.slots(of: key).map(\.entry) }
     }
 
-    /// The same as they are found; none where the disk may have others of the key.
+    /// All variants of a key as lookups return them; none if the disk may have others.
     func responses(of key: CacheKey) -> [StoredResponse] {
         state.withLock { state in
-            guard let places = state.places[key], state.incomplete.isEmpty || !state.incomplete.contains(key)
-            else { return [] }
-            return places.compactMap { state.slots[$0]?.response }
+            guard state.incomplete.isEmpty || !state.incomplete.contains(key) else { return [] }
+            return (state.places[key] ?? []).compactMap { state.slots[$0]?.response }
         }
     }
 
-    /// Notes which of the variants of a key answered: it counts as used, if it is still held; none is a miss.
-    ///
-    /// - Parameter hint: where it was found.
+    /// The entry of a body; it does not count as used.
+    func entry(of key: CacheKey, representation: UInt64) -> MemoryEntry? {
+        variants(of: key).first { $0.representation == representation }
+    }
+
+    /// Records which variant of a key was served: it counts as used, if it is still stored; none is a miss.
+    /// - Parameter hint: the place where it was found.
     package func noteUse(of entry: MemoryEntry?, at hint: Int? = nil) {
         state.withLock { state in
             guard let entry else {
@@ -119,60 +143,66 @@ package final class MemoryCache: Sendable {
                 return
             }
             // Its head may have been replaced since it was found.
-            for place in state.places[entry.head.key] ?? []
-            where state.slots[place]?.entry.representation == entry.representation {
-                state.policy.touch(place)
-            }
+            let representation = entry.representation
+            let place = state.place(of: entry.head.key) { $0.representation == representation }
+            if let place { state.policy.touch(place) }
         }
     }
 
-    /// Puts an entry in the place of the one that it replaces (see ``VariantRule``).
+    /// The maximum length of a body with a head; `nil` if none is stored.
+    func bodyLimit(for head: StoredHead) -> Int? {
+        let rest = limit / 8 - MemoryEntry.cost(of: head)
+        return rest >= 0 ? rest : nil
+    }
+
+    /// The entries that are not on disk: to be written there before the process ends.
+    package var unwritten: [MemoryEntry] {
+        state.withLock { state in state.slots.compactMap { $0 }.filter { !$0.isOnDisk }.map(\.entry) }
+    }
+
+    // MARK: Changes
+
+    /// Stores an entry in place of those that it replaces (see ``VariantRule``).
     ///
-    /// An entry above an eighth of the limit is not taken; then what it would have replaced is gone all the same.
-    ///
+    /// An entry above an eighth of the limit is not stored; what it would have replaced is removed nevertheless.
     /// - Parameters:
-    ///   - isOnDisk: whether it need not be written down when it is given up.
-    ///   - isComplete: whether all variants of its key that the disk has are here then; `nil` for as it was.
-    /// - Returns: what was given up and is not on disk, oldest first.
+    ///   - isOnDisk: whether it need not be written to disk when it is evicted.
+    ///   - isComplete: whether all variants of its key that the disk has are in memory then; `nil` for no change.
+    /// - Returns: the evicted entries that are not on disk, oldest first.
     @discardableResult
     package func insert(
         _ entry: MemoryEntry, isOnDisk: Bool, isComplete: Bool? = nil
     ) -> [MemoryEntry] {
         state.withLock { state in
             displace(by: entry.head, entry.representation, &state)
-            guard entry.cost <= state.limit / 8 else { return isOnDisk ? [] : [entry] }
+            guard entry.cost <= limit / 8 else { return isOnDisk ? [] : [entry] }
             let place = state.free.popLast() ?? state.slots.count
             if place == state.slots.count { state.slots.append(nil) }
-            state.slots[place] = Slot(entry, isOnDisk: isOnDisk, at: place)
+            state.replace(place, by: entry, isOnDisk: isOnDisk)
             state.places[entry.head.key, default: []].append(place)
             state.policy.insert(place)
             state.statistics.entryCount += 1
-            state.statistics.byteCount += entry.cost
             switch isComplete {
             case true?: state.incomplete.remove(entry.head.key)
             case false?: state.incomplete.insert(entry.head.key)
             case nil: break
             }
-            return shrink(to: state.limit, &state)
+            return shrink(to: limit, &state)
         }
     }
 
-    /// Replaces the head of an entry by that of a 304's, the body staying (RFC 9111 §4.3.4).
-    ///
+    /// Replaces the head of an entry by that of a 304, without its body (RFC 9111 §4.3.4).
     /// - Parameter isOnDisk: whether the disk has the new head, too.
-    /// - Returns: the entry with the new head, and what was given up for it and is not on disk; `nil` where the entry is
-    ///   gone or was replaced meanwhile.
+    /// - Returns: the new entry, and evicted ones that are not on disk; `nil` if it was removed or replaced meanwhile.
     package func updateHead(
         of entry: MemoryEntry, to head: StoredHead, isOnDisk: Bool
     ) -> (entry: MemoryEntry, unwritten: [MemoryEntry])? {
         guard head.key == entry.head.key else { return nil }
         let updated = entry.updated(to: head)
         return state.withLock { state in
-            let places = state.places[head.key] ?? []
-            guard let place = places.first(where: { state.slots[$0]?.entry === entry }) else { return nil }
-            state.slots[place] = Slot(updated, isOnDisk: isOnDisk, at: place)
-            state.statistics.byteCount += updated.cost - entry.cost
-            return (updated, shrink(to: state.limit, &state))
+            guard let place = state.place(of: entry) else { return nil }
+            state.replace(place, by: updated, isOnDisk: isOnDisk)
+            return (updated, shrink(to: limit, &state))
         }
     }
 
@@ -184,63 +214,25 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    /// Notes that the disk has no variant of a key that is not here.
+    /// Records that the disk has no variant of a key that is not in memory.
     func noteComplete(_ key: CacheKey) { state.withLock { _ = $0.incomplete.remove(key) } }
 
-    /// Notes where on disk an entry is now, if it is still held.
+    /// Records the name of an entry on disk, if it is still stored.
     package func markOnDisk(_ entry: MemoryEntry, as name: EntryName? = nil) {
         let stored = name.map { entry.stored(as: $0) } ?? entry
         state.withLock { state in
-            for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {
-                state.slots[place] = Slot(stored, isOnDisk: true, at: place)
-            }
+            if let place = state.place(of: entry) { state.replace(place, by: stored, isOnDisk: true) }
         }
     }
 
-    /// The entry of a body, and whether it is on disk; none of it counts as used.
-    func entry(of key: CacheKey, representation: UInt64) -> (entry: MemoryEntry, isOnDisk: Bool)? {
-        state.withLock { state in
-            for place in state.places[key] ?? [] {
-                if let slot = state.slots[place], slot.entry.representation == representation {
-                    return (slot.entry, slot.isOnDisk)
-                }
-            }
-            return nil
-        }
-    }
-
-    /// The longest body that is taken with a head; `nil` where none is.
-    func bodyLimit(for head: StoredHead) -> Int? {
-        let rest = state.withLock { $0.limit / 8 } - MemoryEntry.cost(of: head)
-        return rest >= 0 ? rest : nil
-    }
-
-    /// The longest body that is taken with the smallest of heads.
-    var bodyLimit: Int { max(0, state.withLock { $0.limit / 8 } - 512) }
-
-    /// What is held and not on disk: to be written down before the process ends.
-    package var unwritten: [MemoryEntry] {
-        state.withLock { state in
-            state.slots.compactMap { slot in slot.flatMap { $0.isOnDisk ? nil : $0.entry } }
-        }
-    }
-
-    /// Removes one variant, unless another has taken its place.
+    /// Removes one variant, unless it was replaced.
     package func remove(_ entry: MemoryEntry) {
-        state.withLock { state in
-            for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {
-                end(place, &state)
-            }
-        }
+        state.withLock { state in if let place = state.place(of: entry) { end(place, &state) } }
     }
 
-    /// Gives one variant up whose body goes on elsewhere, unless another has taken its place.
+    /// Removes one variant whose body is stored elsewhere, unless it was replaced.
     func drop(_ entry: MemoryEntry) {
-        state.withLock { state in
-            for place in state.places[entry.head.key] ?? [] where state.slots[place]?.entry === entry {
-                remove(place, &state)
-            }
-        }
+        state.withLock { state in if let place = state.place(of: entry) { state.remove(place) } }
     }
 
     /// Removes all variants of a key.
@@ -248,103 +240,67 @@ package final class MemoryCache: Sendable {
         state.withLock { state in for place in state.places[key] ?? [] { end(place, &state) } }
     }
 
-    /// Removes everything, also what is not on disk.
+    /// Removes everything, also entries that are not on disk.
     package func removeAll() {
-        state.withLock { state in
-            for place in state.slots.indices where state.slots[place] != nil { end(place, &state) }
-        }
+        state.withLock { state in for place in state.slots.indices { end(place, &state) } }
     }
 
-    /// Gives entries up until they cost no more than so many bytes; the limit stays.
-    ///
+    /// Evicts entries until they cost no more than so many bytes; the limit stays.
     /// - Returns: those that are not on disk, oldest first.
     package func trim(to byteCount: Int) -> [MemoryEntry] {
         state.withLock { state in shrink(to: max(0, byteCount), &state) }
     }
 
-    /// Sets another limit, and gives entries up until it holds.
-    ///
-    /// - Returns: those that are not on disk, oldest first.
-    package func setLimit(_ byteCount: Int) -> [MemoryEntry] {
-        state.withLock { state in
-            state.limit = max(0, byteCount)
-            return shrink(to: state.limit, &state)
-        }
-    }
-
-    /// What it holds and what it was asked.
-    package var statistics: Statistics { state.withLock { $0.statistics } }
-
-    private func replaced(by head: StoredHead, in state: State) -> [Int] {
-        let places = (state.places[head.key] ?? []).filter { state.slots[$0] != nil }
-        let heads = places.compactMap { state.slots[$0]?.entry.head }
-        return VariantRule.displaced(by: head, in: heads, limit: EntryName.slotLimit).map { places[$0] }
-    }
-
     private func displace(by head: StoredHead, _ representation: UInt64, _ state: inout State) {
-        for place in replaced(by: head, in: state) {
-            let isSame = state.slots[place]?.entry.representation == representation
-            if isSame { remove(place, &state) } else { end(place, &state) }
+        let places = state.places[head.key] ?? []
+        let heads = places.compactMap { state.slots[$0]?.entry.head }
+        for index in VariantRule.displaced(by: head, in: heads, limit: EntryName.slotLimit) {
+            let isSame = state.slots[places[index]]?.entry.representation == representation
+            if isSame { state.remove(places[index]) } else { end(places[index], &state) }
         }
     }
 
     private func end(_ place: Int, _ state: inout State) {
-        let entry = state.slots[place]?.entry
-        remove(place, &state)
-        if let entry { onEnd(entry) }
-    }
-
-    private func remove(_ place: Int, _ state: inout State) {
-        guard let slot = state.slots[place] else { return }
-        let key = slot.entry.head.key
-        state.places[key]?.removeAll { $0 == place }
-        if state.places[key]?.isEmpty == true {
-            state.places[key] = nil
-            state.incomplete.remove(key)
-        }
-        state.slots[place] = nil
-        state.free.append(place)
-        state.policy.remove(place)
-        state.statistics.entryCount -= 1
-        state.statistics.byteCount -= slot.entry.cost
+        if let slot = state.remove(place) { onEnd(slot.entry) }
     }
 
     private func shrink(to byteCount: Int, _ state: inout State) -> [MemoryEntry] {
         var unwritten: [MemoryEntry] = []
-        while state.statistics.byteCount > byteCount, let place = state.policy.victim() {
-            if let slot = state.slots[place], !slot.isOnDisk { unwritten.append(slot.entry) }
-            let key = state.slots[place]?.entry.head.key
-            remove(place, &state)
-            if hasDisk, let key, state.places[key] != nil { state.incomplete.insert(key) }
+        while state.statistics.byteCount > byteCount, let place = state.policy.victim(),
+            let slot = state.remove(place)
+        {
+            if !slot.isOnDisk { unwritten.append(slot.entry) }
+            let key = slot.entry.head.key
+            if hasDisk, state.places[key] != nil { state.incomplete.insert(key) }
             state.statistics.evictions += 1
         }
         return unwritten
     }
 }
 
-/// A response in memory, whole and unchanging.
+/// A complete response in memory, which never changes.
 package final class MemoryEntry: Sendable {
-    /// What is decided by: the head, read once, so that a hit reads no fields.
+    /// The head, with its fields parsed, so that a hit parses none.
     package let variant: StoredVariant
-    /// All but the body.
+    /// The head.
     package var head: StoredHead { variant.head }
     /// The body.
     package let body: [UInt8]
-    /// What it counts for in bytes: the body, the texts of the head, and 512 for what holds them.
+    /// The cost in bytes: the body, the texts of the head, and 512 for the containers.
     package let cost: Int
-    /// Which body it is: the generation of the entry on disk, where there is one.
+    /// The number of the body: the generation of the entry on disk, if there is one.
     package let representation: UInt64
-    /// Where it is on disk; `nil` where it is not, or nobody knows.
+    /// The name on disk; `nil` if it is not there, or that is not known.
     let name: EntryName?
 
-    /// An entry of a head and a body, which is another body than all others.
+    /// Creates an entry of a new body.
     package convenience init(head: StoredHead, body: [UInt8]) {
         self.init(
             StoredVariant(head: head, bodyLength: UInt64(body.count)), body: body,
             representation: .random(in: 1 ... .max), name: nil)
     }
 
-    /// An entry of a body that has its number.
+    /// Creates an entry of a body that has a number.
     init(_ variant: StoredVariant, body: [UInt8], representation: UInt64, name: EntryName?) {
         self.variant = variant
         self.body = Self.exact(body)
@@ -353,7 +309,7 @@ package final class MemoryEntry: Sendable {
         cost = Self.cost(of: variant.head) + body.count
     }
 
-    /// What an entry of a head costs, its body not counted.
+    /// The cost of an entry with a head, without its body.
     static func cost(of head: StoredHead) -> Int {
         var cost = 512 + head.key.url.utf8.count + head.key.partition.utf8.count
         cost += head.reason.utf8.count
@@ -375,12 +331,12 @@ package final class MemoryEntry: Sendable {
             representation: representation, name: name)
     }
 
-    /// The same entry, which is on disk by now.
+    /// The same entry, which is on disk now.
     func stored(as name: EntryName) -> MemoryEntry {
         MemoryEntry(variant, body: body, representation: representation, name: name)
     }
 
-    /// The bytes without the room behind them: an array that grew as the body came may be twice as large as it.
+    /// The bytes without spare capacity: an array that grew as the body was received may be twice as large as needed.
     private static func exact(_ body: [UInt8]) -> [UInt8] {
         guard body.capacity > body.count + body.count / 8 + 64 else { return body }
         var copy: [UInt8] = []

@@ -2,13 +2,11 @@ import MartletWire
 import Synchronization
 
 extension ResponseStore {
-    /// Begins to store a response.
-    ///
+    /// Starts to store a response.
     /// - Parameters:
-    ///   - head: all but the body.
-    ///   - expectedByteCount: the body's length where it is known; another length is not stored.
-    ///   - epoch: when its request was sent: what is invalidated since is not stored.
-    /// - Returns: where its body goes; `nil` for one that no tier takes, which counts as refused.
+    ///   - expectedByteCount: the length of the body, if it is known; a body of another length is not stored.
+    ///   - epoch: the time of the request: if its URL is invalidated since, the response is not stored.
+    /// - Returns: the writer; `nil` if no tier can store the response, which counts as refused.
     package func begin(
         _ head: StoredHead, expectedByteCount: UInt64?, epoch: InvalidationLedger.Epoch
     ) -> ResponseWriter? {
@@ -16,7 +14,7 @@ extension ResponseStore {
         let limit = memory.bodyLimit(for: head).flatMap { expected <= UInt64($0) ? $0 : nil }
         let representation = UInt64.random(in: 1 ... .max)
         var writer: EntryWriter?
-        // What is too large for the disk is an event, unless memory takes it.
+        // A body that is too large for the disk is an event, unless memory stores it.
         if let disk, limit == nil || expected <= disk.bodyLimit {
             writer = disk.begin(head, expectedByteCount: expectedByteCount, generation: representation)
         }
@@ -31,11 +29,7 @@ extension ResponseStore {
 
     func countRefusal() { counts.withLock { $0.refusals += 1 } }
 
-    /// Stores a response whose body is whole.
-    ///
-    /// - Parameters:
-    ///   - gathered: its body, where memory may have it.
-    ///   - writer: its body, where the disk may have it.
+    /// Stores a response whose body is complete: gathered if memory can store it, in a writer if the disk can.
     func commit(
         _ head: StoredHead, gathered: [UInt8]?, _ writer: EntryWriter?, trailers: FieldBlock?,
         representation: UInt64, epoch: InvalidationLedger.Epoch
@@ -43,14 +37,14 @@ extension ResponseStore {
         var head = head
         if let trailers { head.trailers = trailers }
         let url = head.key.url
-        return changing.withLock { changing in
-            writeDown(&changing)
+        return changing.withLock { leaving in
+            writeDown(&leaving)
             defer { noteChange(url) }
             let isCurrent = { self.holds(epoch, for: url) }
             let isOnDisk = writer?.commit(trailers: trailers, if: isCurrent) ?? false
             let limit = memory.bodyLimit(for: head)
             let body = gathered.flatMap { body in limit.map { body.count <= $0 } == true ? body : nil }
-            // Whoever invalidates it now waits for the lock, and then removes it.
+            // An invalidation from now on waits for the lock, and then removes the response.
             guard isCurrent(), isOnDisk || body != nil else {
                 if !isOnDisk { writer?.abandon() }
                 countRefusal()
@@ -65,57 +59,53 @@ extension ResponseStore {
                 StoredVariant(head: head, bodyLength: UInt64(body.count)), body: body,
                 representation: representation, name: writer?.name)
             if !isOnDisk { removeDisplaced(by: head) }
-            changing.leaving += memory.insert(entry, isOnDisk: isOnDisk)
-            writeDown(&changing)
+            leaving += memory.insert(entry, isOnDisk: isOnDisk)
+            writeDown(&leaving)
             return StoredResponse(entry)
         }
     }
 
-    /// Replaces the head of a response by that of a 304's, in both tiers, the body staying (RFC 9111 §4.3.4).
+    /// Replaces the head of a response by that of a 304, in both tiers, without its body (RFC 9111 §4.3.4).
     ///
-    /// Nothing is stored where the response was removed or replaced meanwhile, or its URL invalidated since the epoch. It
-    /// blocks on files.
-    ///
-    /// - Returns: the response with the new head, whatever became of what is stored.
+    /// Nothing is stored if it was removed or replaced, or its URL invalidated since the epoch. It blocks on files.
+    /// - Returns: the response with the new head, whether that is stored or not.
     package func freshen(
         _ response: StoredResponse, to head: StoredHead, epoch: InvalidationLedger.Epoch
     ) -> StoredResponse {
-        let key = response.head.key
-        guard head.key == key else { return StoredResponse(response, head: head) }
-        return changing.withLock { changing in
-            writeDown(&changing)
-            let isCurrent = { self.holds(epoch, for: key.url) }
-            guard isCurrent() else { return StoredResponse(response, head: head) }
-            var isOnDisk = false
-            if let disk, let reader = response.reader ?? self.reader(key, response.representation) {
-                isOnDisk = disk.updateHead(of: reader, to: head, if: isCurrent)
+        let (key, representation) = (response.head.key, response.representation)
+        let freshened =
+            head.key != key
+            ? nil
+            : changing.withLock { leaving -> StoredResponse? in
+                writeDown(&leaving)
+                let isCurrent = { self.holds(epoch, for: key.url) }
+                guard isCurrent() else { return nil }
+                var isOnDisk = false
+                if let disk, let reader = response.reader ?? found(key, representation, seen: nil)?.reader {
+                    isOnDisk = disk.updateHead(of: reader, to: head, if: isCurrent)
+                }
+                guard isCurrent() else { return nil }
+                let seen = noteChange(key.url)
+                if let held = memory.entry(of: key, representation: representation),
+                    let updated = memory.updateHead(of: held, to: head, isOnDisk: isOnDisk)
+                {
+                    leaving += updated.unwritten
+                    writeDown(&leaving)
+                    return StoredResponse(updated.entry)
+                }
+                return isOnDisk ? found(key, representation, seen: seen) : nil
             }
-            guard isCurrent() else { return StoredResponse(response, head: head) }
-            let seen = noteChange(key.url)
-            if let held = memory.entry(of: key, representation: response.representation),
-                let updated = memory.updateHead(of: held.entry, to: head, isOnDisk: isOnDisk)
-            {
-                changing.leaving += updated.unwritten
-                writeDown(&changing)
-                return StoredResponse(updated.entry)
-            }
-            let found = isOnDisk ? self.found(key, response.representation, seen: seen) : nil
-            return found ?? StoredResponse(response, head: head)
-        }
+        return freshened ?? StoredResponse(response, head: head)
     }
 
-    /// Notes that something else is stored for a URL from now on. It has to be the last that a change does: what is found
-    /// while it lasts may be what it removes, and must not move up behind it.
+    /// Records that the stored responses of a URL have changed. It has to be the last step of a change: responses that are
+    /// found during it may be removed by it, and must not be promoted to memory afterwards.
     @discardableResult
     func noteChange(_ url: String) -> InvalidationLedger.Epoch {
         changes.withLock { changes in
             changes.invalidate(url)
             return changes.epoch
         }
-    }
-
-    private func reader(_ key: CacheKey, _ representation: UInt64) -> EntryReader? {
-        disk?.variants(of: key).first { $0.entry.generation == representation }
     }
 
     private func found(
@@ -126,37 +116,34 @@ extension ResponseStore {
             .map { StoredResponse($0, seen: seen, isLastOnDisk: readers.count == 1) }
     }
 
-    /// Removes from disk what is replaced by a response that the disk has not taken, so that it does not come back when
-    /// memory gives the new one up.
+    /// Removes the responses on disk that one in memory replaces, so that they are not found again when it is evicted.
     private func removeDisplaced(by head: StoredHead) {
-        guard let disk else { return }
         guard !head.selections.isEmpty else {
-            disk.remove(head.key)
+            disk?.remove(head.key)
             return
         }
-        let readers = disk.variants(of: head.key)
+        let readers = disk?.variants(of: head.key) ?? []
         let heads = readers.map(\.head)
         for index in VariantRule.displaced(by: head, in: heads, limit: EntryName.slotLimit) {
-            disk.remove(readers[index])
+            disk?.remove(readers[index])
         }
     }
 }
 
-/// Which URLs an unsafe request has made out of date, and when, for what cannot be found by its URL alone: what was stored for
-/// other credentials, or in other partitions (RFC 9111 §4.4).
+/// The URLs that unsafe requests have made out of date, with the times, for responses that cannot be found by their URL alone:
+/// those stored for other credentials, or in other partitions (RFC 9111 §4.4).
 ///
-/// Bounded: of more URLs than ``limit`` those are forgotten that came first, half of them at once, and what others have of
-/// these counts again. Times are the wall clock's: where that is set back, what is stored of such a URL is not used until it has
-/// come that far again.
+/// Bounded: of more than ``limit`` URLs the first half is forgotten, and the responses of others to these count again. Times
+/// are those of the wall clock: if it is set back, responses of such a URL are not used until it has reached that time again.
 struct OutdatedURLs: Sendable {
-    /// The most URLs.
+    /// The maximum number of URLs.
     static let limit = 1024
 
     private var times: [String: WallTime] = [:]
-    /// The URLs in the order in which they came first.
+    /// The URLs in the order in which they were added.
     private var order: [String] = []
 
-    /// Notes that what was asked for up to now is out of date.
+    /// Records that responses to requests up to now are out of date.
     mutating func note(_ url: String, at now: WallTime) {
         if times.updateValue(now, forKey: url) == nil { order.append(url) }
         guard order.count > OutdatedURLs.limit else { return }
@@ -164,19 +151,13 @@ struct OutdatedURLs: Sendable {
         order.removeFirst(OutdatedURLs.limit / 2)
     }
 
-    /// Forgets all of them: nothing is stored any more.
-    mutating func removeAll() {
-        times = [:]
-        order = []
-    }
-
-    /// The moment at which a request is sent: behind that at which its URL went out of date, also within its millisecond.
+    /// The time at which a request counts as sent: after its URL went out of date, also within the same millisecond.
     func requestTime(for url: String, now: WallTime) -> WallTime {
         guard !times.isEmpty, times[url] == now, now.milliseconds < .max else { return now }
         return WallTime(milliseconds: now.milliseconds + 1)
     }
 
-    /// Whether a response was asked for before its URL went out of date. One that another process asked for in the same
+    /// Whether the request of a response was sent before its URL went out of date. A request of another process in the same
     /// millisecond counts as older, which costs a request at most.
     func cover(_ head: StoredHead) -> Bool {
         guard !times.isEmpty, let time = times[head.key.url] else { return false }

@@ -1,19 +1,13 @@
 import Synchronization
 
-/// Stored responses behind one door: memory before the disk, either of which may be missing.
+/// A store of responses in two tiers, memory and disk, either of which may be missing.
 ///
-/// What is stored goes to disk, and to memory where it is small; what the disk does not take stays in memory alone, and is
-/// written down when memory gives it up. What fails in one tier is the other's: nothing fails because a disk does.
+/// Responses are stored on disk, and in memory if they are small. One that the disk cannot store stays in memory, and is
+/// written to disk when memory evicts it. If one tier fails, the other works on.
 ///
-/// Whatever changes both tiers does so under one lock, so that they never hold different bodies of one response. Looking up
-/// takes no part in that: it may find what is being replaced, and never what was invalidated before it began.
+/// Changes of both tiers are made under one lock, so that they never hold different bodies of a response. Lookups do not take
+/// it: they may find a response that is being replaced, but never one that was invalidated before the lookup.
 package final class ResponseStore: Sendable {
-    /// What only whoever changes both tiers may touch.
-    struct Changing: Sendable {
-        /// Given up by memory and not on disk yet.
-        var leaving: [MemoryEntry] = []
-    }
-
     struct Counts: Sendable {
         var stores = 0
         var refusals = 0
@@ -22,23 +16,21 @@ package final class ResponseStore: Sendable {
     let memory: MemoryCache
     let disk: DiskCache?
     let ends: RepresentationEnds
-    /// Held while both tiers are changed, files included: by workers, and by others only where it is free. Taken before the
-    /// locks of the tiers, never within them.
-    let changing = Mutex(Changing())
-    /// Which URLs are out of date since when. Asked and written by anybody, also under the locks of the tiers.
+    /// Entries that memory has evicted and that are not on disk yet. Held while both tiers are changed, files included: by
+    /// workers, and by others only if it is free. Taken before the locks of the tiers, never within them.
+    let changing = Mutex<[MemoryEntry]>([])
+    /// The URLs that are out of date. Read and written by anybody, also under the locks of the tiers.
     let ledger = Mutex(InvalidationLedger())
-    /// For which URLs something else is stored since when, so that what was looked up before does not take its place.
+    /// The URLs whose stored responses have changed, so that responses found before that do not replace them.
     let changes = Mutex(InvalidationLedger(limit: 4096))
     let counts = Mutex(Counts())
-    /// Asked at each look, and written by unsafe requests.
+    /// Read by each lookup, and written by unsafe requests.
     let outdated = Mutex(OutdatedURLs())
 
-    /// A store of two tiers.
-    ///
+    /// Creates a store of two tiers.
     /// - Parameters:
-    ///   - memoryLimit: bytes that responses in memory may cost; 0 for no such tier.
+    ///   - memoryLimit: the maximum cost of responses in memory, in bytes; 0 for no such tier.
     ///   - disk: the second tier; `nil` for none.
-    ///   - order: what goes first when memory has no room.
     package init(memoryLimit: Int, disk: DiskCache?, order: EvictionOrder = .leastRecentlyUsed) {
         let ends = RepresentationEnds()
         memory = MemoryCache(limit: memoryLimit, order: order, hasDisk: disk != nil) { entry in
@@ -51,17 +43,10 @@ package final class ResponseStore: Sendable {
     /// Whether there is a second tier.
     package var hasDisk: Bool { disk != nil }
 
-    /// Whether another process keeps the second tier locked: no response may wait for what is stored or removed. It takes no
-    /// time.
+    /// Whether another process keeps the second tier locked: then no response may wait for it. It does not block.
     package var isHeldUp: Bool { disk?.lock.isHeldUp ?? false }
 
-    /// The longest body that is stored in any tier, in bytes.
-    package var bodyLimit: UInt64 { max(disk?.bodyLimit ?? 0, UInt64(memoryBodyLimit)) }
-
-    /// The longest body that is kept in memory, in bytes: an eighth of the limit, less 512 and what the head costs.
-    package var memoryBodyLimit: Int { memory.bodyLimit }
-
-    /// What both tiers hold and were asked.
+    /// The content and the use of both tiers.
     package var statistics: TierStatistics {
         let counts = counts.withLock { $0 }
         return TierStatistics(
@@ -69,8 +54,8 @@ package final class ResponseStore: Sendable {
             refusals: counts.refusals)
     }
 
-    /// Has a closure called with each body that is replaced, removed or invalidated by this process, and not with what merely
-    /// made room, until it returns false. It is called at once, under the locks of the tiers: it must neither take long nor call the store.
+    /// Adds a closure to call with each body that this process replaces, removes or invalidates, but does not evict, until it
+    /// returns false. It is called under the locks of the tiers: it must not take long or call the store.
     package func whenRepresentationEnds(_ body: @escaping @Sendable (CacheKey, UInt64) -> Bool) {
         ends.add(body)
         disk?.whenBodyEnds { [ends] key, representation in ends.note(key, representation) }
@@ -78,37 +63,36 @@ package final class ResponseStore: Sendable {
 
     // MARK: Epochs
 
-    /// The present epoch, for a request that is about to be sent.
+    /// The current epoch, for a request that is about to be sent.
     package var epoch: InvalidationLedger.Epoch { ledger.withLock { $0.epoch } }
 
-    /// The moment at which a request for a URL that is sent now counts as sent: what it brings is newer than what was out of
-    /// date before, however short a time ago.
+    /// The time at which a request for a URL that is sent now counts as sent: its response is newer than any that were out of
+    /// date before, however recently.
     package func requestTime(for url: String, now: WallTime) -> WallTime {
         outdated.withLock { $0.requestTime(for: url, now: now) }
     }
 
-    /// Whether a response to a request that was sent at an epoch may still be stored.
+    /// Whether the response to a request of an epoch may still be stored.
     package func holds(_ epoch: InvalidationLedger.Epoch, for url: String) -> Bool {
         ledger.withLock { $0.holds(epoch, for: url) }
     }
-}
 
-extension ResponseStore {
-    /// The variants of a key that memory holds, where those are all; none of them counts as used. It takes no time.
+    // MARK: Lookup
+
+    /// All variants of a key in memory, none if there may be others; none counts as used. It does not block.
     package func inMemory(_ key: CacheKey) -> [StoredResponse] {
         let found = memory.responses(of: key)
-        // As good as always none is, and the list stays the one that it was.
+        // Outdated ones are rare; without any, the list is not copied.
         guard found.contains(where: { isOutdated($0.head) }) else { return found }
         return found.filter { !isOutdated($0.head) }
     }
 
-    /// Whether an unsafe request has made it out of date, whoever made that.
+    /// Whether an unsafe request has made a response out of date, whatever its partition.
     private func isOutdated(_ head: StoredHead) -> Bool { outdated.withLock { $0.cover(head) } }
 
-    /// The variants of a key in both tiers; none of them counts as used. It blocks on files.
+    /// All variants of a key in both tiers; none counts as used. It blocks on files.
     ///
-    /// Where both have one for the same requests, that is the one that came later: another process may have stored it. Where
-    /// they came at the same time, it is memory's.
+    /// Of two variants for the same requests the later counts, which another process may have stored; of equal ones memory's.
     package func all(_ key: CacheKey) -> [StoredResponse] {
         guard let disk else { return inMemory(key) }
         _ = changing.withLockIfAvailable { writeDown(&$0) }
@@ -121,11 +105,11 @@ extension ResponseStore {
         return join(memory.variants(of: key), readers, seen: seen)
     }
 
-    /// The same, where finding them waits for nothing; `nil` where it might.
+    /// All variants of a key as by ``all(_:)``, without waiting; `nil` if that might have to wait.
     package func allAtHand(_ key: CacheKey) -> [StoredResponse]? {
         guard let disk else { return inMemory(key) }
-        // What memory gave up and is not on disk yet is nowhere: it has to be written down first.
-        guard changing.withLockIfAvailable({ $0.leaving.isEmpty }) == true else { return nil }
+        // Evicted entries that are not on disk yet cannot be found: they have to be written first.
+        guard changing.withLockIfAvailable({ $0.isEmpty }) == true else { return nil }
         let seen = changes.withLock { $0.epoch }
         let held = memory.variants(of: key)
         return disk.variantsAtHand(of: key).map { join(held, $0, seen: seen) }
@@ -138,72 +122,71 @@ extension ResponseStore {
         for entry in held {
             let rivals = VariantRule.displaced(by: entry.head, in: readers.map(\.head), limit: .max)
             let newer = rivals.map { readers[$0] }.filter { $0.head.responseTime > entry.head.responseTime }
-            if newer.isEmpty {
+            guard !newer.isEmpty else {
                 for index in rivals.reversed() { readers.remove(at: index) }
                 continue
             }
             held.removeAll { $0 === entry }
-            let goesOn = newer.contains { $0.entry.generation == entry.representation }
-            if goesOn { memory.drop(entry) } else { memory.remove(entry) }
+            let isSameBody = newer.contains { $0.entry.generation == entry.representation }
+            if isSameBody { memory.drop(entry) } else { memory.remove(entry) }
         }
-        let isLast = readers.count == 1
         if readers.isEmpty, let key = held.first?.head.key, changes.withLock({ $0.holds(seen, for: key.url) })
         {
             memory.noteComplete(key)
         }
+        let isLast = readers.count == 1
         return held.map { StoredResponse($0) }
             + readers.map { StoredResponse($0, seen: seen, isLastOnDisk: isLast) }
     }
 
-    /// Notes which response answered a request: it counts as used in both tiers; none is a miss. To be called once for each
-    /// request. It takes no time.
+    /// Records which response was served to a request: it counts as used in both tiers; none is a miss. To be called once for
+    /// each request. It does not block.
     package func noteUse(of response: StoredResponse?) {
         if let entry = response?.entry {
             memory.noteUse(of: entry, at: response?.place)
             if let name = entry.name { disk?.noteUse(ofEntry: name) }
-            return
+        } else {
+            memory.noteUse(of: nil)
+            disk?.noteUse(of: response?.reader)
         }
-        memory.noteUse(of: nil)
-        disk?.noteUse(of: response?.reader)
     }
 
-    /// Takes a small response that was found on disk into memory; those in files of their own stay there.
+    /// Copies a small response that was found on disk to memory; one with its body in its own file stays there.
     ///
-    /// It takes no time: where somebody is storing at the moment, and where something else was stored for its URL since it was
-    /// found, it does nothing.
+    /// It does not block, and does nothing during a change of both tiers, or if the URL has changed since the lookup.
     package func promote(_ response: StoredResponse) {
         guard let reader = response.reader, let seen = response.seen, case .bytes(let body) = response.body,
             let limit = memory.bodyLimit(for: response.head), body.count <= limit
         else { return }
         let key = response.head.key
-        _ = changing.withLockIfAvailable { changing in
-            let cost = changing.leaving.reduce(0) { $0 + $1.cost }
+        _ = changing.withLockIfAvailable { leaving in
+            let cost = leaving.reduce(0) { $0 + $1.cost }
             guard cost <= limit, changes.withLock({ $0.holds(seen, for: key.url) }),
                 memory.entry(of: key, representation: response.representation) == nil
             else { return }
             let entry = MemoryEntry(
                 response.variant, body: body, representation: response.representation, name: reader.name)
-            changing.leaving += memory.insert(entry, isOnDisk: true, isComplete: response.isLastOnDisk)
+            leaving += memory.insert(entry, isOnDisk: true, isComplete: response.isLastOnDisk)
         }
     }
-}
 
-extension ResponseStore {
-    /// Gives entries in memory up until they cost no more than so many bytes; the limit stays. What is not on disk is written
-    /// there, where there is one. It blocks on files.
+    // MARK: Writing to disk
+
+    /// Evicts entries in memory until they cost no more than so many bytes; the limit stays. Those that are not on disk are
+    /// written there, if there is one. It blocks on files.
     package func trim(to byteCount: Int) {
-        changing.withLock { changing in
-            changing.leaving += memory.trim(to: byteCount)
-            writeDown(&changing)
+        changing.withLock { leaving in
+            leaving += memory.trim(to: byteCount)
+            writeDown(&leaving)
         }
     }
 
-    /// Writes down what is not on disk, and in which order entries were used: to be called before the process ends. Memory
-    /// keeps what it has. It blocks on files.
+    /// Writes the entries that are not on disk, and the order in which entries were used: to be called before the process
+    /// ends. Memory is not changed. It blocks on files.
     package func flush() {
         guard let disk else { return }
-        changing.withLock { changing in
-            writeDown(&changing)
+        changing.withLock { leaving in
+            writeDown(&leaving)
             for entry in memory.unwritten {
                 if let name = written(entry) { memory.markOnDisk(entry, as: name) }
             }
@@ -211,13 +194,13 @@ extension ResponseStore {
         disk.saveIndex()
     }
 
-    /// Writes down what memory gave up; what the disk does not take is gone.
-    func writeDown(_ changing: inout Changing) {
-        for entry in changing.leaving { _ = written(entry) }
-        changing.leaving = []
+    /// Writes evicted entries to disk; those that it cannot store are lost.
+    func writeDown(_ leaving: inout [MemoryEntry]) {
+        for entry in leaving { _ = written(entry) }
+        leaving = []
     }
 
-    /// Writes an entry to disk, and says where; `nil` where it is not stored.
+    /// Writes an entry to disk, and returns its name; `nil` if it is not stored.
     private func written(_ entry: MemoryEntry) -> EntryName? {
         guard let disk, UInt64(entry.body.count) <= disk.bodyLimit else { return nil }
         let readers = disk.variants(of: entry.head.key)
@@ -233,36 +216,36 @@ extension ResponseStore {
         else { return nil }
         return writer.name
     }
-}
 
-extension ResponseStore {
-    /// Removes one variant from both tiers, unless another has taken its place. It blocks on files.
+    // MARK: Removal
+
+    /// Removes one variant from both tiers, unless it was replaced. It blocks on files.
     package func remove(_ response: StoredResponse) {
         remove(response.head.key, representation: response.representation)
     }
 
-    /// Removes the response with a body from both tiers, where it is still stored. It blocks on files.
+    /// Removes the response with a body from both tiers, if it is still stored. It blocks on files.
     func remove(_ key: CacheKey, representation: UInt64) {
-        changing.withLock { changing in
+        changing.withLock { leaving in
             defer { noteChange(key.url) }
-            changing.leaving.removeAll { $0.representation == representation }
-            if let held = memory.entry(of: key, representation: representation) { memory.remove(held.entry) }
+            leaving.removeAll { $0.representation == representation }
+            if let held = memory.entry(of: key, representation: representation) { memory.remove(held) }
             disk?.remove(key, generation: representation)
         }
     }
 
-    /// Makes what is stored for a key's URL out of date (RFC 9111 §4.4): what the key and the URL's common key have is removed,
-    /// and what was asked for before is not stored behind it. It blocks on files.
-    /// - Parameter others: the present, where what other keys of the URL have is not to be found any more, either: nobody knows
-    ///   which there are. `nil` leaves them.
+    /// Invalidates the responses of a key's URL (RFC 9111 §4.4): those of the key and of the URL's common key are removed, and
+    /// those to earlier requests are not stored afterwards. It blocks on files.
+    /// - Parameter others: the current time, if the responses of other keys of the URL, which are not known, must not be found
+    ///   any more either. With `nil` they stay.
     package func invalidate(_ key: CacheKey, others: WallTime? = nil) {
-        // First of all, so that whoever is storing sees it at the last moment, or is done before anything is removed.
+        // The first step: a commit either sees it at its last moment, or is finished before anything is removed.
         ledger.withLock { $0.invalidate(key.url) }
         if let others { noteOutdated(key.url, at: others) }
         let keys: Set<CacheKey> = [key, CacheKey(url: key.url)]
-        changing.withLock { changing in
+        changing.withLock { leaving in
             defer { noteChange(key.url) }
-            changing.leaving.removeAll { entry in
+            leaving.removeAll { entry in
                 guard keys.contains(entry.head.key) else { return false }
                 ends.note(entry.head.key, entry.representation)
                 return true
@@ -274,15 +257,15 @@ extension ResponseStore {
         }
     }
 
-    /// Makes what was asked for of a URL up to now be found no longer, whosever it is. It takes no time.
+    /// Prevents responses to requests for a URL up to now from being found, whatever their partition. It does not block.
     package func noteOutdated(_ url: String, at now: WallTime) { outdated.withLock { $0.note(url, at: now) } }
 
-    /// Removes what is stored of a URL from both tiers, whosever it is. It blocks on files, and reads the head of each entry on
-    /// disk, since nothing else tells of which URL it is.
+    /// Removes the responses of a URL from both tiers, whatever their partition. It blocks on files, and reads the head of each
+    /// entry on disk, since only that contains its URL.
     package func removeAll(of url: String) {
         var keys = Set(
-            changing.withLock { changing in
-                changing.leaving.lazy.map(\.head.key).filter { $0.url == url } + memory.keys(of: url)
+            changing.withLock { leaving in
+                leaving.lazy.map(\.head.key).filter { $0.url == url } + memory.keys(of: url)
             })
         keys.insert(CacheKey(url: url))
         for key in keys { invalidate(key) }
@@ -294,16 +277,16 @@ extension ResponseStore {
         }
     }
 
-    /// Removes everything from both tiers, also what is not on disk yet. It blocks on files.
+    /// Removes everything from both tiers, also entries that are not on disk yet. It blocks on files.
     package func removeAll() {
         ledger.withLock { $0.invalidateAll() }
-        changing.withLock { changing in
+        changing.withLock { leaving in
             defer { changes.withLock { $0.invalidateAll() } }
-            for entry in changing.leaving { ends.note(entry.head.key, entry.representation) }
-            changing.leaving = []
+            for entry in leaving { ends.note(entry.head.key, entry.representation) }
+            leaving = []
             memory.removeAll()
             disk?.removeAll()
-            outdated.withLock { $0.removeAll() }
+            outdated.withLock { $0 = OutdatedURLs() }
         }
     }
 }

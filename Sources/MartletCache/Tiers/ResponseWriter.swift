@@ -1,47 +1,50 @@
 package import MartletWire
 import Synchronization
 
-/// A response on its way into both tiers, in the pieces it comes in.
+/// A response that is being written to both tiers, as its body is received.
 ///
-/// A body that is small enough for memory is gathered; where there is a disk, it is written there at the same time. It can be
-/// read from the beginning while it comes. Nothing of it can be found before it is committed; what is neither committed nor
-/// abandoned is abandoned when nobody holds it any more.
+/// A body that is small enough for memory is gathered; if there is a disk, it is written there at the same time. It can be read
+/// meanwhile, from the beginning. The response cannot be found before it is committed. A writer that is released before that
+/// abandons it.
 package final class ResponseWriter: Sendable {
     private enum Phase {
         /// More may come.
         case writing
-        /// All has come, and it is being stored.
+        /// The body is complete, and is being stored.
         case committing
-        /// It is stored.
+        /// The response is stored.
         case committed
-        /// It is not stored and will not be.
+        /// The response is not stored and will not be.
         case abandoned
     }
 
     private struct State {
         var phase: Phase = .writing
-        /// What came, while it is small enough for memory. It stays for those who read, unless the disk has all of it.
+        /// The received bytes, while they are few enough for memory. They stay for readers, unless the disk has all of them.
         var gathered: [UInt8] = []
-        /// Whether memory can still have it: whether `gathered` is all that came.
+        /// Whether memory can still store the body: whether `gathered` is all of it so far.
         var isGathering: Bool
-        /// Whether the disk can still have it.
+        /// Whether the disk can still store it.
         var isWriting: Bool
-        /// All that came, as far as a tier took it.
+        /// The received bytes, as far as a tier accepted them.
         var byteCount: UInt64 = 0
-        /// What can be read back from the disk.
+        /// The bytes that can be read back from the disk.
         var writtenByteCount: UInt64 = 0
+
+        var readableByteCount: UInt64 { max(UInt64(gathered.count), writtenByteCount) }
     }
 
-    /// The head it was begun with.
+    /// The head, without trailers.
     package let head: StoredHead
-    /// Which body it will be.
+    /// The number of the body.
     package let representation: UInt64
     private let expectedByteCount: UInt64?
     private let epoch: InvalidationLedger.Epoch
     private let memoryLimit: Int
     private let entryWriter: EntryWriter?
+    /// The store.
     package let store: ResponseStore
-    /// Held while a piece is written or the whole is stored, so that both tiers get the same.
+    /// Held while a piece is written or the response is stored, so that both tiers get the same.
     private let turn = Mutex(())
     /// Read and written by anybody, never held while a file is.
     private let state: Mutex<State>
@@ -60,15 +63,11 @@ package final class ResponseWriter: Sendable {
         state = Mutex(State(isGathering: memoryLimit != nil, isWriting: entryWriter != nil))
     }
 
-    /// Whether it can still be stored in any tier, or is. It takes no time.
+    /// Whether the response is stored, or can still be stored, in at least one tier. It does not block.
     package var isAlive: Bool { state.withLock { $0.phase != .abandoned } }
 
-    /// Whether taking bytes, and storing them, may wait for a disk.
-    package var isBlocking: Bool { store.hasDisk }
-
-    /// Takes the next bytes of the body. It blocks on files.
-    ///
-    /// - Returns: whether the response can still be stored. Where it cannot, what came before can still be read.
+    /// Appends bytes to the body. It blocks on files.
+    /// - Returns: whether the response can still be stored. If not, earlier bytes can still be read.
     @discardableResult
     package func append(_ bytes: [UInt8]) -> Bool {
         turn.withLock { _ in
@@ -76,17 +75,15 @@ package final class ResponseWriter: Sendable {
             guard phase == .writing else { return false }
             guard !bytes.isEmpty else { return true }
             let isWritten = isWriting && entryWriter?.append(bytes) ?? false
-            let (isRefused, isGivenUp) = state.withLock { state in
+            let (isAbandoned, isRefused) = state.withLock { state in
                 take(bytes, isWritten: isWritten, &state)
-                let isGivenUp = state.phase == .abandoned
-                guard state.phase == .writing, !state.isGathering, !state.isWriting else {
-                    return (false, isGivenUp)
-                }
-                state.phase = .abandoned
-                return (true, false)
+                if state.phase == .abandoned { return (true, false) }
+                let isRefused = state.phase == .writing && !state.isGathering && !state.isWriting
+                if isRefused { state.phase = .abandoned }
+                return (false, isRefused)
             }
             if isRefused { store.countRefusal() }
-            if isGivenUp { entryWriter?.abandon() }
+            if isAbandoned { entryWriter?.abandon() }
             return isAlive
         }
     }
@@ -107,22 +104,20 @@ package final class ResponseWriter: Sendable {
     }
 
     private func gather(_ bytes: [UInt8], _ state: inout State) {
-        if state.gathered.isEmpty, expectedByteCount == UInt64(bytes.count) {
-            state.gathered = bytes
-            return
-        }
-        // Room for all of it at once where that is known, so that nothing is copied; what is not written costs none.
         if state.gathered.isEmpty, let expectedByteCount {
+            guard expectedByteCount != UInt64(bytes.count) else {
+                state.gathered = bytes
+                return
+            }
+            // With room for the whole body nothing is copied later; pages that are not written cost nothing.
             state.gathered.reserveCapacity(Int(clamping: expectedByteCount))
         }
         state.gathered += bytes
     }
 
-    /// Stores the response, when all of its body has come. It blocks on files.
-    ///
-    /// - Parameter trailers: the fields behind the body.
-    /// - Returns: the response as it is stored; `nil` where no tier has it: the body is shorter than was announced, the URL was
-    ///   invalidated since the request was sent, or there is no room. Also when it is called again.
+    /// Stores the response once its body is complete. It blocks on files.
+    /// - Returns: the stored response; `nil` if no tier stores it: the body is shorter than announced, the URL was invalidated
+    ///   since the request was sent, or there is no room. Also `nil` on later calls.
     @discardableResult
     package func commit(trailers: FieldBlock?) -> StoredResponse? {
         turn.withLock { _ in
@@ -144,84 +139,62 @@ package final class ResponseWriter: Sendable {
             if response == nil { entryWriter?.abandon() }
             state.withLock { state in
                 state.phase = response == nil ? .abandoned : .committed
-                // From now on one array serves memory and whoever reads.
+                // From now on memory and all readers share one array.
                 if let entry = response?.entry, state.isGathering { state.gathered = entry.body }
             }
             return response
         }
     }
 
-    /// Gives back what the body that was replaced occupied, once nobody waits any more; it blocks on files.
+    /// Releases the room of the body that was replaced, once nothing waits any more; it blocks on files.
     package func letGo() { entryWriter?.letGo() }
 
-    /// Gives the response up, unless it is stored or just being stored. It blocks on files; those who read read on, as far as
-    /// it came.
-    package func abandon() {
-        let isEnded = state.withLock { state in
-            guard state.phase == .writing else { return false }
-            state.phase = .abandoned
-            return true
-        }
-        if isEnded { entryWriter?.abandon() }
-    }
+    // MARK: Abandoning
 
-    /// Gives the response up while a piece of it is being written, which removes what was written. It takes no time.
-    package func giveUp() {
-        let isEnded = state.withLock { state in
-            guard state.phase == .writing else { return false }
-            state.phase = .abandoned
-            return true
-        }
-        if isEnded { store.countRefusal() }
-    }
+    /// Abandons the response, unless it is stored or being stored. It blocks on files; readers keep what was received.
+    package func abandon() { if end(from: .writing) { entryWriter?.abandon() } }
 
-    /// Gives the response up, also where it is stored or just being stored: what came makes no sense. It blocks on files;
-    /// those who read read on, as far as it came.
-    ///
+    /// Abandons the response while a piece of it is being written, which then removes what was written. It does not block.
+    package func giveUp() { if end(from: .writing) { store.countRefusal() } }
+
+    /// Abandons an invalid response, even if it is stored or being stored. It blocks on files; readers keep what was received.
     /// - Returns: whether it was stored.
     @discardableResult
     package func withdraw() -> Bool {
         abandon()
-        // Behind whoever stores it at this moment.
-        let isStored = turn.withLock { _ in
-            state.withLock { state in
-                guard state.phase == .committed else { return false }
-                state.phase = .abandoned
-                return true
-            }
-        }
+        // After a commit that is in progress.
+        let isStored = turn.withLock { _ in end(from: .committed) }
         if isStored { store.remove(head.key, representation: representation) }
         return isStored
     }
 
-    // MARK: Reading along
-
-    /// How many bytes from the beginning can be read back now. It never becomes less, and takes no time.
-    package var readableByteCount: UInt64 {
-        state.withLock { max(UInt64($0.gathered.count), $0.writtenByteCount) }
+    private func end(from phase: Phase) -> Bool {
+        state.withLock { state in
+            guard state.phase == phase else { return false }
+            state.phase = .abandoned
+            return true
+        }
     }
 
-    /// Bytes of the body from an offset on, at most so many, and at least one below ``readableByteCount``; none from there on.
-    /// It blocks on files.
-    ///
-    /// - Throws: what is wrong with the file.
+    // MARK: Reading
+
+    /// The number of bytes from the beginning that can be read now. It never decreases, and does not block.
+    package var readableByteCount: UInt64 { state.withLock { $0.readableByteCount } }
+
+    /// Reads at most so many bytes from an offset, at least one below ``readableByteCount``. It blocks on files.
+    /// - Throws: the fault of the file.
     package func read(at offset: UInt64, limit: Int) throws(EntryFault) -> [UInt8] {
         guard limit > 0 else { return [] }
         let (piece, readable) = state.withLock { state -> ([UInt8], UInt64) in
-            let readable = max(UInt64(state.gathered.count), state.writtenByteCount)
-            guard offset < UInt64(state.gathered.count) else { return ([], readable) }
-            // Before it is stored it still grows, and whoever held it all would make the growing copy it.
-            let isSettled = state.phase == .committed && offset == 0 && limit >= state.gathered.count
-            return (
-                isSettled ? state.gathered : Array(state.gathered[Int(offset)...].prefix(limit)), readable
-            )
+            let gathered = state.gathered
+            guard offset < UInt64(gathered.count) else { return ([], state.readableByteCount) }
+            // Before it is stored it still grows, and a reader that held all of it would cause it to be copied.
+            let isSettled = state.phase == .committed && offset == 0 && limit >= gathered.count
+            return (isSettled ? gathered : Array(gathered[Int(offset)...].prefix(limit)), 0)
         }
-        if !piece.isEmpty { return piece }
-        guard offset < readable, let entryWriter else { return [] }
-        let rest = Int(clamping: readable - offset)
-        switch try entryWriter.read(at: offset, limit: min(limit, rest)) {
-        case .bytes(let bytes): return bytes
-        case .pending, .end, .abandoned: throw .length
-        }
+        guard piece.isEmpty, offset < readable, let entryWriter else { return piece }
+        let bytes = try entryWriter.read(at: offset, limit: min(limit, Int(clamping: readable - offset)))
+        guard !bytes.isEmpty else { throw .length }
+        return bytes
     }
 }

@@ -1,70 +1,64 @@
 package import MartletWire
 import Synchronization
 
-/// A stored response as it was found, in memory or on disk.
+/// A stored response that was found, in memory or on disk.
 ///
-/// It stays whole to its end, also when what is stored is replaced, evicted or removed meanwhile.
+/// It stays readable to its end, even if the stored response is replaced, evicted or removed meanwhile.
 package final class StoredResponse: Sendable {
-    /// Where its body is.
+    /// The location of its body.
     package enum Body: Sendable {
-        /// Here.
+        /// In memory.
         case bytes([UInt8])
         /// In a file, to be read by calls that block.
         case file(EntryReader)
     }
 
-    /// What is decided by: the head, the body's length, and what the fields say.
+    /// The head, parsed, and the length of the body.
     package let variant: StoredVariant
-    /// Which body it is. The number stays the same while heads are replaced by those of 304s, and from tier to tier and run
-    /// to run; each body that is stored has another.
+    /// The number of the body. It stays the same while heads are replaced by those of 304s, in both tiers and in later runs;
+    /// each body that is stored has its own.
     package let representation: UInt64
-    /// The body, as it came over the wire.
+    /// The body, as received.
     package let body: Body
-    /// Where in memory it was found; `nil` where on disk.
+    /// Its entry in memory; `nil` if it was found on disk.
     let entry: MemoryEntry?
-    /// At which place of memory it was found; `nil` where that was not noted.
+    /// The place in memory where it was found; `nil` if that is not known.
     let place: Int?
-    /// Where on disk it was found; `nil` where in memory.
+    /// Its entry on disk; `nil` if it was found in memory.
     let reader: EntryReader?
-    /// When it was looked up, by the changes of what is stored; `nil` where nobody may take it for what is stored now.
+    /// The time of the lookup, as an epoch of the changes of the store; `nil` if it must not be taken for the stored response.
     let seen: InvalidationLedger.Epoch?
     /// Whether the disk had no other variant of its key that memory did not have.
     let isLastOnDisk: Bool
 
-    /// All but the body.
+    /// The head.
     package var head: StoredHead { variant.head }
 
-    /// Whether fields stand behind its body; for those who need no more of the head, which is large to be copied.
-    package var hasTrailers: Bool { variant.head.trailers != nil }
-
-    /// Whether memory answered.
-    package var isInMemory: Bool { entry != nil }
-
-    /// One in memory.
+    /// A response that was found in memory.
     init(_ entry: MemoryEntry, at place: Int? = nil) {
-        self.place = place
         variant = entry.variant
         representation = entry.representation
         body = .bytes(entry.body)
         self.entry = entry
+        self.place = place
         reader = nil
         seen = nil
         isLastOnDisk = true
     }
 
-    /// One on disk.
+    /// A response that was found on disk.
     init(_ reader: EntryReader, seen: InvalidationLedger.Epoch?, isLastOnDisk: Bool = false) {
-        self.isLastOnDisk = isLastOnDisk
         variant = StoredVariant(head: reader.head, bodyLength: reader.byteCount)
         representation = reader.entry.generation
-        body = reader.inlineBody.map { .bytes($0) } ?? .file(reader)
+        body = reader.entry.inlineBody.map { .bytes($0) } ?? .file(reader)
         entry = nil
         place = nil
         self.reader = reader
         self.seen = seen
+        self.isLastOnDisk = isLastOnDisk
     }
 
-    /// The body of another, under a head that is not stored.
+    /// The body of another response, with a head that is not stored.
     package init(_ other: StoredResponse, head: StoredHead) {
         variant = StoredVariant(head: head, bodyLength: other.variant.bodyLength)
         representation = other.representation
@@ -77,42 +71,42 @@ package final class StoredResponse: Sendable {
     }
 }
 
-/// Everything of a stored response but its body: what decides whether it may be used.
+/// A stored response without its body: the basis of the decision whether it may be used.
 package struct StoredHead: Equatable, Sendable {
-    /// A request field that the response was chosen by (RFC 9111 §4.1).
+    /// A request field that the response was selected by (RFC 9111 §4.1).
     package struct Selection: Hashable, Sendable {
-        /// The field's name, in lower case.
+        /// The name of the field, in lower case.
         package var name: String
-        /// Its normalised value in the request that was answered; `nil` where the request had no such field.
+        /// Its normalized value in the request; `nil` if the request had no such field.
         package var value: String?
 
-        /// A field and its value.
+        /// Creates a selection.
         package init(name: String, value: String?) {
             self.name = name
             self.value = value
         }
     }
 
-    /// The URL and whose it is.
+    /// The key: URL and owner.
     package var key: CacheKey
     /// The status code.
     package var status: Int
-    /// The reason phrase, as it came; empty where it was not UTF-8.
+    /// The reason phrase, as received; empty if it was not UTF-8.
     package var reason: String
     /// The fields, in order, without those that are never stored (RFC 9111 §3.1).
     package var fields: FieldBlock
-    /// Fields behind the body; `nil` for none. They are never merged into the head.
+    /// The fields after the body; `nil` for none. They are never merged into the head.
     package var trailers: FieldBlock?
-    /// What `Vary` names, sorted by name; empty where it names nothing.
+    /// The fields that `Vary` names, sorted by name; empty if there are none.
     package var selections: [Selection]
-    /// When the request that brought it, or validated it last, was sent.
+    /// The time when the request was sent that brought or last validated it.
     package var requestTime: WallTime
-    /// When its head came.
+    /// The time when its head was received.
     package var responseTime: WallTime
     /// Whether the request had an `Authorization` field (RFC 9111 §3.5).
     package var wasAuthorized: Bool
 
-    /// A head, field by field.
+    /// Creates a head.
     package init(
         key: CacheKey, status: Int, reason: String, fields: FieldBlock, trailers: FieldBlock? = nil,
         selections: [Selection] = [], requestTime: WallTime, responseTime: WallTime,
@@ -124,25 +118,20 @@ package struct StoredHead: Equatable, Sendable {
     }
 }
 
-/// Tells whoever wants to know which bodies are no longer stored under a key.
+/// Notifies listeners of bodies that are no longer stored under a key.
 ///
-/// Both tiers report what ends in them, so each body is told of once, as far as the last ones are remembered.
+/// Both tiers report removed bodies; each body is reported once, as long as it is among the last thousand.
 final class RepresentationEnds: Sendable {
-    /// Is told the key and which body it was; says whether it wants to be told of others.
+    /// Receives the key and the number of a body; returns whether it wants to be notified of others.
     typealias Listener = @Sendable (CacheKey, UInt64) -> Bool
 
     private struct State {
         var listeners: [UInt64: Listener] = [:]
         var lastListener: UInt64 = 0
-        var told: Set<UInt64> = []
-        var order: [UInt64] = []
-        var next = 0
+        var told = RecentKeys<Void>()
     }
 
-    /// How many are remembered as told.
-    private static let limit = 1024
-
-    /// Read and written by whatever thread works on a tier, for the time of a look-up.
+    /// Read and written by any thread that uses a tier, for the time of a lookup.
     private let state = Mutex(State())
 
     /// Adds a listener.
@@ -153,42 +142,63 @@ final class RepresentationEnds: Sendable {
         }
     }
 
-    /// Tells all listeners that a body has ended, unless they know.
+    /// Notifies all listeners that a body was removed, unless they were notified.
     func note(_ key: CacheKey, _ representation: UInt64) {
         let listeners = state.withLock { state -> [UInt64: Listener] in
-            guard !state.listeners.isEmpty, state.told.insert(representation).inserted else { return [:] }
-            if state.order.count < Self.limit {
-                state.order.append(representation)
-            } else {
-                state.told.remove(state.order[state.next])
-                state.order[state.next] = representation
-                state.next = (state.next + 1) % Self.limit
-            }
+            guard !state.listeners.isEmpty, state.told.update((), for: representation) else { return [:] }
             return state.listeners
         }
         for (number, listener) in listeners where !listener(key, representation) {
-            // Ended outside of the lock, since it may hold the last reference to something.
+            // Released outside of the lock, since it may hold the last reference to something.
             let gone = state.withLock { $0.listeners.removeValue(forKey: number) }
             withExtendedLifetime(gone) {}
         }
     }
 }
 
-/// What both tiers of a store hold and were asked.
-///
-/// A request that is answered by memory counts there and nowhere else; the disk counts those that memory did not answer.
-package struct TierStatistics: Equatable, Sendable {
-    /// Memory's. Its misses are also the requests that the disk answered.
-    package var memory: MemoryCache.Statistics
-    /// The disk's; `nil` where there is none.
-    package var disk: DiskStatistics?
-    /// Responses stored in a tier or in both.
-    package var stores = 0
-    /// Responses that no tier took: too large, no room, a failing disk, or out of date before they were whole.
-    package var refusals = 0
+/// Values of numbered keys. Of more than a thousand, the key that was added first is removed.
+package struct RecentKeys<Value> {
+    /// The maximum number of keys.
+    package static var limit: Int { 1024 }
 
-    /// Requests that a tier answered.
-    package var hits: Int { memory.hits + (disk?.hits ?? 0) }
-    /// Requests that none did.
-    package var misses: Int { disk?.misses ?? memory.misses }
+    private var values: [UInt64: Value] = [:]
+    private var ring: [UInt64] = []
+    private var next = 0
+
+    /// Creates an empty table.
+    package init() {}
+
+    /// The value of a key.
+    package subscript(key: UInt64) -> Value? { values[key] }
+
+    /// Sets the value of a key.
+    /// - Returns: whether the key is new.
+    @discardableResult
+    package mutating func update(_ value: Value, for key: UInt64) -> Bool {
+        if values.updateValue(value, forKey: key) != nil { return false }
+        if ring.count < Self.limit {
+            ring.append(key)
+        } else {
+            values[ring[next]] = nil
+            ring[next] = key
+            next = (next + 1) % Self.limit
+        }
+        return true
+    }
+}
+
+extension RecentKeys: Sendable where Value: Sendable {}
+
+/// The content of both tiers of a store, and their use.
+///
+/// A request that is served from memory counts only there; the disk counts those that memory did not serve.
+package struct TierStatistics: Equatable, Sendable {
+    /// Memory's. Its misses include the requests that the disk served.
+    package var memory: MemoryCache.Statistics
+    /// The disk's; `nil` if there is none.
+    package var disk: DiskStatistics?
+    /// Responses stored in at least one tier.
+    package var stores = 0
+    /// Responses that no tier stored: too large, no room, a failing disk, or out of date before they were complete.
+    package var refusals = 0
 }

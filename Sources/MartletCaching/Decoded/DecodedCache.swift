@@ -1,12 +1,10 @@
-import MartletContent
-import MartletURL
 public import MartletNetwork
 public import MartletCore
 public import HTTPTypes
 import MartletTransport
 import Synchronization
 
-/// Values that are decoded from the bodies of answers (thumbnails, models), kept in memory and bounded by what they cost.
+/// Values that are decoded from the bodies of responses (thumbnails, models), in memory and bounded by their cost.
 ///
 /// ```swift
 /// let thumbnails = DecodedCache<Thumbnail>(session: session, cost: { $0.byteCount }) { exchange in
@@ -15,40 +13,39 @@ import Synchronization
 /// let picture = try await thumbnails.value(for: "https://example.com/a.jpg")
 /// ```
 ///
-/// Each request goes through the session, whose response cache decides whether what it stores may be used. Where the body
-/// is the one that a value was decoded from, that value is taken; else it is decoded. A value is kept as long as the
-/// response cache stores its body and there is room for it; an answer that is not stored is decoded for those who wait for
-/// it, and its value is not kept.
+/// Each request is sent through the session, whose response cache decides whether a stored response may be used. If its body is
+/// the one that a stored value was decoded from, that value is returned; otherwise the body is decoded. A value is stored as long
+/// as the response cache stores its body and there is room; a response that is not stored is decoded for the current callers
+/// only.
 ///
-/// GET and HEAD requests that are the same (URL, fields and all of their options) are put to the session once for all who
-/// ask until the answer comes, and a body is decoded once for all who wait for its value. Cancelling a task that waits
-/// throws `CancellationError` there at once and leaves the others alone; with the last one the request, or the decoding, is
-/// cancelled. Requests with a validator, a proxy or an authentication handler of their own are never taken for the same,
-/// since closures cannot be compared; nor are those of different priorities, so that an urgent one does not wait behind
-/// one that is not.
+/// Identical GET and HEAD requests (URL, fields and all options) are sent once for all callers until the response is received,
+/// and a body is decoded once for all callers that wait for its value. Cancelling a waiting task throws `CancellationError` there
+/// immediately and does not affect the others; with the last one the request, or the decoding, is cancelled. Requests with their
+/// own validator, proxy or authentication handler are never identical, since closures cannot be compared; nor are those of
+/// different priorities, so that an urgent one does not wait for one that is not.
 ///
-/// What is decoded must have the status 2xx. Decoding runs on the concurrent pool, in a task of the cache's own; it must
-/// not ask this cache for the same request, for it would wait for itself. An error of it goes to all who wait, and
-/// nothing is kept: the next request decodes anew.
+/// Only responses with a 2xx status are decoded. Decoding runs on the concurrent pool, in a separate task; it must not request
+/// the same value from this cache, since it would wait for itself. Its error is thrown to all waiting callers, and nothing is
+/// stored: the next request decodes again.
 ///
-/// A cache is for one kind of value. For thumbnails of two sizes there are two, each with a limit of its own: one body in
-/// the session's response cache serves both.
+/// A cache is for one kind of value. Thumbnails of two sizes need two caches, each with its own limit: both use the body in the
+/// session's response cache.
 ///
-/// While memory is short (``MemoryPressure/warning``) values are kept up to half of the limits, while it is very short none.
+/// While memory is short (``MemoryPressure/warning``) the limits are halved, while it is critical nothing is stored.
 public final class DecodedCache<Value: Sendable>: Sendable {
-    /// Makes a value of an answer whose status is 2xx.
+    /// Decodes a response with a 2xx status.
     public typealias Decode = @Sendable (HTTPExchange) async throws -> Value
     typealias Fetch = @Sendable (DecodedCall) async throws -> HTTPExchange
 
     private struct State {
         var machine: DecodingMachine<Value>
-        /// What those who wait for a flight get, by its number.
+        /// The outcomes that callers wait for, by the number of their flight.
         var outcomes: [UInt64: Outcome<Value>] = [:]
-        /// What runs flights and their decodings, by number, until it ends or is cancelled.
+        /// The tasks of flights and their decodings, by number, until they end or are cancelled.
         var tasks: [UInt64: Task<Void, Never>] = [:]
-        /// Values of bodies that have ended, until a worker releases them.
+        /// Values of removed bodies, until a worker releases them.
         var ended: [Value] = []
-        /// What follows the pressure on memory.
+        /// The task that follows the pressure on memory.
         var follower: Task<Void, Never>?
     }
 
@@ -58,21 +55,20 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     private let costOfValue: @Sendable (Value) -> Int
     private let decode: Decode
 
-    /// What the values may cost in all.
+    /// The maximum cost of all values.
     public let limit: ByteCount
-    /// How many values there may be.
+    /// The maximum number of values.
     public let countLimit: Int
 
-    /// A cache of what a closure decodes.
-    ///
+    /// Creates a cache of values that a closure decodes.
     /// - Parameters:
-    ///   - session: Where requests are made.
-    ///   - limit: What the values may cost in all; those used longest ago are given up for others. One that costs more is
-    ///     delivered and not kept. With 0 nothing is kept.
-    ///   - countLimit: How many values there may be, whatever they cost; 10,000 by default. With 0 nothing is kept.
-    ///   - memoryPressure: What tells that memory is short; `nil` for nothing.
-    ///   - cost: What a value costs, mostly its size in bytes; below 0 counts as 0. It is asked once for each value.
-    ///   - decode: Makes a value of an answer.
+    ///   - session: The session that sends the requests.
+    ///   - limit: The maximum cost of all values; the least recently used are evicted first. A value that costs more is
+    ///     delivered and not stored. With 0 nothing is stored.
+    ///   - countLimit: The maximum number of values, whatever they cost; 10,000 by default. With 0 nothing is stored.
+    ///   - memoryPressure: The source that reports when memory is short; `nil` for none.
+    ///   - cost: The cost of a value, usually its size in bytes; below 0 counts as 0. Called once for each value.
+    ///   - decode: Decodes a response.
     public convenience init(
         session: HTTPSession, limit: ByteCount = .mebibytes(64), countLimit: Int = 10_000,
         memoryPressure: MemoryPressureSource? = .system, cost: @escaping @Sendable (Value) -> Int,
@@ -87,8 +83,8 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         }
     }
 
-    /// A cache of what a ``ResponseDecoder`` makes, of content types that it takes; else as
-    /// ``init(session:limit:countLimit:memoryPressure:cost:decode:)``.
+    /// Creates a cache of values that a ``ResponseDecoder`` decodes, from content types that it accepts; as
+    /// ``init(session:limit:countLimit:memoryPressure:cost:decode:)`` otherwise.
     public convenience init<Decoder: ResponseDecoder>(
         session: HTTPSession, using decoder: Decoder, limit: ByteCount = .mebibytes(64),
         countLimit: Int = 10_000, memoryPressure: MemoryPressureSource? = .system,
@@ -111,9 +107,9 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         self.decode = decode
         state = Mutex(State(machine: DecodingMachine(limit: limit.bytes, countLimit: countLimit)))
         guard let memoryPressure else { return }
-        // Unstructured, since it goes on as long as the cache is there, which it does not keep.
+        // Unstructured, since it lives as long as the cache, which it does not retain.
         let follower = Task { [weak self] in
-            for await level in memoryPressure { self?.pressureChanged(to: level) }
+            for await level in memoryPressure { self?.discard { $0.pressureChanged(to: level) } }
         }
         state.withLock { $0.follower = follower }
     }
@@ -122,61 +118,59 @@ public final class DecodedCache<Value: Sendable>: Sendable {
 
     // MARK: Values
 
-    /// How many values are kept.
+    /// The number of values.
     public var count: Int { state.withLock { $0.machine.kept.count } }
 
-    /// What the kept values cost in all; never above ``limit``.
+    /// The cost of all values; never above ``limit``.
     public var cost: Int { state.withLock { $0.machine.kept.cost } }
 
-    /// How many wait for a value.
+    /// The number of callers that wait for a value.
     var waiterCount: Int { state.withLock { $0.machine.waiterCount } }
-    /// How many requests and decodings run that were not cancelled.
+    /// The number of requests and decodings that run and were not cancelled.
     var taskCount: Int { state.withLock { $0.tasks.count } }
 
-    /// The value of what is at a URL.
-    ///
+    /// The value of a URL.
     /// - Parameters:
-    ///   - url: Where it is; a name and a password in it are for its origin.
-    ///   - headers: Fields of the request.
-    ///   - options: Its ``RequestOptions/priority`` and ``RequestOptions/order`` say which request goes first while
+    ///   - url: The URL; a user name and password in it are for its origin.
+    ///   - headers: The fields of the request.
+    ///   - options: ``RequestOptions/priority`` and ``RequestOptions/order`` determine which request is sent first while
     ///     connections are busy.
-    /// - Throws: An ``HTTPError``, `.unacceptableStatus` for a status that is not 2xx among it; what decoding throws, as it
-    ///   is; `CancellationError`.
+    /// - Throws: An ``HTTPError``, with `.unacceptableStatus` for a status that is not 2xx; the error of decoding;
+    ///   `CancellationError`.
     public func value(
         for url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
     ) async throws -> Value { try await value(of: try DecodedCall(url, headers: headers, options: options)) }
 
-    /// The value of what a request asks for; else as ``value(for:headers:options:)``.
+    /// The value of a request; as ``value(for:headers:options:)`` otherwise.
     public func value(
         for request: HTTPRequest, options: RequestOptions = RequestOptions()
     ) async throws -> Value { try await value(of: DecodedCall(request, options: options)) }
 
-    /// Gives up the values of a URL, whatever the methods and the fields of their requests were; what is being decoded for
-    /// it is delivered to those who wait, and not kept. The response cache is not touched.
+    /// Removes the values of a URL, whatever the methods and fields of their requests. Values that are being decoded are
+    /// delivered to waiting callers, and not stored. The response cache is not changed.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL`.
     public func remove(for url: String) throws(HTTPError) {
         let request = HTTPRequest(method: .get, url: try HTTPSession.url(url))
         discard { $0.removed { $0.isAtURL(of: request) } }
     }
 
-    /// Gives up the values of a request; else as ``remove(for:)-(String)``.
+    /// Removes the values of a request; as ``remove(for:)-(String)`` otherwise.
     public func remove(for request: HTTPRequest) {
         discard { $0.removed { $0.request == request } }
     }
 
-    /// Gives up all values; what is being decoded is delivered to those who wait, and not kept. The response cache is not
-    /// touched.
-    public func removeAll() { discard { $0.removedAll() } }
+    /// Removes all values. Values that are being decoded are delivered to waiting callers, and not stored. The response cache is
+    /// not changed.
+    public func removeAll() { discard { $0.removed { _ in true } } }
 
-    /// Tells that the response cache has a stored body no longer, or holds it for invalid: what was decoded from it goes.
-    /// It takes a lock and no time, and may be called from anywhere.
+    /// Removes the values of a body that is removed from the response cache, or invalid. It does not block; any thread may call it.
     /// - Parameter representation: The number of the body, as in ``HTTPExchange/representation``.
     package func representationEnded(_ representation: UInt64) {
         let hasEnded = state.withLock { state in
             state.ended += state.machine.ended(representation)
             return !state.ended.isEmpty
         }
-        // By a worker: the response cache calls this under its locks, and the end of a value is code of the program.
+        // On a worker: the response cache calls this under its locks, and releasing a value runs code of the program.
         if hasEnded { BlockingWorkers.shared.submit { self.releaseEnded() } }
     }
 
@@ -188,15 +182,13 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         withExtendedLifetime(ended) {}
     }
 
-    private func pressureChanged(to level: MemoryPressure) { discard { $0.pressureChanged(to: level) } }
-
-    /// Has the machine give values up, which end outside of the lock.
+    /// Changes the machine, and releases the removed values outside of the lock.
     private func discard(_ change: (inout DecodingMachine<Value>) -> [Value]) {
         let dropped = state.withLock { change(&$0.machine) }
         withExtendedLifetime(dropped) {}
     }
 
-    // MARK: Running
+    // MARK: Flights
 
     private func value(of call: DecodedCall) async throws -> Value {
         try Task.checkCancellation()
@@ -208,7 +200,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits for a flight from now on, which is begun if there is none.
+    /// Joins a flight, which is started if there is none.
     private func join(_ call: DecodedCall) -> (number: UInt64, outcome: Outcome<Value>) {
         let sharing = DecodedSharingKey(call.resource, options: call.options)
         return state.withLock { state in
@@ -217,9 +209,8 @@ public final class DecodedCache<Value: Sendable>: Sendable {
             if !asked.isNew, let outcome = state.outcomes[number] { return (number, outcome) }
             let outcome = Outcome<Value>()
             state.outcomes[number] = outcome
-            // Unstructured, since it is for all who wait, of whom each may leave. On the pool, whatever executor those who
-            // ask prefer: decoding takes long, and the event loop's thread serves everybody. It begins by itself, not
-            // under this lock.
+            // Unstructured, since all callers share it, and each may leave. On the pool, whatever executor the callers prefer:
+            // decoding takes long, and the event loop's thread serves all. It starts separately, not under this lock.
             state.tasks[number] = Task(executorPreference: globalConcurrentExecutor) {
                 await self.run(number, call)
             }
@@ -227,7 +218,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         }
     }
 
-    /// One of those who wait for a flight was cancelled; its own wait ends by itself.
+    /// Leaves a flight after a cancellation, which ends the caller's wait by itself.
     private func leave(_ number: UInt64) {
         let task = state.withLock { state -> Task<Void, Never>? in
             let left = state.machine.left(number)
@@ -258,7 +249,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         }
     }
 
-    /// Ends what a task did, and tells the result to those who wait for these flights.
+    /// Removes a task that has ended, and delivers its result to the callers of these flights.
     private func finish(_ number: UInt64, _ flights: [UInt64], _ result: Result<Value, any Error>?) {
         let outcomes = state.withLock { state in
             state.tasks[number] = nil
@@ -270,7 +261,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
 }
 
 extension DecodedCache: CustomStringConvertible, CustomReflectable {
-    /// How many values there are and what they cost; nothing of them or of their requests.
+    /// The number of values and their cost; nothing of the values or of their requests.
     public var description: String {
         let (count, cost) = state.withLock { $0.machine.kept }
         return "DecodedCache<\(Value.self)>: \(count) values, cost \(cost) of \(limit.bytes)"
@@ -279,30 +270,30 @@ extension DecodedCache: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// A request for a value, as it is put to the session.
+/// A request for a value, as it is sent through the session.
 struct DecodedCall: Sendable {
-    /// What is asked for.
+    /// The resource.
     let resource: DecodedResource
-    /// How otherwise than the session.
+    /// The options that override the session's configuration.
     let options: RequestOptions
 
-    /// A request.
+    /// Creates a call of a request.
     init(_ request: HTTPRequest, secretURL: HTTPURL? = nil, options: RequestOptions) {
         resource = DecodedResource(request, secretURL: secretURL, options: options)
         self.options = options
     }
 
-    /// A request for a URL.
+    /// Creates a call of a URL.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL`.
     init(_ url: String, headers: HTTPFields, options: RequestOptions) throws(HTTPError) {
         let url = try HTTPSession.url(url)
-        // A request has no room for a name and a password: they go along in the URL, as in a session's `get`.
+        // A request cannot hold a user name and password: they are passed in the URL, as in a session's `get`.
         self.init(
             HTTPRequest(method: .get, url: url, headerFields: headers),
             secretURL: url.userInfo == nil ? nil : url, options: options)
     }
 
-    /// Puts it to a session.
+    /// Sends it through a session.
     /// - Throws: An ``HTTPError``; `CancellationError`.
     func send(through session: HTTPSession) async throws -> HTTPExchange {
         let request = resource.request
@@ -311,33 +302,26 @@ struct DecodedCall: Sendable {
     }
 }
 
-/// What a value is decoded from, as far as the request decides it: where it is, who asks with which fields, and in which
-/// form the body comes.
+/// The resource of a value: the request, and the form in which its body is received.
 struct DecodedResource: Hashable, Sendable {
     /// The request.
     let request: HTTPRequest
-    /// The URL with its name and password; `nil` where it has none.
+    /// The URL with its user name and password; `nil` if it has none.
     let secretURL: HTTPURL?
-    /// Whether content codings are undone, as the options say.
-    private let decompresses: Bool?
-    /// Whether the body comes as it stands on the wire.
-    private let isRaw: Bool
-    /// Whether it ends with the connection, whatever is said of its length.
-    private let ignoresContentLength: Bool
-    /// What is not sent: `Accept-Encoding`, say, on which the body's form depends.
-    private let omittedFields: Set<HTTPField.Name>
+    /// Whether content codings are decoded, and whether the body is wanted as received, or up to the end of the connection; the
+    /// fields that are not sent: `Accept-Encoding` affects the form of the body.
+    private let form: HashableValues
 
-    /// What a request with these options asks for.
+    /// Creates the resource of a request with these options.
     init(_ request: HTTPRequest, secretURL: HTTPURL? = nil, options: RequestOptions) {
         self.request = request
         self.secretURL = secretURL
-        decompresses = options.decompresses
-        isRaw = options.isRaw
-        ignoresContentLength = options.ignoresContentLength
-        omittedFields = options.omittedFields
+        form = HashableValues([
+            options.decompresses, options.isRaw, options.ignoresContentLength, options.omittedFields,
+        ])
     }
 
-    /// Whether it is at the URL of a request, whatever the method and the fields are.
+    /// Whether it has the URL of a request, whatever the method and the fields are.
     func isAtURL(of other: HTTPRequest) -> Bool {
         request.path == other.path && request.authority == other.authority && request.scheme == other.scheme
     }

@@ -1,14 +1,12 @@
 import MartletNetwork
-import MartletCredentials
 import MartletCookies
 import MartletAuthentication
 import MartletCore
-import HTTPTypes
 import MartletCache
 
-/// Decoded values, bounded by what they cost and by their number; what was used longest ago is given up first.
+/// Decoded values, bounded by their cost and number; the least recently used is evicted first.
 ///
-/// Whatever gives values up returns them: their end may run code of their user's, which must not happen under a lock.
+/// Removed values are returned: releasing them may run code of the program, which must not happen under a lock.
 struct DecodedValues<Value: Sendable>: Sendable {
     private struct Slot: Sendable {
         let key: DecodedValueKey
@@ -19,25 +17,25 @@ struct DecodedValues<Value: Sendable>: Sendable {
     private var slots: [Slot?] = []
     private var free: [Int] = []
     private var places: [DecodedValueKey: Int] = [:]
-    /// The places of what was made of a body: mostly one.
+    /// The places of the values of a body: mostly one.
     private var placesByRepresentation: [UInt64: [Int]] = [:]
-    private var order = LRUPolicy()
+    private var order = EvictionPolicy(.leastRecentlyUsed)
     private let limit: Int
     private let countLimit: Int
     private var pressure = MemoryPressure.normal
 
-    /// What the values cost in all; never above the limit.
+    /// The cost of all values; never above the limit.
     private(set) var cost = 0
-    /// How many there are.
+    /// The number of values.
     var count: Int { places.count }
 
-    /// None yet. Limits below 0 count as 0, and with a limit of 0 nothing is kept.
+    /// Creates an empty store. Limits below 0 count as 0; with a limit of 0 nothing is stored.
     init(limit: Int, countLimit: Int) {
         self.limit = max(0, limit)
         self.countLimit = max(0, countLimit)
     }
 
-    /// What values may cost just now: half of the limit while memory is short, nothing while it is very short.
+    /// The current limits: halved while memory is short, 0 while it is critical.
     private var room: (cost: Int, count: Int) {
         switch pressure {
         case .normal: (limit, countLimit)
@@ -46,18 +44,18 @@ struct DecodedValues<Value: Sendable>: Sendable {
         }
     }
 
-    /// The value of a key, which is thereby the last one used.
+    /// The value of a key, which then is the most recently used.
     mutating func value(of key: DecodedValueKey) -> Value? {
         guard let place = places[key] else { return nil }
         order.touch(place)
         return slots[place]?.value
     }
 
-    /// Keeps a value, as the last one used, in place of one that has its key.
+    /// Stores a value as the most recently used, in place of one with its key.
     ///
-    /// One that costs more than there may be in all is not kept, and nothing is given up for it.
-    /// - Parameter cost: One below 0 counts as 0.
-    /// - Returns: What was given up.
+    /// A value that costs more than the limit is not stored, and nothing is evicted for it.
+    /// - Parameter cost: A cost below 0 counts as 0.
+    /// - Returns: The removed values.
     mutating func keep(_ value: Value, cost: Int, for key: DecodedValueKey) -> [Value] {
         var dropped = places[key].map { remove([$0]) } ?? []
         let cost = max(0, cost)
@@ -70,29 +68,25 @@ struct DecodedValues<Value: Sendable>: Sendable {
         places[key] = place
         placesByRepresentation[key.representation, default: []].append(place)
         order.insert(place)
-        // No overflow: the sum was brought below the limit less this.
+        // It cannot overflow: the sum was reduced to the limit less this.
         self.cost += cost
         return dropped
     }
 
-    /// Gives up what was made of a body.
-    /// - Returns: What was given up.
+    /// Removes the values of a body.
+    /// - Returns: The removed values.
     mutating func removeAll(of representation: UInt64) -> [Value] {
         remove(placesByRepresentation[representation] ?? [])
     }
 
-    /// Gives up what was asked for by certain requests; all of them are looked at.
-    /// - Returns: What was given up.
+    /// Removes the values of resources that pass a test, by a search of all values.
+    /// - Returns: The removed values.
     mutating func removeAll(where isMeant: (DecodedResource) -> Bool) -> [Value] {
         remove(places.compactMap { key, place in isMeant(key.resource) ? place : nil })
     }
 
-    /// Gives up all.
-    /// - Returns: What was given up.
-    mutating func removeAll() -> [Value] { remove(Array(places.values)) }
-
-    /// Notes how short memory is, and gives up what there is no room for any more.
-    /// - Returns: What was given up.
+    /// Sets the pressure on memory, and evicts the values that exceed the new limits.
+    /// - Returns: The removed values.
     mutating func pressureChanged(to level: MemoryPressure) -> [Value] {
         pressure = level
         return shrink(to: room.cost, count: room.count)
@@ -126,68 +120,40 @@ struct DecodedValues<Value: Sendable>: Sendable {
     }
 }
 
-/// What a kept value was made of: a body that the response cache stores, as one kind of request gets it.
+/// The key of a stored value: the resource, and the body that the response cache stores for it.
 struct DecodedValueKey: Hashable, Sendable {
-    /// The kind of request.
+    /// The resource.
     let resource: DecodedResource
     /// The number of the stored body (``HTTPExchange/representation``).
     let representation: UInt64
 }
 
-/// By what two requests are known to be the same: those whose keys are equal may have one answer.
+/// The key by which identical requests share a response.
 ///
-/// Whatever could make a difference is in it: to what comes, to when it comes, and to whom it is shown. Closures cannot be
-/// compared: requests whose options have one are never the same as another.
+/// It contains everything that may affect the response, its time, or its visibility. Closures cannot be compared: requests
+/// whose options have one are never identical.
 struct DecodedSharingKey: Hashable, Sendable {
-    private let resource: DecodedResource
-    private let timeouts: Timeouts?
-    private let priority: RequestPriority?
-    private let order: WaitingOrder?
-    private let bodyLimit: ByteCount?
-    private let version: HTTPVersion
-    private let trailers: HTTPFields
-    private let redirects: RedirectPolicy?
-    private let retry: RetryPolicy?
-    private let credentials: Credentials?
-    private let attemptLimit: Int?
-    private let usesCookies: Bool
-    private let idempotencyKey: IdempotencyKey?
-    private let bandwidth: BandwidthLimit
-    /// The number of the calls that are under one limit with it.
-    private let bandwidthGroup: UInt64?
-    private let cacheMode: CacheMode?
-    private let cachePartition: String?
-    private let allowsResendingUnsafeMethods: Bool
+    private let values: HashableValues
 
-    /// The key of a request; `nil` for one that shares with none: its method is not one that only looks (RFC 9110 §9.2.1),
-    /// or its options hold a closure, or what else cannot be compared.
+    /// The key of a request; `nil` for one that shares with none: its method is not GET or HEAD (RFC 9110 §9.2.1), or its
+    /// options contain a closure or other values that cannot be compared.
     init?(_ resource: DecodedResource, options: RequestOptions) {
         guard resource.request.method == .get || resource.request.method == .head,
             options.validator == nil, options.proxy == nil
         else { return nil }
-        if let settings = options.authentication {
-            guard settings.handler == nil, settings.tokens == nil, settings.netrc == nil,
-                settings.credentialsByOrigin.isEmpty
+        let authentication = options.authentication
+        if let authentication {
+            guard authentication.handler == nil, authentication.tokens == nil, authentication.netrc == nil,
+                authentication.credentialsByOrigin.isEmpty
             else { return nil }
         }
-        self.resource = resource
-        timeouts = options.timeouts
-        priority = options.priority
-        order = options.order
-        bodyLimit = options.bodyLimit
-        version = options.version
-        trailers = options.trailers
-        redirects = options.redirects
-        retry = options.retry
-        credentials = options.authentication?.credentials
-        // Also tells apart settings that are empty, which refuse the session's, and none.
-        attemptLimit = options.authentication?.attemptLimit
-        usesCookies = options.usesCookies
-        idempotencyKey = options.idempotencyKey
-        bandwidth = options.bandwidth
-        bandwidthGroup = options.bandwidthGroup?.number
-        cacheMode = options.cacheMode
-        cachePartition = options.cachePartition
-        allowsResendingUnsafeMethods = options.allowsResendingUnsafeMethods
+        values = HashableValues([
+            resource, options.timeouts, options.priority, options.order, options.bodyLimit, options.version,
+            options.trailers, options.redirects, options.retry, authentication?.credentials,
+            // Distinguishes empty settings, which override the session's, from none.
+            authentication?.attemptLimit,
+            options.usesCookies, options.idempotencyKey, options.bandwidth, options.bandwidthGroup?.number,
+            options.cacheMode, options.cachePartition, options.allowsResendingUnsafeMethods,
+        ])
     }
 }

@@ -1,54 +1,55 @@
+import MartletCache
 import MartletNetwork
 import MartletCore
 
-/// Which requests are on their way and which bodies are being decoded, and for whom; and what is kept of it.
+/// The state machine of requests and decodings, and of the callers that share them; it also holds the stored values.
 ///
-/// A *flight* is a request that is put to the session once, for all who ask the same until its answer comes. Behind the
-/// answer those who wait for it get a kept value, or wait for a *decoding*: that of their own flight, or one of the same
-/// body that runs already. Flights and decodings are known by numbers; a decoding has that of the flight which runs it.
+/// A *flight* is a request that is sent once for all callers with identical requests until its response is received. After that
+/// its callers get a stored value, or wait for a *decoding*: that of their own flight, or one of the same body that is already
+/// running. Flights and decodings have numbers; a decoding has that of the flight which runs it.
 struct DecodingMachine<Value: Sendable>: Sendable {
     private struct Flight {
-        /// By what others join it, until its answer comes.
+        /// The key by which callers join it, until its response is received.
         let sharing: DecodedSharingKey?
         let resource: DecodedResource
-        /// How many wait; when none is left it is gone.
+        /// The number of callers; without any it is removed.
         var waiterCount = 1
-        /// The decoding whose value it gets; `nil` before the answer.
+        /// The decoding of its value; `nil` before the response.
         var decoding: UInt64?
     }
 
     private struct Decoding {
-        /// What the value is kept as; `nil` where it is not kept, and nobody joins.
+        /// The key of the value; `nil` if it is not stored, and no flight joins.
         var key: DecodedValueKey?
-        /// The flights that get the value; when none is left it is gone.
+        /// The flights that get the value; without any it is removed.
         var flights: [UInt64]
     }
 
-    /// What becomes of a flight whose answer came.
+    /// The result of a response to a flight.
     enum Answered {
-        /// Those who wait get a value that was kept.
+        /// Its callers get a stored value.
         case taken(Value)
-        /// They get the value of a decoding that runs.
+        /// They get the value of a running decoding.
         case joined
-        /// The answer is decoded, for them and for those who join.
+        /// The response is decoded, for them and for flights that join.
         case decode
-        /// Nobody waits any more.
+        /// There are no callers any more.
         case abandoned
     }
 
-    /// What becomes of one who asks.
+    /// The result of a call.
     struct Asked: Equatable {
-        /// The flight that answers.
+        /// Its flight.
         var flight: UInt64
-        /// Whether it has to be begun.
+        /// Whether that has to be started.
         var isNew: Bool
     }
 
-    /// What becomes of a flight for which one waits less.
+    /// The result of a cancelled call.
     struct Left: Equatable {
-        /// Whether nobody waits for it any more.
+        /// Whether its flight has no callers any more.
         var isGone = false
-        /// The flight to cancel: nobody waits for what it does.
+        /// The flight to cancel, since it has no purpose any more.
         var cancelled: UInt64?
     }
 
@@ -59,24 +60,26 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     private var decodingsToJoin: [DecodedValueKey: UInt64] = [:]
     private var fetchCount = 0
     private var lastFlight: UInt64 = 0
-    private var endings = RecentEndings()
+    /// The last flight that had started when a body was removed, for flights that bring one of these bodies. A body that is
+    /// forgotten here only takes room, until its value is evicted: no request is ever answered with it.
+    private var endings = RecentKeys<UInt64>()
 
-    /// Nothing kept, nothing on its way.
+    /// Creates a machine without flights and values.
     init(limit: Int, countLimit: Int) { values = DecodedValues(limit: limit, countLimit: countLimit) }
 
-    /// How many values are kept, and what they cost.
+    /// The number of stored values, and their cost.
     var kept: (count: Int, cost: Int) { (values.count, values.cost) }
-    /// Whether nothing is on its way, and nothing is left of what was.
+    /// Whether there are no flights and decodings, and no remains of earlier ones.
     var isIdle: Bool {
         flights.isEmpty && flightsToJoin.isEmpty && decodings.isEmpty && decodingsToJoin.isEmpty
             && fetchCount == 0
     }
 
-    /// How many wait in all.
+    /// The number of all callers.
     var waiterCount: Int { flights.values.reduce(0) { $0 + $1.waiterCount } }
 
-    /// Somebody asks.
-    /// - Parameter sharing: By what the request is the same as others; `nil` for one that shares with none.
+    /// Adds a caller.
+    /// - Parameter sharing: The key of identical requests; `nil` for one that shares with none.
     mutating func asked(_ resource: DecodedResource, sharing: DecodedSharingKey?) -> Asked {
         if let sharing, let number = flightsToJoin[sharing] {
             flights[number]?.waiterCount += 1
@@ -89,11 +92,12 @@ struct DecodingMachine<Value: Sendable>: Sendable {
         return Asked(flight: lastFlight, isNew: true)
     }
 
-    /// The answer of a flight came: from now on whoever asks the same begins another.
-    /// - Parameter representation: The body that the response cache has stored; `nil` where it has not.
+    /// Handles the response to a flight: later callers start another.
+    /// - Parameter representation: The body that the response cache has stored; `nil` if it is not stored.
     mutating func answered(_ number: UInt64, representation: UInt64?) -> Answered {
         guard let flight = flights[number], flight.decoding == nil else { return .abandoned }
-        let hasEnded = representation.map { endings.hasEnded($0, since: number) } ?? true
+        // A body that was removed before the flight started may be valid again (RFC 9111 §4.4).
+        let hasEnded = representation.map { endings[$0].map { number <= $0 } ?? false } ?? true
         endFetch(flight)
         let key = representation.map { DecodedValueKey(resource: flight.resource, representation: $0) }
         if let key, let value = values.value(of: key) {
@@ -111,8 +115,8 @@ struct DecodingMachine<Value: Sendable>: Sendable {
         return .decode
     }
 
-    /// A decoding is done.
-    /// - Returns: The flights that get the value, and the values that were given up for it.
+    /// Stores the value of a decoding.
+    /// - Returns: The flights that get the value, and the values that were evicted for it.
     mutating func decoded(
         _ number: UInt64, _ value: Value, cost: Int
     ) -> (flights: [UInt64], dropped: [Value]) {
@@ -122,7 +126,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
         return (decoding.flights, dropped ?? [])
     }
 
-    /// A flight, or the decoding that it runs, failed; nothing is kept of it.
+    /// Handles the failure of a flight, or of the decoding that it runs.
     /// - Returns: The flights that get the error.
     mutating func failed(_ number: UInt64) -> [UInt64] {
         if let decoding = end(number) {
@@ -135,13 +139,12 @@ struct DecodingMachine<Value: Sendable>: Sendable {
         return [number]
     }
 
-    /// One of those who wait for a flight does not wait any more.
+    /// Removes a caller of a flight.
     mutating func left(_ number: UInt64) -> Left {
         guard var flight = flights[number] else { return Left() }
         flight.waiterCount -= 1
-        flights[number] = flight
+        flights[number] = flight.waiterCount == 0 ? nil : flight
         guard flight.waiterCount == 0 else { return Left() }
-        flights[number] = nil
         guard let running = flight.decoding else {
             endFetch(flight)
             return Left(isGone: true, cancelled: number)
@@ -152,36 +155,29 @@ struct DecodingMachine<Value: Sendable>: Sendable {
         return Left(isGone: true, cancelled: running)
     }
 
-    /// The response cache has a stored body no longer, or holds it for invalid.
-    /// - Returns: The values that were given up.
+    /// Removes the values of a body that the response cache stores no longer, or considers invalid.
+    /// - Returns: The removed values.
     mutating func ended(_ representation: UInt64) -> [Value] {
-        if fetchCount > 0 { endings.note(representation, lastFlight: lastFlight) }
+        if fetchCount > 0 { endings.update(lastFlight, for: representation) }
         detach { $0.representation == representation }
         return values.removeAll(of: representation)
     }
 
-    /// What certain requests got is not wanted any more; what is being decoded for them is delivered and not kept.
-    /// - Returns: The values that were given up.
+    /// Removes the values of resources that pass a test; those that are being decoded are delivered and not stored.
+    /// - Returns: The removed values.
     mutating func removed(where isMeant: (DecodedResource) -> Bool) -> [Value] {
         detach { isMeant($0.resource) }
         return values.removeAll(where: isMeant)
     }
 
-    /// Nothing of what there was is wanted any more; what is being decoded is delivered and not kept.
-    /// - Returns: The values that were given up.
-    mutating func removedAll() -> [Value] {
-        detach { _ in true }
-        return values.removeAll()
-    }
-
-    /// Memory is short, or is not any more.
-    /// - Returns: The values that were given up.
+    /// Sets the pressure on memory.
+    /// - Returns: The removed values.
     mutating func pressureChanged(to level: MemoryPressure) -> [Value] { values.pressureChanged(to: level) }
 
     private mutating func endFetch(_ flight: Flight) {
         if let sharing = flight.sharing { flightsToJoin[sharing] = nil }
         fetchCount -= 1
-        if fetchCount == 0 { endings.removeAll() }
+        if fetchCount == 0 { endings = RecentKeys() }
     }
 
     private mutating func end(_ number: UInt64) -> Decoding? {
@@ -195,43 +191,5 @@ struct DecodingMachine<Value: Sendable>: Sendable {
             decodings[number]?.key = nil
             decodingsToJoin[key] = nil
         }
-    }
-}
-
-/// The bodies whose end was told lately, for requests that were on their way meanwhile and bring one of them.
-///
-/// It knows the last thousand. One that it forgot only costs room, until it is the one used longest ago: no request is ever
-/// answered with it.
-struct RecentEndings: Sendable {
-    static let limit = 1024
-
-    private var ring: [UInt64] = []
-    private var next = 0
-    /// The last request that had begun when the body ended.
-    private var lastFlights: [UInt64: UInt64] = [:]
-
-    /// Notes an end.
-    /// - Parameter lastFlight: The number of the request that began last.
-    mutating func note(_ representation: UInt64, lastFlight: UInt64) {
-        if lastFlights.updateValue(lastFlight, forKey: representation) != nil { return }
-        if ring.count < Self.limit {
-            ring.append(representation)
-        } else {
-            lastFlights[ring[next]] = nil
-            ring[next] = representation
-            next = (next + 1) % Self.limit
-        }
-    }
-
-    /// Whether a body ended after a request had begun. One that ended before lives again: a body that was declared invalid
-    /// may be found valid (RFC 9111 §4.4).
-    func hasEnded(_ representation: UInt64, since flight: UInt64) -> Bool {
-        lastFlights[representation].map { flight <= $0 } ?? false
-    }
-
-    /// Forgets all, since no request is on its way.
-    mutating func removeAll() {
-        guard !ring.isEmpty else { return }
-        self = RecentEndings()
     }
 }

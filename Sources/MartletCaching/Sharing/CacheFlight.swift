@@ -1,39 +1,35 @@
-import MartletCredentials
 import MartletCore
 import MartletCache
-import MartletConnections
 import MartletTransport
-import MartletWire
 import Synchronization
 
-/// One request to the network on behalf of all who ask for the same, and its answer on its way into the store.
+/// A request to the network that several calls share, and the transfer of its response into the store.
 ///
-/// It belongs to none of them: a task of its own makes the request and receives the body, at the pace of the fastest of
-/// those who read, and stops when none is left. What was received is kept in memory for a moment, and read back from the
-/// store by those who are slower; so that whatever the body's size, about a mebibyte of it is held.
+/// It belongs to none of them: a separate task sends the request and receives the body, at the pace of the fastest reader, and
+/// stops when no member is left. Received bytes are held in memory for a while; slower readers read them back from the store. So
+/// about a mebibyte of a body is held, whatever its size.
 final class CacheFlight: Sendable {
-    /// How far the body is received ahead of the fastest reader, in bytes.
-    static let readAhead: UInt64 = 256 * 1024
-    /// How much of a body that nobody wants is taken, so that its connection can carry another request, in bytes.
-    private static let drainLimit: UInt64 = 64 * 1024
-    /// The number of the member for whom the request is made.
+    /// The number of bytes that are received ahead of the fastest reader.
+    private static let readAhead: UInt64 = 256 * 1024
+    /// The number of the member for which the request is made.
     private static let firstMember: UInt64 = 1
-    /// How much is held for readers at least, and at most, in bytes.
-    static let (least, most) = (256 * 1024, 1024 * 1024)
+    /// The minimum and the maximum number of bytes that are held for readers.
+    private static let (least, most) = (256 * 1024, 1024 * 1024)
+    /// The time for which the other readers wait for one that reads nothing.
+    private static let patience = Duration.seconds(1)
 
     let loop: EventLoop
     /// The control of the request.
     let control: TransferControl
-    /// Pauses the exchange when it belongs to a caller who may.
+    /// Pauses the exchange once a call that may pause has taken it.
     let gate = FlightGate()
     let state = Mutex(State())
-    /// Whether it goes on though nobody reads.
+    /// Whether it continues without members.
     let isUnattended: Bool
-    /// Whether what it brings may answer requests that are made now: nothing was invalidated since it began.
+    /// Whether its response may be served to requests that are made now: nothing was invalidated since it was started.
     let isCurrent: @Sendable () -> Bool
 
-    /// A flight that has not begun.
-    /// - Parameter isUnattended: Whether it goes on though nobody waits for it.
+    /// Creates a flight, which ``FlightDriver`` runs.
     init(
         loop: EventLoop, watcher: CallWatcher?, isUnattended: Bool, isCurrent: @escaping @Sendable () -> Bool
     ) {
@@ -43,10 +39,32 @@ final class CacheFlight: Sendable {
         control = TransferControl(tellsProgress: false, watcher: watcher)
     }
 
-    // MARK: Taking part
+    /// The network's response whose body is shared.
+    var network: Answer? { state.withLock { $0.transfer?.0.network } }
 
-    /// Takes part; `nil` where it is too late: nobody was left, what came first is gone, what is asked for has changed, or it has
-    /// failed: that is no answer to who asks behind it.
+    /// The number of the stored body; `nil` if none was stored.
+    var representation: UInt64? {
+        if case .complete(let stored) = state.withLock({ $0.end }) { stored?.representation } else { nil }
+    }
+
+    /// Changes the state, and then resumes the members that wait on what the change returns.
+    func update<Result: Sendable>(
+        _ change: (inout State) -> (waiters: [OneShot<Void>], result: Result)
+    ) -> Result {
+        let (waiters, result) = state.withLock { change(&$0) }
+        for waiter in waiters { waiter.fulfil(()) }
+        return result
+    }
+
+    func wakePump() {
+        let pump = state.withLock { $0.pump.take() }
+        pump?.fulfil(())
+    }
+
+    // MARK: Members
+
+    /// Joins; `nil` if it is too late: no member was left, the first bytes are not held any more, the resource has changed, or
+    /// the request has failed, which is no response to later requests.
     func join() -> FlightMember? {
         guard isCurrent() else { return nil }
         let number = state.withLock { state -> UInt64? in
@@ -72,17 +90,8 @@ final class CacheFlight: Sendable {
         return number.map { FlightMember(self, $0) }
     }
 
-    /// Whether one who took part was too slow for the others.
-    func hasDetached(_ member: UInt64) -> Bool { state.withLock { $0.detached.contains(member) } }
-
-    /// How many take part.
-    var memberCount: Int { state.withLock { $0.readers.count } }
-
-    /// How many bytes it holds in memory: for readers, and until they are written.
-    var heldByteCount: Int { state.withLock { Int($0.received - $0.start) + $0.pendingByteCount } }
-
-    /// No longer takes part. When nobody does, the transfer is given up, unless all of it has come: then it is stored for
-    /// those who ask next, and until it is they join it.
+    /// Removes a member. Without members the transfer is cancelled, unless all of the body was received: then it is stored for
+    /// later requests, which join until it is.
     func leave(_ member: UInt64) {
         let (isLast, unclaimed) = state.withLock { state -> (Bool, Answer?) in
             guard state.readers.removeValue(forKey: member) != nil else { return (false, nil) }
@@ -103,21 +112,33 @@ final class CacheFlight: Sendable {
         wakePump()
     }
 
-    /// What came of the request; `nil` while it is under way.
-    func landing(for member: UInt64, _ waiter: OneShot<Void>) -> Landing? {
-        state.withLock { state in
-            if case .landed(let landing) = state.stage { return landing }
-            state.readers[member]?.waiter = waiter
-            return nil
+    /// Removes the members that have read up to an offset and no further, if there are others.
+    private func detach(at offset: UInt64) {
+        update { state in
+            let detached = state.readers.filter { $0.value.offset == offset }
+            guard detached.count < state.readers.count else { return ([], ()) }
+            state.readers = state.readers.filter { $0.value.offset != offset }
+            state.detached.formUnion(detached.keys)
+            trim(&state)
+            return (detached.values.compactMap(\.waiter), ())
         }
     }
 
-    /// The network's answer whose body is shared.
-    var network: Answer? { state.withLock { $0.transfer?.0.network } }
+    // MARK: Outcome
 
-    /// Takes the network's answer over, exchange and all; `nil` where another has it, and where the member for whom the
-    /// request was made is still there and takes it.
-    /// - Parameter isFirst: Whether the request was made for whoever asks.
+    /// Sets the outcome of the request, and notifies the members.
+    /// - Returns: Whether there are any.
+    @discardableResult
+    func land(_ landing: Landing) -> Bool {
+        update { state in
+            state.land(landing)
+            return (state.takeWaiters(), !state.readers.isEmpty)
+        }
+    }
+
+    /// Takes the network's response with its exchange; `nil` if another member has it, or if the member for which the request
+    /// was made is still there and will take it.
+    /// - Parameter isFirst: Whether it is taken for that member.
     func claim(isFirst: Bool = true) -> Offer? {
         state.withLock { state in
             let isFree = isFirst || isUnattended || state.readers[CacheFlight.firstMember] == nil
@@ -127,145 +148,181 @@ final class CacheFlight: Sendable {
         }
     }
 
-    /// Whether one who takes part did before the head came.
-    func wasEarly(_ member: UInt64) -> Bool { state.withLock { $0.readers[member]?.wasEarly == true } }
+    /// Records that the exchange is over and the body complete: it remains to be written and stored.
+    /// - Parameter finish: Called where all of it was written: it must end the body.
+    func noteWhole(_ finish: @escaping @Sendable () -> Void) {
+        let writes = update { state in
+            state.advance(to: .whole)
+            if state.holding.isBrief, state.start == 0 { state.pending = state.chunks }
+            defer { state.writing = .last(finish) }
+            return (state.takeReaders(), !state.writing.isUnderWay)
+        }
+        if writes { write() }
+    }
 
-    /// What one who takes part waits for until the exchange is over; `nil` where it is, and where what is left of the body is
-    /// too much to be waited for.
-    func ending(for member: UInt64) -> OneShot<Void>? {
+    /// Ends the body.
+    func end(_ end: End) {
+        update { state in
+            state.advance(to: .ended(end))
+            return (state.takeWaiters(), ())
+        }
+    }
+
+    /// Releases the readers that have read the whole body before it is stored. Requests until then join.
+    func release() {
+        update { state in
+            if case .landed(.transfer(_, .whole)) = state.stage { state.advance(to: .released) }
+            return (state.takeWaiters(), ())
+        }
+    }
+
+    /// Prevents the body from being stored, and requests from joining; readers continue. A stored body is removed.
+    /// - Returns: Whether it was stored.
+    func withdraw() async -> Bool {
+        let writer = state.withLock { state in
+            state.admission = .closed
+            return state.writer
+        }
+        guard let writer else { return false }
+        return await StoreWork.run(in: writer.store, on: loop) { writer.withdraw() } ?? false
+    }
+
+    // MARK: Receiving
+
+    /// Starts to store a body.
+    /// - Parameter byteCount: Its length, if it is known. A brief body is written when it is complete: passing a piece to a
+    ///   worker costs as much as writing a hundred kilobytes.
+    func begin(_ writer: ResponseWriter, byteCount: UInt64?) {
         state.withLock { state in
-            let announced = state.transfer?.0.network.announcedByteCount
-            let left = announced.map { $0 - min($0, state.received) } ?? state.received
-            guard state.readers[member] != nil, !state.isOver, state.end == nil,
-                left <= CacheFlight.drainLimit
-            else { return nil }
-            state.readers[member]?.isCollecting = false
-            return state.wait(of: member)
+            state.writer = writer
+            if let byteCount, byteCount < UInt64(CacheFlight.most) { state.holding = .brief(Int(byteCount)) }
         }
     }
 
-    // MARK: What comes of it
-
-    /// Tells all what came of the request.
-    /// - Returns: Whether anybody was there to be told.
-    @discardableResult
-    func land(_ landing: Landing) -> Bool {
-        let (waiters, isWanted) = state.withLock { state in
-            state.land(landing)
-            return (state.takeWaiters(), !state.readers.isEmpty)
-        }
-        for waiter in waiters { waiter.fulfil(()) }
-        return isWanted
-    }
-
-    /// The body that was stored; `nil` where none was.
-    var representation: UInt64? {
-        if case .complete(let stored) = state.withLock({ $0.end }) { stored?.representation } else { nil }
-    }
-}
-
-/// What those do who read the body, each at its own pace.
-extension CacheFlight {
-    /// What a reader gets.
-    enum Piece {
-        /// Bytes.
-        case bytes([UInt8])
-        /// What is there has to be read back from the store, from this offset on.
-        case stored(ResponseWriter, at: UInt64)
-        /// The end.
-        case end
-        /// The transfer failed.
-        case failed(any Error)
-        /// Nothing yet.
-        case wait(OneShot<Void>)
-    }
-
-    /// What a reader gets next.
-    func next(_ member: UInt64) -> Piece {
-        let piece = state.withLock { state -> Piece in
-            guard let reader = state.readers[member] else {
-                return .failed(state.detached.contains(member) ? CacheFlight.tooSlow : CancellationError())
+    /// Adds received bytes.
+    func append(_ bytes: [UInt8]) {
+        let writes = update { state in
+            state.hold(bytes)
+            if !state.holding.isBrief, state.writer?.isAlive == true {
+                state.pending.gather(bytes)
+                state.pendingByteCount += bytes.count
             }
-            let offset = reader.offset
-            if reader.isCollecting, state.holding.isBrief, state.continues {
-                return .wait(state.wait(of: member))
-            }
-            if offset < state.start {
-                guard let writer = state.writer, offset < state.stored else {
-                    return .failed(CacheFlight.lost)
-                }
-                return .stored(writer, at: offset)
-            }
-            if offset < state.received {
-                var position = state.start
-                for chunk in state.chunks {
-                    let end = position + UInt64(chunk.count)
-                    if offset < end {
-                        state.readers[member]?.offset = end
-                        trim(&state)
-                        let skipped = Int(offset - position)
-                        // What still grows is not handed out itself: whoever held it would make the growing copy it.
-                        let isSettled = !state.holding.isGathered || state.end != nil
-                        return .bytes(skipped == 0 && isSettled ? chunk : Array(chunk[skipped...]))
-                    }
-                    position = end
-                }
-            }
-            switch state.end {
-            case .complete: return .end
-            case .failed(let error): return .failed(error)
-            case nil: return state.continues ? .wait(state.wait(of: member)) : .end
-            }
-        }
-        wakePump()
-        return piece
-    }
-
-    /// Notes that a reader takes all of the body, and no part of it sooner where it is brief.
-    func collect(_ member: UInt64) {
-        state.withLock { state in
-            guard state.readers[member] != nil else { return }
-            state.readers[member]?.isCollecting = true
-            if case .brief(let byteCount) = state.holding, !state.isWhole {
-                state.holding = .gathered(byteCount)
-            }
-        }
-        wakePump()
-    }
-
-    /// What is held of a brief body for a reader who takes all of it and was given nothing.
-    func collected(_ member: UInt64) -> [UInt8] {
-        state.withLock { state in
-            guard let reader = state.readers[member], reader.isCollecting, reader.offset == 0,
-                state.holding.isBrief, state.start == 0
-            else { return [] }
-            return Array(state.chunks.joined())
-        }
-    }
-
-    /// Notes what a reader has read back from the store.
-    func advance(_ member: UInt64, by count: Int) {
-        state.withLock { state in
-            state.readers[member]?.offset += UInt64(count)
             trim(&state)
+            // Small pieces are written together.
+            let writes = !state.writing.isUnderWay && state.pendingByteCount >= 128 * 1024
+            if writes { state.writing = .busy }
+            return (state.takeReaders(), writes)
+        }
+        if writes { write() }
+    }
+
+    /// Writes the pending bytes, on a worker if that may block.
+    private func write() {
+        guard state.withLock({ $0.writer?.store.hasDisk ?? false }) else { return writePending() }
+        BlockingWorkers.shared.submit { self.writePending() }
+    }
+
+    /// Writes the pending bytes, and ends the body after the last of them. It blocks.
+    private func writePending() {
+        while true {
+            let (writer, pending, finish) = state.withLock { state in
+                let pending = state.pending
+                state.dropPending()
+                var finish: (@Sendable () -> Void)?
+                if pending.isEmpty {
+                    if case .last(let closure) = state.writing { finish = closure }
+                    state.writing = .idle
+                }
+                return (state.writer, pending, finish)
+            }
+            finish?()
+            guard let writer, !pending.isEmpty else { break }
+            for bytes in pending { writer.append(bytes) }
+            let count = writer.readableByteCount
+            state.withLock { state in
+                state.stored = count
+                trim(&state)
+            }
+            wakePump()
         }
         wakePump()
     }
 
-    /// Notes that what is stored cannot be read back: nobody begins with that any more.
-    func noteUnreadable() {
-        state.withLock { if $0.admission == .open { $0.admission = .whileHeld } }
+    /// Waits until more of the body is wanted, and there is room for it.
+    /// - Returns: Whether that is so; false without members.
+    func waitForDemand() async -> Bool {
+        // The readers that have read up to this offset keep others from reading on.
+        var stall: (offset: UInt64, since: MonotonicTime)?
+        while true {
+            let wait = OneShot<Void>()
+            let (isWanted, obstacle) = state.withLock { state -> (Bool?, Obstacle) in
+                if state.isAbandoned { return (false, .none) }
+                if self.isWanted(state) { return (true, .none) }
+                state.pump = wait
+                return (nil, self.obstacle(state))
+            }
+            if let isWanted { return isWanted }
+            let now = MonotonicTime.now()
+            switch obstacle {
+            case .none:
+                stall = nil
+                _ = await wait.wait(until: .distantFuture, on: loop)
+            case .disk(let writer):
+                // Readers do not wait for a directory that another process keeps locked.
+                let deadline = now.advanced(by: .milliseconds(20))
+                if case .timedOut = await wait.wait(until: deadline, on: loop), writer.store.isHeldUp {
+                    writer.giveUp()
+                    state.withLock { state in
+                        state.dropPending()
+                        trim(&state)
+                    }
+                }
+            case .reader(let offset):
+                if stall?.offset != offset { stall = (offset, now) }
+                let deadline = (stall?.since ?? now).advanced(by: CacheFlight.patience)
+                if case .timedOut = await wait.wait(until: deadline, on: loop) { detach(at: offset) }
+            }
+        }
     }
 
-    /// Lets go of what no reader needs, or what can be read back.
+    /// The reason why the body is not received though a reader waits for it.
+    private enum Obstacle {
+        /// None: no reader waits.
+        case none
+        /// The disk: the received bytes are not written yet.
+        case disk(ResponseWriter)
+        /// Readers that have read up to this offset. The bytes after it are held for them, and stored nowhere.
+        case reader(UInt64)
+    }
+
+    private func obstacle(_ state: State) -> Obstacle {
+        if state.pendingByteCount >= CacheFlight.most { return state.writer.map { .disk($0) } ?? .none }
+        guard state.writer?.isAlive != true, state.received - state.start >= UInt64(CacheFlight.most),
+            let slowest = state.slowest,
+            state.readers.values.contains(where: { $0.waiter != nil && $0.offset > slowest })
+        else { return .none }
+        return .reader(slowest)
+    }
+
+    private func isWanted(_ state: State) -> Bool {
+        guard state.pendingByteCount < CacheFlight.most,
+            state.received - state.start < UInt64(CacheFlight.most)
+        else { return false }
+        if isUnattended || state.isWhole { return true }
+        guard let fastest = state.fastest else { return false }
+        if state.holding.isBrief, state.readers.values.contains(where: \.isCollecting) { return true }
+        return state.received - min(fastest, state.received) < CacheFlight.readAhead
+    }
+
+    /// Releases bytes that no reader needs, or that can be read back.
     func trim(_ state: inout State) {
         guard state.received - state.start > UInt64(CacheFlight.least) else { return }
         let slowest = state.slowest ?? state.received
-        // As long as it is being stored, nothing goes that has not been written: whoever joins has to find it there.
+        // While the body is being stored, bytes are held until they are written: later members must find them there.
         let isStoring = state.writer?.isAlive == true
         if isStoring, state.holding.isBrief { return }
         var dispensable = isStoring ? state.stored : max(state.stored, slowest)
-        // Whoever reads first does not depend on the disk: not much is received ahead of it.
+        // The fastest reader does not depend on the disk: not much is received ahead of it.
         if !isUnattended, let fastest = state.fastest { dispensable = min(dispensable, fastest) }
         while let first = state.chunks.first, state.received - state.start > UInt64(CacheFlight.least),
             state.start + UInt64(first.count) <= dispensable
@@ -274,15 +331,19 @@ extension CacheFlight {
             state.chunks.removeFirst()
         }
     }
+}
 
-    /// The error of a reader for whom the others could not wait. A call that has handed nothing on yet asks again.
-    private static let tooSlow = HTTPError(
-        .storedBodyDamaged, phase: .receivingBody,
-        message:
-            "the body was read too slowly: other requests share its transfer, and what they are ahead by cannot be stored"
-    )
+/// Lets the call that takes over an exchange pause it.
+final class FlightGate: TransferGate {
+    /// Set when the exchange is taken over, read by its tasks.
+    private let holder = Mutex<TransferControl?>(nil)
 
-    /// What a reader is told for whom the store has lost what it had.
-    private static let lost = HTTPError(
-        .storedBodyDamaged, phase: .receivingBody, message: "what was stored of the body cannot be read back")
+    /// Passes the exchange to a call.
+    func pass(to control: TransferControl) { holder.withLock { $0 = control } }
+
+    var isPaused: Bool { holder.withLock { $0 }?.isPaused ?? false }
+
+    func waitWhilePaused(until deadline: MonotonicTime, on loop: EventLoop) async {
+        await holder.withLock { $0 }?.waitWhilePaused(until: deadline, on: loop)
+    }
 }

@@ -9,78 +9,77 @@ extension CacheFlight {
 
         /// The members, by number.
         var readers: [UInt64: Reader] = [:]
-        /// The members that were too slow for the others, and take part no longer.
+        /// The former members that were too slow for the others.
         var detached: Set<UInt64> = []
         var lastMember: UInt64 = 0
 
-        /// What was received and not let go, oldest first, and where the first of it stands.
+        /// The received bytes that are held, oldest first, and the offset of the first of them.
         var chunks: [[UInt8]] = []
         var start: UInt64 = 0
         var received: UInt64 = 0
         var holding = Holding.pieces
 
         var writer: ResponseWriter?
-        /// What waits to be written.
+        /// The bytes that are not written yet.
         var pending: [[UInt8]] = []
         var pendingByteCount = 0
         var writing = Writing.idle
-        /// How much can be read back.
+        /// The number of bytes that can be read back.
         var stored: UInt64 = 0
 
         var admission = Admission.open
-        /// Where the receiving task waits.
+        /// The wait of the receiving task.
         var pump: OneShot<Void>?
     }
 
     /// The stage of the request.
     enum Stage {
-        /// The head has not come.
+        /// The head was not received yet.
         case asking
-        /// The head has not come, and nobody is left who wants it.
+        /// The head was not received yet, and no member is left.
         case abandoned
-        /// Something came of the request.
+        /// The request has an outcome.
         case landed(Landing)
     }
 
     /// The outcome of the request.
     enum Landing {
-        /// An answer that is not stored: it belongs to whoever takes it first.
+        /// A response that is not stored: the first member to take it gets it.
         case offer(Offer, isTaken: Bool)
-        /// An answer that is stored as its body comes, for all.
+        /// A response that is stored as its body is received, for all members.
         case transfer(Transfer, Progress)
-        /// What was stored is still good. With that word came cookies.
+        /// The stored response is still valid. Its confirmation may have set cookies.
         case stored(StoredResponse, CachedAnswer, setCookies: [[UInt8]])
-        /// There was no answer.
+        /// There was no response.
         case failed(any Error)
     }
 
-    /// An answer that one member gets, exchange and all.
+    /// A response that one member gets, with its exchange.
     struct Offer {
         let network: Answer
-        /// What the cache says of it.
+        /// Its status for `Cache-Status`.
         let status: CacheStatus
-        /// Whether it is an error that something stored can stand in for: the other members have that. Else they ask for
-        /// themselves.
-        let hasStandIn: Bool
+        /// Whether it is an error that a stored response may replace for the other members; otherwise they send their requests.
+        var hasStandIn = false
     }
 
-    /// An answer that all members get.
+    /// A response that all members get.
     struct Transfer {
         let variant: StoredVariant
         let network: Answer
-        /// What the cache says of it.
+        /// Its status for `Cache-Status`.
         let status: CacheStatus
     }
 
     /// The progress of a transfer's body.
     enum Progress {
-        /// More is to come.
+        /// More is to be received.
         case coming
-        /// Nobody was left before all of it had come: no more of it is received.
+        /// No member was left before it was complete: no more is received.
         case abandoned
-        /// The exchange is over, with all of the body. It is being stored.
+        /// The exchange is over, and the body complete. It is being stored.
         case whole
-        /// The same; and those who have read all of it wait no longer until it is stored.
+        /// The same, but readers do not wait until it is stored.
         case released
         /// The body has ended.
         case ended(End)
@@ -88,70 +87,67 @@ extension CacheFlight {
 
     /// The end of a body.
     enum End {
-        /// It came whole, and was stored, if it could be.
+        /// It is complete, and stored if possible.
         case complete(StoredResponse?)
-        /// It did not.
+        /// It is incomplete.
         case failed(any Error)
     }
 
-    /// A member that was not too slow for the others.
+    /// A member that keeps up with the others.
     struct Reader {
-        /// Whether it came before the head.
+        /// Whether it joined before the head was received.
         let wasEarly: Bool
-        /// The end of what it has read.
+        /// The number of bytes that it has read.
         var offset: UInt64 = 0
-        /// Whether it takes the body in one piece, and is not told of parts of it where it is brief.
+        /// Whether it takes the body as a whole, and is not notified of parts of a brief one.
         var isCollecting = false
         var waiter: OneShot<Void>?
     }
 
     /// The way in which the body is held.
     enum Holding {
-        /// In pieces that are let go.
+        /// In pieces that are released.
         case pieces
-        /// Whole until it is stored, all at once: a brief body, known to be of this length, which is no more than may be held.
+        /// Whole until it is stored in one step: a brief body, whose length is known and within the limit.
         case brief(Int)
-        /// The same in one piece that grows, since somebody takes it as one.
+        /// The same, in one growing piece, since a member takes the body as a whole.
         case gathered(Int)
 
-        /// Whether the body is brief.
         var isBrief: Bool { if case .pieces = self { false } else { true } }
 
-        /// Whether the body is one piece that grows.
         var isGathered: Bool { if case .gathered = self { true } else { false } }
     }
 
-    /// The state of what writes the body.
+    /// The state of writing the body.
     enum Writing {
-        /// Nobody writes.
+        /// Nothing is being written.
         case idle
-        /// What waits to be written is being written.
+        /// The pending bytes are being written.
         case busy
-        /// The same, and there will be no more: the closure stores the body once all of it is written, and ends it.
+        /// The last pending bytes are being written; after that the closure stores the body, and ends it.
         case last(@Sendable () -> Void)
 
-        /// Whether somebody writes.
         var isUnderWay: Bool { if case .idle = self { false } else { true } }
     }
 
-    /// The answer to those who ask to take part.
+    /// The condition under which requests may join.
     enum Admission {
-        /// They may, where the body is held or can be read back from its beginning.
+        /// The body is held, or can be read back, from its beginning.
         case open
-        /// They may, where all that came is held: something could not be read back.
+        /// All received bytes are held: some of them could not be read back.
         case whileHeld
-        /// They may not: what came makes no sense to those who decode it.
+        /// None may: the body cannot be decoded.
         case closed
     }
 }
 
 extension CacheFlight.State {
-    /// The answer whose body is shared, and how far that has come.
+    /// The response whose body is shared, and the progress of that.
     var transfer: (CacheFlight.Transfer, progress: CacheFlight.Progress)? {
         if case .landed(.transfer(let transfer, let progress)) = stage { (transfer, progress) } else { nil }
     }
 
-    /// Whether nothing more is received, since nobody was left.
+    /// Whether no more is received, since no member was left.
     var isAbandoned: Bool {
         switch stage {
         case .abandoned, .landed(.transfer(_, .abandoned)): true
@@ -162,7 +158,7 @@ extension CacheFlight.State {
     /// The end of the body.
     var end: CacheFlight.End? { if case .landed(.transfer(_, .ended(let end))) = stage { end } else { nil } }
 
-    /// Whether those who have read all that came wait: for more, or until it is stored.
+    /// Whether members that have read all received bytes wait: for more, or until the body is stored.
     var continues: Bool {
         switch stage {
         case .landed(.transfer(_, .released)), .landed(.transfer(_, .ended)): false
@@ -170,7 +166,7 @@ extension CacheFlight.State {
         }
     }
 
-    /// Whether the exchange is over, with all of the body.
+    /// Whether the exchange is over, and the body complete.
     var isOver: Bool {
         switch stage {
         case .landed(.transfer(_, .whole)), .landed(.transfer(_, .released)),
@@ -180,30 +176,30 @@ extension CacheFlight.State {
         }
     }
 
-    /// Whether all of the body has come. It may not be stored yet.
+    /// Whether the body is complete. It may not be stored yet.
     var isWhole: Bool { isOver || transfer?.0.network.announcedByteCount == received }
 
-    /// The offsets of the reader that is behind all others, and of the one that is ahead of them.
+    /// The offsets of the slowest and of the fastest reader.
     var slowest: UInt64? { readers.values.lazy.map(\.offset).min() }
     var fastest: UInt64? { readers.values.lazy.map(\.offset).max() }
 
-    /// Notes how far the body has come, if it is shared.
+    /// Sets the progress of the body, if it is shared.
     mutating func advance(to progress: CacheFlight.Progress) {
         if let (transfer, _) = transfer { stage = .landed(.transfer(transfer, progress)) }
     }
 
-    /// Notes what came of the request. What nobody was left for is received no further.
+    /// Sets the outcome of the request. Without members no more is received.
     mutating func land(_ landing: CacheFlight.Landing) {
         let wasAbandoned = isAbandoned
         stage = .landed(landing)
         if wasAbandoned { advance(to: .abandoned) }
     }
 
-    /// All who wait and meet a condition; they wait no longer.
+    /// Ends the waits of all members that meet a condition, and returns them.
     mutating func takeWaiters(where isMeant: (CacheFlight.Reader) -> Bool = { _ in true }) -> [OneShot<Void>]
     {
         var waiters: [OneShot<Void>] = []
-        // A list of the indices would share the table, which were copied to be changed.
+        // A list of the indices would share the table, which would be copied when it is changed.
         var index = readers.startIndex
         while index != readers.endIndex {
             if isMeant(readers.values[index]), let waiter = readers.values[index].waiter.take() {
@@ -214,25 +210,25 @@ extension CacheFlight.State {
         return waiters
     }
 
-    /// Those who wait for more of the body, who wait no longer.
+    /// Ends the waits of the members that wait for more of the body, and returns them.
     mutating func takeReaders() -> [OneShot<Void>] {
         let isBrief = holding.isBrief
         return takeWaiters { !isBrief || !$0.isCollecting }
     }
 
-    /// What a member waits by from now on.
+    /// Starts the wait of a member.
     mutating func wait(of member: UInt64) -> OneShot<Void> {
         let wait = OneShot<Void>()
         readers[member]?.waiter = wait
         return wait
     }
 
-    /// Keeps what was received for those who read.
+    /// Holds received bytes for readers.
     mutating func hold(_ bytes: [UInt8]) {
         received += UInt64(bytes.count)
         guard case .gathered(let byteCount) = holding else { return chunks.gather(bytes) }
         if chunks.count != 1 || chunks[0].capacity < byteCount {
-            // Room for all of it, which costs nothing before it is written; a brief body's length may be believed.
+            // Room for the whole body, which costs nothing before it is written; the length of a brief body is bounded.
             var whole: [UInt8] = []
             whole.reserveCapacity(byteCount)
             for chunk in chunks { whole += chunk }
@@ -241,6 +237,20 @@ extension CacheFlight.State {
         chunks[0] += bytes
     }
 
-    /// Writes nothing of what waits for that.
+    /// Discards the bytes that are not written yet.
     mutating func dropPending() { (pending, pendingByteCount) = ([], 0) }
+}
+
+/// The maximum size, in bytes, of several pieces that are gathered into one: a server may send a body byte by byte, and each
+/// piece costs as much as a large one.
+private let gatheredByteCount = 16 * 1024
+
+extension [[UInt8]] {
+    /// Adds a piece, to the last one if both are small.
+    mutating func gather(_ bytes: [UInt8]) {
+        guard let last = indices.last, self[last].count + bytes.count <= gatheredByteCount else {
+            return append(bytes)
+        }
+        self[last] += bytes
+    }
 }

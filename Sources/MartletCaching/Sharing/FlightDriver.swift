@@ -1,28 +1,25 @@
-import MartletCredentials
 import MartletCookies
 import MartletCore
-import Logging
 import MartletCache
 import MartletConnections
-import MartletTransport
 import MartletWire
 
-/// Makes the request of a shared transfer and receives its body, in a task of its own.
+/// Sends the request of a shared transfer and receives its body, in a separate task.
 struct FlightDriver: Sendable {
     let flight: CacheFlight
     let cache: ResponseCache
     let core: SessionCore
     let dialer: Dialer
-    /// The call of whoever came first.
+    /// The first call.
     let call: Call
     let request: CacheRequest
     let decision: CacheDecision
-    /// What was found in the store, and when.
+    /// The stored responses, and the epoch of their lookup.
     let found: [StoredResponse]
     let epoch: InvalidationLedger.Epoch
 
-    /// Runs it to its end.
-    /// - Parameter ended: Called when nobody can join any more.
+    /// Runs the transfer to its end.
+    /// - Parameter ended: Called when no request can join any more.
     func run(_ ended: @escaping @Sendable () -> Void) async {
         do {
             if try await request(ended) { return }
@@ -33,23 +30,23 @@ struct FlightDriver: Sendable {
         ended()
     }
 
-    /// Behind an answer that was served stale nobody else is told; its end with the session is none.
-    private func noteFailure(_ error: (any Error)?) {
+    /// Reports a failed validation of a response that was served stale, which no caller sees; not if the session ended.
+    private func noteFailure(_ error: (any Error)? = nil) {
         guard flight.isUnattended, !(error is CancellationError) else { return }
         cache.tell(.revalidationFailed(url: request.key.url))
     }
 
-    /// - Returns: Whether it goes on behind this, and is ended there.
+    /// - Returns: Whether the body is still being stored; `ended` is called after that.
     private func request(_ ended: @escaping @Sendable () -> Void) async throws -> Bool {
-        var fields = decision.fields
+        var fields = decision.plan?.fields ?? FieldBlock()
         let decider = cache.decider(request, after: decision, found)
         let call = call.shared
         var isRepeated = false
         while true {
             let sent = cache.store.requestTime(for: request.key.url, now: .now)
             let runner = CallRunner(
-                core: core, dialer: dialer, call: fields.isEmpty ? call : call.asking(fields),
-                control: flight.control, gate: flight.gate)
+                core: core, dialer: dialer, call: call.asking(fields), control: flight.control,
+                gate: flight.gate)
             let network = try await runner.run()
             let cookies = network.head.fields.rawValues(of: "set-cookie").map { Array($0) }
             if flight.isUnattended, !cookies.isEmpty {
@@ -64,18 +61,18 @@ struct FlightDriver: Sendable {
                 isRepeated = true
                 continue
             case .repeatUnconditionally:
-                // A server that says so of what nobody asked about would say it for ever.
-                noteFailure(nil)
-                hand(over: CacheFlight.Offer(network: network, status: decided.status, hasStandIn: false))
+                // A server that sends 304 to a request without conditions would repeat it forever.
+                noteFailure()
+                hand(over: CacheFlight.Offer(network: network, status: decided.status))
             case .stored(let answer):
                 flight.land(
                     .stored(freshened[answer.variant] ?? found[answer.variant], answer, setCookies: cookies))
                 await end(network)
             case .staleOnError:
-                noteFailure(nil)
+                noteFailure()
                 hand(over: CacheFlight.Offer(network: network, status: decided.status, hasStandIn: true))
             case .network:
-                if network.head.status >= 500 { noteFailure(nil) }
+                if network.head.status >= 500 { noteFailure() }
                 return await deliver(network, decided, ended)
             }
             return false
@@ -85,15 +82,15 @@ struct FlightDriver: Sendable {
     private func deliver(
         _ network: Answer, _ decided: ResponseDecision, _ ended: @escaping @Sendable () -> Void
     ) async -> Bool {
-        // The length of the body, where there is one: what is sent without one is stored with none.
         let superseded = decided.superseded.map { found[$0] }
+        // A response without a body is stored with an empty one.
         guard case .store(let head) = decided.storage,
             let writer = cache.store.begin(head, expectedByteCount: network.announcedByteCount, epoch: epoch)
         else {
             await cache.remove(superseded, on: core.loop)
             var status = decided.status
             status.isStored = false
-            hand(over: CacheFlight.Offer(network: network, status: status, hasStandIn: false))
+            hand(over: CacheFlight.Offer(network: network, status: status))
             return false
         }
         let variant = StoredVariant(head: head, bodyLength: network.announcedByteCount ?? 0)
@@ -103,8 +100,8 @@ struct FlightDriver: Sendable {
         do {
             try await receive(network)
             let (cache, flight, trailers) = (cache, flight, network.trailers)
-            let storing = writer.isBlocking ? StoreWork<Void>(in: cache.store, on: core.loop) : nil
-            // Whoever wrote the last of it stores it and tells those who wait: one hand-over less for each body.
+            let storing = cache.store.hasDisk ? StoreWork<Void>(in: cache.store, on: core.loop) : nil
+            // The thread that wrote the last bytes stores the body and resumes the readers: one switch less for each body.
             flight.noteWhole {
                 let stored = writer.commit(trailers: trailers)
                 if let stored {
@@ -115,7 +112,7 @@ struct FlightDriver: Sendable {
                 } else {
                     cache.removeNow(superseded)
                 }
-                // First of all, so that nobody who asks anew for what is stored has this again.
+                // First, so that no later request that wants another response gets this one.
                 ended()
                 flight.end(.complete(stored))
                 writer.letGo()
@@ -132,7 +129,7 @@ struct FlightDriver: Sendable {
         }
     }
 
-    /// Lets whoever takes it first have the exchange.
+    /// Offers the exchange to the first member that takes it.
     private func hand(over offer: CacheFlight.Offer) {
         if !flight.land(.offer(offer, isTaken: false)), flight.claim() != nil { offer.network.finish() }
     }
@@ -143,7 +140,7 @@ struct FlightDriver: Sendable {
     }
 
     private func receive(_ network: Answer) async throws {
-        // The bytes as they are on the wire, told to nobody: whoever reads them tells.
+        // The bytes as received, without events: those are emitted when a call reads them.
         let wire = network.passed(to: network.call.unobserved, codings: [])
         let reader = BodyReader(wire, control: flight.control, byteLimit: nil)
         while await flight.waitForDemand() {

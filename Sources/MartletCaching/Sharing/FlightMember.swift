@@ -1,11 +1,27 @@
 import MartletCore
 import MartletCache
-import MartletConnections
 import MartletTransport
-import MartletWire
+import Synchronization
 
-/// One who takes part in a shared transfer, as long as it is there.
+/// The membership of a call in a shared transfer, which ends when it is released.
 final class FlightMember: Sendable {
+    /// The next piece of the body.
+    enum Piece {
+        /// Bytes.
+        case bytes([UInt8])
+        /// Bytes that have to be read back from the store, from this offset.
+        case stored(ResponseWriter, at: UInt64)
+        /// The end.
+        case end
+        /// The transfer failed.
+        case failed(any Error)
+        /// Nothing yet.
+        case wait(OneShot<Void>)
+    }
+
+    /// The maximum rest of an unwanted body, in bytes, that is received so that its connection can carry another request.
+    private static let drainLimit: UInt64 = 64 * 1024
+
     let flight: CacheFlight
     let number: UInt64
 
@@ -16,24 +32,32 @@ final class FlightMember: Sendable {
 
     deinit { leave() }
 
-    /// No longer takes part.
+    /// Whether it joined before the head was received.
+    var wasEarly: Bool { flight.state.withLock { $0.readers[number]?.wasEarly == true } }
+
+    /// Whether it was too slow for the other members.
+    var isDetached: Bool { flight.state.withLock { $0.detached.contains(number) } }
+
+    // MARK: Leaving
+
+    /// Leaves the transfer.
     func leave() { flight.leave(number) }
 
-    /// No longer takes part, once what is left of a small body has come, so that it is stored and its connection can carry
-    /// another request. What does not come in time is waited for a second more, behind the caller's back.
+    /// Leaves the transfer once the rest of a small body was received, so that it is stored and its connection can carry another
+    /// request. A rest that takes longer is waited for in the background, for a second.
     /// - Parameters:
-    ///   - deadline: When the caller waits no longer.
-    ///   - control: That of the caller, whose cancel ends the waiting.
+    ///   - deadline: The end of the caller's wait.
+    ///   - control: The control of the caller, which may cancel the wait.
     func leave(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {
-        while let waiter = flight.ending(for: number) {
+        while let waiter = ending() {
             control.begin(.pausing(waiter))
             let outcome = await waiter.wait(until: deadline, on: flight.loop)
             if control.isCancelled { break }
             guard case .timedOut = outcome else { continue }
-            // Unstructured: the caller is done and must not wait for a peer. It ends after a second at the latest.
+            // Unstructured, since the caller is finished and must not wait for a peer. It ends after a second at the latest.
             Task {
                 let deadline = MonotonicTime.now().advanced(by: .seconds(1))
-                while let waiter = flight.ending(for: number) {
+                while let waiter = ending() {
                     if case .timedOut = await waiter.wait(until: deadline, on: flight.loop) { break }
                 }
                 leave()
@@ -43,20 +67,55 @@ final class FlightMember: Sendable {
         leave()
     }
 
-    /// Takes all of the body, and no part of it sooner where it is short.
-    func collect() { flight.collect(number) }
+    /// Starts a wait for the end of the exchange; `nil` if that has ended, and if the rest of the body is too large.
+    func ending() -> OneShot<Void>? {
+        flight.state.withLock { state in
+            let announced = state.transfer?.0.network.announcedByteCount
+            let left = announced.map { $0 - min($0, state.received) } ?? state.received
+            guard state.readers[number] != nil, !state.isOver, state.end == nil,
+                left <= FlightMember.drainLimit
+            else { return nil }
+            state.readers[number]?.isCollecting = false
+            return state.wait(of: number)
+        }
+    }
 
-    /// What has come of a body that is taken as a whole, and was not given out.
-    var collected: [UInt8] { flight.collected(number) }
+    // MARK: Reading
 
-    /// Waits for what comes of the request; a cancel ends it at once, and so does the call's total clock.
+    /// Takes the body as a whole, and no part of a brief one before that.
+    func collect() {
+        flight.state.withLock { state in
+            guard state.readers[number] != nil else { return }
+            state.readers[number]?.isCollecting = true
+            if case .brief(let byteCount) = state.holding, !state.isWhole {
+                state.holding = .gathered(byteCount)
+            }
+        }
+        flight.wakePump()
+    }
+
+    /// The bytes of a brief body that are held for a member that takes it as a whole and has read nothing.
+    var collected: [UInt8] {
+        flight.state.withLock { state in
+            guard let reader = state.readers[number], reader.isCollecting, reader.offset == 0,
+                state.holding.isBrief, state.start == 0
+            else { return [] }
+            return Array(state.chunks.joined())
+        }
+    }
+
+    /// Waits for the outcome of the request; a cancel ends the wait, and so does the call's total timeout.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func landing(for call: Call, _ control: TransferControl) async throws -> CacheFlight.Landing {
         while true {
             let waiter = OneShot<Void>()
-            if let landing = flight.landing(for: number, waiter) { return landing }
-            try await FlightMember.wait(
-                waiter, for: call, control, on: flight.loop, until: .distantFuture, .awaitingHead)
+            let landing = flight.state.withLock { state -> CacheFlight.Landing? in
+                if case .landed(let landing) = state.stage { return landing }
+                state.readers[number]?.waiter = waiter
+                return nil
+            }
+            if let landing { return landing }
+            try await wait(waiter, for: call, control, until: .distantFuture, .awaitingHead)
         }
     }
 
@@ -66,7 +125,7 @@ final class FlightMember: Sendable {
         -> [UInt8]?
     {
         while true {
-            switch flight.next(number) {
+            switch piece() {
             case .bytes(let bytes): return bytes
             case .end: return nil
             case .failed(let error): throw error
@@ -76,24 +135,67 @@ final class FlightMember: Sendable {
                 }
                 if control.isCancelled { throw CancellationError() }
                 guard let bytes = read, !bytes.isEmpty else {
-                    flight.noteUnreadable()
+                    // No request joins a transfer whose first bytes are only on this disk.
+                    flight.state.withLock { if $0.admission == .open { $0.admission = .whileHeld } }
                     throw CachedBody.damage(call)
                 }
-                flight.advance(number, by: bytes.count)
+                flight.state.withLock { state in
+                    state.readers[number]?.offset += UInt64(bytes.count)
+                    flight.trim(&state)
+                }
+                flight.wakePump()
                 return bytes
             case .wait(let waiter):
-                try await FlightMember.wait(
-                    waiter, for: call, control, on: flight.loop, until: patience, .receivingBody)
+                try await wait(waiter, for: call, control, until: patience, .receivingBody)
             }
         }
     }
 
-    private static func wait(
-        _ waiter: OneShot<Void>, for call: Call, _ control: TransferControl, on loop: EventLoop,
-        until patience: MonotonicTime, _ phase: HTTPError.Phase
+    /// The next piece of the body, which then counts as read.
+    func piece() -> Piece {
+        defer { flight.wakePump() }
+        return flight.state.withLock { state -> Piece in
+            guard let reader = state.readers[number] else {
+                let isDetached = state.detached.contains(number)
+                return .failed(isDetached ? FlightMember.tooSlow : CancellationError())
+            }
+            let offset = reader.offset
+            if reader.isCollecting, state.holding.isBrief, state.continues {
+                return .wait(state.wait(of: number))
+            }
+            if offset < state.start {
+                guard let writer = state.writer, offset < state.stored else {
+                    return .failed(FlightMember.lost)
+                }
+                return .stored(writer, at: offset)
+            }
+            var position = state.start
+            for chunk in state.chunks {
+                let end = position + UInt64(chunk.count)
+                if offset < end {
+                    state.readers[number]?.offset = end
+                    flight.trim(&state)
+                    let skipped = Int(offset - position)
+                    // A growing piece is copied: a reader that held it would cause it to be copied when it grows.
+                    let isSettled = !state.holding.isGathered || state.end != nil
+                    return .bytes(skipped == 0 && isSettled ? chunk : Array(chunk[skipped...]))
+                }
+                position = end
+            }
+            switch state.end {
+            case .complete: return .end
+            case .failed(let error): return .failed(error)
+            case nil: return state.continues ? .wait(state.wait(of: number)) : .end
+            }
+        }
+    }
+
+    private func wait(
+        _ waiter: OneShot<Void>, for call: Call, _ control: TransferControl, until patience: MonotonicTime,
+        _ phase: HTTPError.Phase
     ) async throws {
         control.begin(.pausing(waiter))
-        let outcome = await waiter.wait(until: min(call.totalDeadline, patience), on: loop)
+        let outcome = await waiter.wait(until: min(call.totalDeadline, patience), on: flight.loop)
         if control.isCancelled { throw CancellationError() }
         guard case .timedOut = outcome else { return }
         let isTotal = MonotonicTime.now() >= call.totalDeadline
@@ -103,41 +205,15 @@ final class FlightMember: Sendable {
             wasSent: true, origin: call.url.origin.description, clock: isTotal ? .total : .idle,
             elapsed: MonotonicTime.now().since(call.start))
     }
-}
 
-/// How a call wants its transfer made: who joins another's has that one's clocks, rate and place in the queue.
-struct FlightPace: Hashable {
-    /// The clocks but the total one, which each call has for itself.
-    private let timeouts: Timeouts
-    private let bandwidth: BandwidthLimit
-    /// The number of the calls that are under one limit with it.
-    private let bandwidthGroup: UInt64?
-    private let priority: RequestPriority
-    private let order: WaitingOrder
+    /// The error of a reader that the others could not wait for. A call that has delivered nothing yet repeats its request.
+    private static let tooSlow = HTTPError(
+        .storedBodyDamaged, phase: .receivingBody,
+        message:
+            "the body was read too slowly: other requests share its transfer, and what they are ahead by cannot be stored"
+    )
 
-    /// That of a call.
-    init(_ call: Call) {
-        let options = call.options
-        var timeouts = call.timeouts
-        timeouts.total = nil
-        self.timeouts = timeouts
-        bandwidth = options.bandwidth
-        bandwidthGroup = options.bandwidthGroup?.number
-        priority = options.priority ?? call.settings.configuration.priority
-        order = options.order ?? call.settings.configuration.order
-    }
-}
-
-/// Up to which size pieces of a body are gathered into one, in bytes: a server may send them byte by byte, and each would
-/// cost as much as a large one.
-private let gatheredByteCount = 16 * 1024
-
-extension RangeReplaceableCollection
-where Element == [UInt8], Self: BidirectionalCollection & MutableCollection {
-    /// Adds a piece, to the last one where both are small.
-    mutating func gather(_ bytes: [UInt8]) {
-        guard !isEmpty else { return append(bytes) }
-        let last = index(before: endIndex)
-        if self[last].count + bytes.count <= gatheredByteCount { self[last] += bytes } else { append(bytes) }
-    }
+    /// The error of a reader whose next bytes the store has lost.
+    private static let lost = HTTPError(
+        .storedBodyDamaged, phase: .receivingBody, message: "what was stored of the body cannot be read back")
 }

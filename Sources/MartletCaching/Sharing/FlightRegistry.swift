@@ -1,71 +1,61 @@
 import MartletCore
 import MartletCache
-import MartletConnections
 import MartletTransport
 import MartletWire
 import Synchronization
 
-/// The shared transfers of a session, by what was asked for.
+/// The shared transfers of a session.
 final class FlightRegistry: Sendable {
-    /// What requests must have in common to be answered by one: everything that an answer may be chosen by, and how it is
-    /// to come.
+    /// The properties that requests must have in common to share a transfer: all that a response may be selected by, and the
+    /// timeouts, rate and priority of its transfer. Each call has its own total timeout.
     struct Key: Hashable {
-        let cache, dialer: ObjectIdentifier
-        let proxy: String
-        let key: CacheKey
-        let mode: CacheMode
-        let pace: FlightPace
-        /// All fields that are sent, as one text.
-        let fields: [UInt8]
+        fileprivate let stored: CacheKey
+        private let values: HashableValues
 
-        init(
-            _ request: CacheRequest, cache: ResponseCache, dialer: AnyObject, proxy: String?, pace: FlightPace
-        ) {
-            self.cache = ObjectIdentifier(cache)
-            self.dialer = ObjectIdentifier(dialer)
-            self.proxy = proxy ?? ""
-            key = request.key
-            mode = request.mode
-            self.pace = pace
-            var fields: [UInt8] = []
+        init(_ request: CacheRequest, of call: Call, cache: ResponseCache, dialer: Dialer) {
+            var (fields, timeouts): ([UInt8], Timeouts) = ([], call.timeouts)
             for index in request.fields.indices {
                 fields += request.fields.name(at: index)
                 fields.append(UInt8(ascii: ":"))
                 fields += request.fields.value(at: index)
                 fields.append(0)
             }
-            self.fields = fields
+            timeouts.total = nil
+            let (options, configuration) = (call.options, call.settings.configuration)
+            stored = request.key
+            values = HashableValues([
+                ObjectIdentifier(cache), ObjectIdentifier(dialer), call.proxy?.description ?? "",
+                request.mode, fields, timeouts, options.bandwidth, options.bandwidthGroup?.number,
+                options.priority ?? configuration.priority, options.order ?? configuration.order,
+            ])
         }
     }
 
-    /// What to do about a request.
+    /// The decision about a request.
     enum Place {
-        /// It takes part in what is under way.
+        /// It joins a transfer.
         case joined(FlightMember)
-        /// It is the first, and begins the transfer.
+        /// It is the first member of a new transfer, which the caller must start.
         case first(FlightMember)
-        /// One like it ended since it looked into the store, where the answer may be now.
+        /// A similar transfer ended since the lookup in the store, where its response may be now.
         case lookAgain
     }
 
     private struct State {
-        /// By what is stored, and then by all that was asked for.
+        /// The transfers, by the key of their response, and then by the key of their request.
         var flights: [CacheKey: [Key: CacheFlight]] = [:]
         var endCount: UInt64 = 0
-        /// Those that ended last, the oldest first.
+        /// The last transfers that ended, the oldest first.
         var ended: [(key: Key, number: UInt64)] = []
 
-        /// What the last response was not shareable for, and until when requests for it do not wait for each other.
+        /// The keys whose last response could not be shared, and the times until which requests for them are not shared.
         var unshareable: [CacheKey: MonotonicTime] = [:]
 
-        /// All that are under way.
-        var all: [CacheFlight] { flights.values.flatMap { $0.values } }
-
         subscript(_ key: Key) -> CacheFlight? {
-            get { flights[key.key]?[key] }
+            get { flights[key.stored]?[key] }
             set {
-                flights[key.key, default: [:]][key] = newValue
-                if flights[key.key]?.isEmpty == true { flights[key.key] = nil }
+                flights[key.stored, default: [:]][key] = newValue
+                if flights[key.stored]?.isEmpty == true { flights[key.stored] = nil }
             }
         }
 
@@ -77,19 +67,19 @@ final class FlightRegistry: Sendable {
         }
     }
 
-    /// How many ended ones are remembered, and how many responses that were not shareable.
+    /// The maximum numbers of ended transfers and of unshareable keys.
     private static let memory = 256
-    /// The time for which requests do not wait for each other after a response that was not shareable.
+    /// The time for which requests are not shared after a response that could not be shared.
     private static let unshareableTime = Duration.seconds(60)
 
     /// Guards the above: requests that begin, and transfers that end.
     private let state = Mutex(State())
 
-    /// How many have ended: to be asked before looking into the store.
+    /// The number of transfers that have ended: to be read before a lookup in the store.
     var endCount: UInt64 { state.withLock { $0.endCount } }
 
-    /// Whether requests for a resource may wait for one response: not for a while after one that was not shareable, since each
-    /// would wait for the head of another's response and then ask for itself.
+    /// Whether requests for a key may share a response: not for a while after one that could not be shared, since each would wait
+    /// for the head of another's response and then send its own request.
     func mayShare(_ key: CacheKey) -> Bool {
         state.withLock { state in
             guard !state.unshareable.isEmpty, let end = state.unshareable[key] else { return true }
@@ -99,32 +89,30 @@ final class FlightRegistry: Sendable {
         }
     }
 
-    /// Notes whether the last response of a resource could be shared.
+    /// Records whether the last response of a key could be shared.
     func note(_ key: CacheKey, isShareable: Bool) {
         state.withLock { state in
-            guard !isShareable else {
+            if isShareable {
                 if !state.unshareable.isEmpty { state.unshareable[key] = nil }
                 return
             }
-            // Of very many at once none is remembered for long.
+            // Very many keys are not remembered for long.
             if state.unshareable.count >= FlightRegistry.memory { state.unshareable = [:] }
             state.unshareable[key] = MonotonicTime.now().advanced(by: FlightRegistry.unshareableTime)
         }
     }
 
-    /// How many requests take part in what is under way.
-    var memberCount: Int { state.withLock { $0.all }.reduce(0) { $0 + $1.memberCount } }
+    /// All transfers.
+    var all: [CacheFlight] { state.withLock { $0.flights.values.flatMap { $0.values } } }
 
-    /// How many bytes of bodies on their way are held in memory.
-    var heldByteCount: Int { state.withLock { $0.all }.reduce(0) { $0 + $1.heldByteCount } }
+    // MARK: Joining
 
-    /// Takes part in what is under way already, if anything is that others wait for, too.
+    /// Joins a transfer, if there is one with members.
     ///
-    /// What validates something behind the backs of those who have it is left alone: whoever has not looked yet may have it
-    /// as well.
+    /// A background validation is not joined: the stale response may be served to the request as well.
     /// - Parameters:
-    ///   - stored: What the answer is stored under.
-    ///   - key: Makes all that is asked for: only where anything of the kind is under way.
+    ///   - stored: The key of the response.
+    ///   - key: Creates the key of the request, which is only needed if there is a transfer of the response.
     func join(_ stored: CacheKey, _ key: () -> Key) -> FlightMember? {
         guard let flights = state.withLock({ $0.flights[stored] }), let flight = flights[key()],
             !flight.isUnattended, flight.isCurrent()
@@ -132,15 +120,17 @@ final class FlightRegistry: Sendable {
         return flight.join()
     }
 
-    /// Takes part in what is under way, or begins it.
+    /// Joins a transfer, or registers a new one.
     /// - Parameters:
-    ///   - seen: How many had ended before the store was looked into.
-    ///   - make: Makes a transfer, which the caller is to start.
-    func enter(_ key: Key, seen: UInt64, make: () -> CacheFlight) -> Place {
-        state.withLock { state in
+    ///   - key: The key of the request; `nil` for a new transfer that no other request joins.
+    ///   - seen: The number of transfers that had ended before the lookup in the store.
+    ///   - make: Creates a transfer.
+    func enter(_ key: Key?, seen: UInt64, make: () -> CacheFlight) -> Place {
+        guard let key else { return make().join().map { .first($0) } ?? .lookAgain }
+        return state.withLock { state in
             if let flight = state[key] {
                 if flight.isCurrent(), let member = flight.join() { return .joined(member) }
-                // What came of it is in the store now, or it is of no use to who asks now.
+                // Its response is in the store now, or is of no use to this request.
                 state.retire(key)
                 return .lookAgain
             }
@@ -157,7 +147,7 @@ final class FlightRegistry: Sendable {
         }
     }
 
-    /// Begins a transfer that nobody waits for, unless one like it is under way.
+    /// Registers a transfer without members, unless there is one for the key.
     func enterUnattended(_ key: Key, make: () -> CacheFlight) -> CacheFlight? {
         state.withLock { state in
             guard state[key] == nil else { return nil }
@@ -167,26 +157,21 @@ final class FlightRegistry: Sendable {
         }
     }
 
-    /// Notes the end of a transfer.
+    /// Removes a transfer that has ended.
     func end(_ key: Key, _ flight: CacheFlight) {
-        state.withLock { state in
-            guard state[key] === flight else { return }
-            state.retire(key)
-        }
+        state.withLock { state in if state[key] === flight { state.retire(key) } }
     }
 }
 
-/// Lets an exchange be paused by whoever takes it over, once somebody does.
-final class FlightGate: TransferGate {
-    /// Set when the exchange is taken over, read by its tasks.
-    private let holder = Mutex<TransferControl?>(nil)
+/// Values that are compared and hashed together, each with the one at its position.
+struct HashableValues: Hashable, Sendable {
+    private let values: [any Hashable & Sendable]
 
-    /// Hands the exchange over to a call.
-    func pass(to control: TransferControl) { holder.withLock { $0 = control } }
+    init(_ values: [any Hashable & Sendable]) { self.values = values }
 
-    var isPaused: Bool { holder.withLock { $0 }?.isPaused ?? false }
-
-    func waitWhilePaused(until deadline: MonotonicTime, on loop: EventLoop) async {
-        await holder.withLock { $0 }?.waitWhilePaused(until: deadline, on: loop)
+    static func == (left: HashableValues, right: HashableValues) -> Bool {
+        left.values.map { AnyHashable($0) } == right.values.map { AnyHashable($0) }
     }
+
+    func hash(into hasher: inout Hasher) { for value in values { value.hash(into: &hasher) } }
 }

@@ -1,38 +1,38 @@
-/// How fast the bodies of a session may go, all together and for each host.
+/// The limits of the bandwidth of bodies in a session, all together and for each host.
 ///
-/// Counted are the bytes of bodies as they are on the wire, without heads and chunk framing. What is held back is not read,
-/// or not written: the peer is held by the TCP window (RFC 9293 §3.8.6), and no idle clock runs meanwhile; the total clock
-/// does. Transfers take turns, so that none is starved by another.
+/// They count the bytes of bodies as they are on the wire, without heads and chunk framing. Bytes that are held back are not
+/// read, or not written: the peer is held by the TCP window (RFC 9293 §3.8.6), and no idle clock runs meanwhile; the total
+/// clock does. Transfers take turns, so that none is starved by another.
 public struct BandwidthLimits: Hashable, Sendable, Codable {
-    /// All transfers together.
+    /// The limit of all transfers together.
     public var total: BandwidthLimit
-    /// The transfers with one host, whatever its ports; each host by itself.
+    /// The limit of the transfers with one host, whatever its ports; each host by itself.
     public var perHost: BandwidthLimit
 
-    /// Limits; none by default.
+    /// Creates limits; none by default.
     public init(total: BandwidthLimit = .none, perHost: BandwidthLimit = .none) {
         self.total = total
         self.perHost = perHost
     }
 
-    /// Nothing is held back.
+    /// No limit.
     public static let none = BandwidthLimits()
 }
 
-/// How fast bodies may go either way; a direction without a rate is not held back.
+/// The rates of bodies in both directions; a direction without a rate is not held back.
 public struct BandwidthLimit: Hashable, Sendable, Codable {
-    /// Of bodies that are sent.
+    /// The rate of bodies that are sent.
     public var up: BandwidthRate?
-    /// Of bodies that are received.
+    /// The rate of bodies that are received.
     public var down: BandwidthRate?
 
-    /// A limit; none by default.
+    /// Creates a limit; none by default.
     public init(up: BandwidthRate? = nil, down: BandwidthRate? = nil) {
         self.up = up
         self.down = down
     }
 
-    /// Nothing is held back.
+    /// No limit.
     public static let none = BandwidthLimit()
 
     /// The rate of a direction.
@@ -44,24 +44,24 @@ public struct BandwidthLimit: Hashable, Sendable, Codable {
     }
 }
 
-/// How many bytes may pass in a second, and how many at once.
+/// The number of bytes that may pass in a second, and at once.
 public struct BandwidthRate: Hashable, Sendable, Codable {
     /// Bytes per second; at least 1, and at most 1 TB. To let nothing pass, a task is paused.
     public var bytesPerSecond: Int
 
-    /// How many bytes may pass at once after a rest; `nil`, the default, for what passes in 50 ms.
+    /// The number of bytes that may pass at once after a rest; `nil`, the default, for those of 50 ms.
     ///
-    /// At least what passes in 20 ms, so that a transfer need not be woken more often than that. What is saved up goes on top
-    /// of the rate once; afterwards the rate holds.
+    /// At least those of 20 ms, so that a transfer need not be woken more often than that. Saved bytes exceed the rate once;
+    /// afterwards the rate holds.
     public var burst: Int?
 
-    /// A rate.
+    /// Creates a rate.
     public init(bytesPerSecond: Int, burst: Int? = nil) {
         self.bytesPerSecond = bytesPerSecond
         self.burst = burst
     }
 
-    /// So many bytes per second.
+    /// The rate of this number of bytes per second.
     public static func bytesPerSecond(_ count: Int) -> BandwidthRate { BandwidthRate(bytesPerSecond: count) }
 
     private enum CodingKeys: String, CodingKey {
@@ -82,21 +82,21 @@ public struct BandwidthRate: Hashable, Sendable, Codable {
     }
 
     /// The rate within its bounds.
-    var effectiveRate: Double { Double(min(max(1, bytesPerSecond), 1_000_000_000_000)) }
+    var effectiveRate: Double { Self.bounded(bytesPerSecond) }
 
-    /// How many bytes are handed out together: what passes in 20 ms, a quarter of a MiB at the most.
+    /// The number of bytes that are handed out together: those of 20 ms, at most a quarter of a MiB.
     var portion: Int { min(max(1, Int(effectiveRate / 50)), 256 << 10) }
 
-    /// How many bytes can be saved up.
+    /// The number of bytes that can be saved up.
     var effectiveBurst: Double {
-        max(
-            Double(portion),
-            burst.map { Double(min(max(1, $0), 1_000_000_000_000)) } ?? (effectiveRate / 20).rounded(.up))
+        max(Double(portion), burst.map(Self.bounded) ?? (effectiveRate / 20).rounded(.up))
     }
+
+    private static func bounded(_ count: Int) -> Double { Double(min(max(1, count), 1_000_000_000_000)) }
 }
 
-/// Which way a body goes.
-package enum TransferDirection: Hashable, Sendable, CaseIterable {
+/// The direction of a body.
+package enum TransferDirection: Int, Sendable, CaseIterable {
     /// It is sent.
     case up
     /// It is received.

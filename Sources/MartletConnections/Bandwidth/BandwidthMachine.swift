@@ -1,17 +1,17 @@
 package import MartletTransport
 
-/// Who may move how many bytes when, in one direction: a bucket for all, one for each host, and one for each transfer that
-/// has a limit of its own.
+/// Decides which transfer may move how many bytes when, in one direction: a bucket for all, one for each host, and one for
+/// each transfer that has a limit of its own.
 ///
 /// Requests stand in a line. Each pass serves, from the first on, those whose buckets all hold a portion; a bucket that
-/// did not suffice for one serves nobody behind it, so that small requests do not overtake. Whoever was served and wants
-/// more stands at the end again. Time is passed in; the waiting is done by whoever runs this.
+/// did not suffice for one serves no later one, so that small requests do not overtake. A request that was served and wants
+/// more stands at the end again. Time is passed in; the waiting is done by the owner.
 package struct BandwidthMachine: Sendable {
-    /// What an event leads to.
+    /// The consequences of an event.
     package struct Effects: Sendable {
-        /// Requests that were granted, and how many bytes.
+        /// The requests that were granted, and the numbers of bytes.
         package var grants: [(request: UInt64, byteCount: Int)] = []
-        /// When to call ``BandwidthMachine/advance(to:)``; `nil` where nobody waits for a bucket.
+        /// The time to call ``BandwidthMachine/advance(to:)``; `nil` if no request waits for a bucket.
         package var wake: MonotonicTime?
     }
 
@@ -19,6 +19,8 @@ package struct BandwidthMachine: Sendable {
         case total
         case host(String)
         case transfer(UInt64)
+
+        var isHost: Bool { if case .host = self { true } else { false } }
     }
 
     private struct Request {
@@ -27,69 +29,60 @@ package struct BandwidthMachine: Sendable {
         var wanted: Int
     }
 
-    /// The least time between two passes: it bounds the work where many buckets become ready one after the other.
-    static let leastInterval = Duration.milliseconds(5)
-    /// How many hosts' buckets are kept before those that are full, and so say nothing, are let go.
-    static let hostSweepCount = 64
+    /// The minimum time between two passes: it bounds the work if many buckets become ready one after the other.
+    private static let leastInterval = Duration.milliseconds(5)
+    /// The number of buckets above which the full ones of hosts, which hold no information, are removed.
+    private static let sweepCount = 64
 
-    private var total: TokenBucket?
+    private var buckets: [Scope: TokenBucket] = [:]
     private var perHost: BandwidthRate?
-    private var hosts: [String: TokenBucket] = [:]
-    private var transfers: [UInt64: TokenBucket] = [:]
-    private var hostSweep = BandwidthMachine.hostSweepCount
+    private var nextSweep = BandwidthMachine.sweepCount
     private var line: [Request] = []
-    /// Whether anything had to wait of what a transfer with a number of its own asked since it was last looked at; `nil` where
-    /// it asked nothing.
+    /// Whether a request of a transfer with a number of its own had to wait since the last query; `nil` if it made none.
     private var hasWaited: [UInt64: Bool] = [:]
-    /// The buckets that did not suffice for somebody in the line.
+    /// The buckets that did not suffice for a request in the line.
     private var closed: Set<Scope> = []
     private var wake: MonotonicTime?
 
-    /// A machine without limits.
+    /// Creates a machine without limits.
     package init() {}
 
     /// Whether anything is held back at all.
-    package var isActive: Bool { total != nil || perHost != nil || !transfers.isEmpty }
+    package var isActive: Bool { perHost != nil || !buckets.isEmpty }
 
-    /// How many requests wait.
+    /// The number of requests that wait.
     package var waitingCount: Int { line.count }
 
     // MARK: Events
 
-    /// The limits are others.
+    /// Changes the limits.
     package mutating func setRates(
-        total newTotal: BandwidthRate?, perHost newPerHost: BandwidthRate?, now: MonotonicTime
+        total: BandwidthRate?, perHost: BandwidthRate?, now: MonotonicTime
     ) -> Effects {
-        if let newTotal {
-            if total == nil { total = TokenBucket(newTotal, now: now) }
-            total?.change(to: newTotal, now: now)
-        } else {
-            total = nil
-        }
-        if let newPerHost {
-            for host in Array(hosts.keys) { hosts[host]?.change(to: newPerHost, now: now) }
-        } else {
-            hosts = [:]
-        }
-        perHost = newPerHost
+        self.perHost = perHost
+        set(.total, total, now)
+        for scope in buckets.keys.filter(\.isHost) { set(scope, perHost, now) }
         return advance(to: now)
     }
 
-    /// A transfer has a limit of its own, or another one; `nil` for none any more.
+    /// Changes the limit of one transfer; `nil` removes it.
     package mutating func setRate(
         _ rate: BandwidthRate?, ofTransfer number: UInt64, now: MonotonicTime
     ) -> Effects {
-        if let rate {
-            if transfers[number] == nil { transfers[number] = TokenBucket(rate, now: now) }
-            transfers[number]?.change(to: rate, now: now)
-        } else {
-            transfers[number] = nil
-            hasWaited[number] = nil
-        }
+        set(.transfer(number), rate, now)
+        if rate == nil { hasWaited[number] = nil }
         return advance(to: now)
     }
 
-    /// What the limits did to a transfer since the last look.
+    private mutating func set(_ scope: Scope, _ rate: BandwidthRate?, _ now: MonotonicTime) {
+        if let rate {
+            buckets[scope, default: TokenBucket(rate, now: now)].change(to: rate, now: now)
+        } else {
+            buckets[scope] = nil
+        }
+    }
+
+    /// The effect of the limits on a transfer since the last query.
     package mutating func hold(transfer number: UInt64) -> BandwidthHold {
         guard isActive else { return .unlimited }
         guard let hasWaited = hasWaited.removeValue(forKey: number) else {
@@ -98,40 +91,32 @@ package struct BandwidthMachine: Sendable {
         return hasWaited ? .held : .free
     }
 
-    /// A transfer wants to move bytes.
-    /// - Parameter number: What the grant is known by; not in use.
+    /// Requests bytes for a transfer.
+    /// - Parameter number: The name of the grant; not in use.
     package mutating func request(
         _ number: UInt64, _ wanted: Int, in lane: BandwidthLane, now: MonotonicTime
     ) -> Effects {
-        var effects = Effects(wake: wake)
         let request = Request(number: number, lane: lane, wanted: max(1, wanted))
         let granted = serve(request, now, isAlone: line.isEmpty)
-        if let granted {
-            effects.grants = [(number, granted)]
-        } else {
-            line.append(request)
-            effects.wake = wake
-        }
+        if granted == nil { line.append(request) }
         if let transfer = lane.transfer {
             hasWaited[transfer] = granted == nil || hasWaited[transfer] == true
         }
-        return effects
+        return Effects(grants: granted.map { [(number, $0)] } ?? [], wake: wake)
     }
 
-    /// A request is given up; nothing where it was granted.
+    /// Removes a request. Does nothing if it was granted.
     package mutating func cancel(_ number: UInt64) {
         line.removeAll { $0.number == number }
         if line.isEmpty { (closed, wake) = ([], nil) }
     }
 
-    /// Bytes that were granted did not move.
+    /// Takes back bytes that were granted and did not move.
     package mutating func giveBack(_ count: Int, in lane: BandwidthLane) {
-        total?.giveBack(count)
-        if let host = lane.host { hosts[host]?.giveBack(count) }
-        if let transfer = lane.transfer { transfers[transfer]?.giveBack(count) }
+        for scope in scopes(of: lane) { buckets[scope]?.giveBack(count) }
     }
 
-    /// Time has passed.
+    /// Serves the line as time passes.
     package mutating func advance(to now: MonotonicTime) -> Effects {
         (closed, wake) = ([], nil)
         var effects = Effects()
@@ -151,82 +136,60 @@ package struct BandwidthMachine: Sendable {
 
     // MARK: Serving
 
-    /// How many bytes a request gets; `nil` where it has to wait, and its buckets are closed to those behind it.
-    /// - Parameter isAlone: Whether nobody else waits, so that it may have all there is.
+    /// The number of bytes that a request gets; `nil` if it has to wait, and its buckets are closed to later ones.
+    /// - Parameter isAlone: Whether no other request waits, so that it may have everything.
     private mutating func serve(_ request: Request, _ now: MonotonicTime, isAlone: Bool) -> Int? {
-        let scopes = scopes(of: request.lane, now)
+        if let perHost, let host = request.lane.host, buckets[.host(host)] == nil {
+            sweepHosts(now)
+            set(.host(host), perHost, now)
+        }
+        let scopes = scopes(of: request.lane)
         if scopes.isEmpty { return request.wanted }
         if !closed.isEmpty, scopes.contains(where: closed.contains) { return nil }
         var portion = request.wanted
         var largest = 0
         var available = Int.max
         for scope in scopes {
-            guard let rate = self[scope]?.rate else { continue }
+            guard let rate = buckets[scope]?.rate else { continue }
             portion = min(portion, rate.portion)
             largest = max(largest, rate.portion)
-            available = min(available, self[scope]?.available(at: now) ?? .max)
+            available = min(available, buckets[scope]?.available(at: now) ?? .max)
         }
         guard available >= portion else {
             for scope in scopes {
-                guard var bucket = self[scope], bucket.available(at: now) < portion else { continue }
+                guard var bucket = buckets[scope], bucket.available(at: now) < portion else { continue }
                 closed.insert(scope)
                 let ready = max(bucket.ready(portion), now.advanced(by: BandwidthMachine.leastInterval))
-                wake = wake.map { min($0, ready) } ?? ready
+                wake = min(wake ?? ready, ready)
             }
             return nil
         }
-        // What a narrow bucket saved up while its transfer waited for its turn at a wide one, it may catch up on.
+        // A narrow bucket may catch up on what it saved while its transfer waited for its turn at a wide one.
         let granted = min(request.wanted, available, isAlone ? .max : max(portion, largest))
-        for scope in scopes { self[scope]?.take(granted) }
+        for scope in scopes { buckets[scope]?.take(granted) }
         return granted
     }
 
-    /// The buckets that count for a lane; a host's is made when it is first asked for.
-    private mutating func scopes(of lane: BandwidthLane, _ now: MonotonicTime) -> [Scope] {
-        var scopes: [Scope] = []
-        if total != nil { scopes.append(.total) }
-        if let perHost, let host = lane.host {
-            if hosts[host] == nil {
-                sweepHosts(now)
-                hosts[host] = TokenBucket(perHost, now: now)
-            }
-            scopes.append(.host(host))
-        }
-        if let transfer = lane.transfer, transfers[transfer] != nil { scopes.append(.transfer(transfer)) }
-        return scopes
+    /// The buckets that count for a lane.
+    private func scopes(of lane: BandwidthLane) -> [Scope] {
+        let scopes: [Scope?] = [.total, lane.host.map(Scope.host), lane.transfer.map(Scope.transfer)]
+        return scopes.compactMap(\.self).filter { buckets[$0] != nil }
     }
 
-    /// Lets go of the buckets of hosts that have been at rest: a full one is as good as a new one.
+    /// Removes the buckets of hosts that have been at rest: a full one is as good as a new one.
     private mutating func sweepHosts(_ now: MonotonicTime) {
-        guard hosts.count >= hostSweep else { return }
-        for (host, bucket) in hosts {
+        guard buckets.count >= nextSweep else { return }
+        for (scope, bucket) in buckets where scope.isHost {
             var bucket = bucket
-            if bucket.isFull(at: now) { hosts[host] = nil }
+            if bucket.isFull(at: now) { buckets[scope] = nil }
         }
-        hostSweep = max(BandwidthMachine.hostSweepCount, 2 * hosts.count)
-    }
-
-    private subscript(scope: Scope) -> TokenBucket? {
-        get {
-            switch scope {
-            case .total: total
-            case .host(let host): hosts[host]
-            case .transfer(let number): transfers[number]
-            }
-        }
-        set {
-            switch scope {
-            case .total: total = newValue
-            case .host(let host): hosts[host] = newValue
-            case .transfer(let number): transfers[number] = newValue
-            }
-        }
+        nextSweep = max(BandwidthMachine.sweepCount, 2 * buckets.count)
     }
 }
 
-/// How many bytes may pass now, by a rate: what was not used is saved up to a bound.
+/// The number of bytes that may pass now, by a rate: unused bytes are saved up to a bound.
 ///
-/// Time is passed in; one that goes back counts as standing still.
+/// Time is passed in; a time that goes back counts as standing still.
 package struct TokenBucket: Sendable {
     /// The rate.
     package private(set) var rate: BandwidthRate
@@ -234,20 +197,20 @@ package struct TokenBucket: Sendable {
     private var level: Double
     private var last: MonotonicTime
 
-    /// A full bucket.
+    /// Creates a full bucket.
     package init(_ rate: BandwidthRate, now: MonotonicTime) {
         self.rate = rate
         level = rate.effectiveBurst
         last = now
     }
 
-    /// How many bytes may pass at an instant.
+    /// The number of bytes that may pass at an instant.
     package mutating func available(at now: MonotonicTime) -> Int {
         refill(now)
         return Int(level)
     }
 
-    /// Whether all that can be saved up has been.
+    /// Whether the burst has been saved up.
     package mutating func isFull(at now: MonotonicTime) -> Bool {
         refill(now)
         return level >= rate.effectiveBurst
@@ -256,12 +219,12 @@ package struct TokenBucket: Sendable {
     /// Counts bytes that pass.
     package mutating func take(_ count: Int) { level = max(0, level - Double(max(0, count))) }
 
-    /// Takes back what did not pass after all.
+    /// Takes back bytes that did not pass after all.
     package mutating func giveBack(_ count: Int) {
         level = min(rate.effectiveBurst, level + Double(max(0, count)))
     }
 
-    /// When so many bytes may pass; more than can be saved up count as that.
+    /// The time at which so many bytes may pass; at most the burst counts.
     package func ready(_ count: Int) -> MonotonicTime {
         let missing = min(Double(max(0, count)), rate.effectiveBurst) - level
         guard missing > 0 else { return last }
@@ -270,7 +233,7 @@ package struct TokenBucket: Sendable {
         return last.advanced(by: .nanoseconds(Int64(nanoseconds) + 1))
     }
 
-    /// Goes on with another rate; what was saved up stays, within its bound.
+    /// Changes the rate; saved bytes stay, within its bound.
     package mutating func change(to rate: BandwidthRate, now: MonotonicTime) {
         refill(now)
         self.rate = rate

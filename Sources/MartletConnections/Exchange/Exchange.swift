@@ -4,95 +4,65 @@ import Synchronization
 
 /// One request and its response on a leased connection (RFC 9112 §9).
 ///
-/// Its methods are called in order: ``send(_:)``, ``receiveHead()``, ``tryReadBody(into:)`` until it tells of the end, and
+/// Its methods are called in order: ``send(_:)``, ``tryReceiveHead()``, ``tryReadBody(into:)`` until it reports the end, and
 /// ``finish()`` at any moment, which is synchronous, never waits, and must come last. ``cancel()`` may come from any
 /// thread at any time. An exchange that is dropped is finished.
 package final class Exchange: Sendable {
-    /// Whether the exchange goes on, and how it ended.
-    enum Standing: Equatable {
-        /// It goes on.
+    /// Whether the exchange goes on, and how it ended. With the last three, the connection has been given back.
+    fileprivate enum Standing: UInt8 {
         case running
-        /// Its user was told of an error, or refused the response: no rest of a body is taken for the connection's sake.
+        /// An error was reported, or the response refused: no rest of a body is read for the connection's sake.
         case failed
-        /// It was cancelled, and the connection has not been given back.
         case cancelled
-        /// The connection has been given back. The response can still turn out to be complete.
-        case released(Ending)
-    }
-
-    /// What an exchange had come to when its connection was given back.
-    enum Ending {
         /// The response is complete.
         case complete
-        /// The response was not read to its end.
+        /// The response was not read to its end; it can still turn out to be complete.
         case incomplete
-        /// It had been cancelled.
-        case cancelled
+        /// It was cancelled before.
+        case released
     }
 
     struct State {
-        private(set) var standing = Standing.running
-        /// The fields behind the body, once it is complete.
+        fileprivate var standing = Standing.running
+        /// The fields after the body, once it is complete.
         var trailers: FieldBlock?
         var phase = ExchangeError.Phase.sending
         var timeline = ExchangeTimeline()
         var writer: UploadWriter?
         var interim: [ResponseHead] = []
         var reading = ReadBatchRule()
-        /// What the reader waits by for its turn, while there is a limit.
+        /// The reader's wait for its turn under a bandwidth limit.
         var turn: BandwidthGovernor.Wait?
-        /// When the last pause before the head ended: the clock of the head begins anew there.
+        /// The end of the last pause before the head, at which the clock of the head starts again.
         var headResumed: MonotonicTime?
-        /// When it must be over, where that was said later.
+        /// The total deadline of a call that took the exchange over.
         var totalDeadline: MonotonicTime?
-        /// The part of the body that was read ahead and not handed out.
+        /// The part of the body that was read ahead, and how much of it was read by now.
         var ahead: BodyAhead?
         var aheadOffset = 0
 
-        var isCancelled: Bool { standing == .cancelled || standing == .released(.cancelled) }
+        var isCancelled: Bool { standing == .cancelled || standing == .released }
 
-        var isReleased: Bool { if case .released = standing { true } else { false } }
+        var isReleased: Bool { standing.rawValue >= Standing.complete.rawValue }
 
         /// Whether the body is being received, nothing has gone wrong, and nothing is left to send.
         var isReceivingOnly: Bool {
             standing == .running && phase == .receivingBody && writer.map { $0.hasFinished } ?? true
         }
 
-        /// Notes that an error was told of, or the response refused.
-        mutating func fail() { if standing == .running { standing = .failed } }
-
-        /// Cancels the exchange; `false` where its connection has been given back.
-        mutating func cancel() -> Bool {
-            guard !isReleased else { return false }
-            standing = .cancelled
-            return true
-        }
+        /// Notes that an error was reported, or the response refused.
+        fileprivate mutating func fail() { if standing == .running { standing = .failed } }
 
         /// Notes that the connection is given back, or that the response was complete after all.
-        /// - Returns: How the exchange stood before; `nil` where the connection had been given back.
-        mutating func release(isComplete: Bool) -> Standing? {
-            let before = standing
-            guard !isReleased else {
-                if isComplete { standing = .released(.complete) }
-                return nil
+        /// - Returns: The former standing; `nil` if the connection had been given back.
+        fileprivate mutating func release(isComplete: Bool) -> Standing? {
+            let before = isReleased ? nil : standing
+            if isComplete {
+                standing = .complete
+            } else if let before {
+                standing = before == .cancelled ? .released : .incomplete
             }
-            standing = .released(isComplete ? .complete : before == .cancelled ? .cancelled : .incomplete)
             return before
-        }
-
-        /// Hands out bytes that were read ahead; `nil` where there are none.
-        mutating func takeAhead(into target: ReceiveTarget) -> HTTP1Connection.BodyStep? {
-            guard let ahead else { return nil }
-            let left = ahead.bytes.count - aheadOffset
-            guard left > 0 else {
-                self.ahead = nil
-                return ahead.failure.map { .failure($0) }
-            }
-            let buffer = unsafe target.buffer
-            let count = min(left, buffer.count)
-            unsafe buffer.copyBytes(from: ahead.bytes[aheadOffset..<(aheadOffset + count)])
-            aheadOffset += count
-            return .bytes(count, isLast: false)
         }
     }
 
@@ -101,21 +71,21 @@ package final class Exchange: Sendable {
     /// Whether the connection has carried another exchange before.
     package let isReused: Bool
     let lease: Lease
-    let givenClocks: ExchangeClocks
     let loop: EventLoop
-    private let onUpload: (@Sendable (Int) -> Void)?
     let gate: (any TransferGate)?
     let pace: TransferPace?
-    /// Guards the above: the exchange's task, the writer's, and whoever cancels.
+    private let givenClocks: ExchangeClocks
+    private let onUpload: (@Sendable (Int) -> Void)?
+    /// Guards the state: the exchange's task, the writer's, and the thread that cancels.
     let state = Mutex(State())
     /// Whether a part of the body was read ahead. Read without the lock, since it is `false` for most exchanges.
     let hasReadAhead = Atomic(false)
 
-    /// An exchange on a leased connection.
+    /// Creates an exchange on a leased connection.
     /// - Parameters:
-    ///   - onUpload: Told of the payload bytes of the body as they are written, on the writer's task.
-    ///   - gate: Asked before each write and each read, so that a transfer can be paused.
-    ///   - pace: What the body is held to; `nil` for no limit, now and later.
+    ///   - onUpload: Called with the number of payload bytes of the body as they are written, on the writer's task.
+    ///   - gate: Pauses the transfer; queried before each write and each read.
+    ///   - pace: The limits of bandwidth; `nil` for none, now and later.
     package init(
         lease: Lease, clocks: ExchangeClocks, loop: EventLoop, onUpload: (@Sendable (Int) -> Void)? = nil,
         gate: (any TransferGate)? = nil, pace: TransferPace? = nil
@@ -134,10 +104,10 @@ package final class Exchange: Sendable {
 
     // MARK: Sending
 
-    /// Sends the request, or as much of it as the socket takes at once; the rest is written while the response is
+    /// Sends the request, or as much of it as the socket takes immediately; the rest is written while the response is
     /// awaited.
     package func send(_ request: ExchangeRequest) throws(ExchangeError) {
-        // Nobody waits for the answer of what was cancelled while its connection was being found.
+        // The response of a call that was cancelled while its connection was being found is not awaited.
         if state.withLock({ $0.isCancelled }) { throw failure(.cancelled) }
         connection.begin(request)
         var bytes = request.head
@@ -180,7 +150,7 @@ package final class Exchange: Sendable {
 
     // MARK: The head
 
-    /// What one attempt to receive the head gave.
+    /// The result of one attempt to receive the head.
     package enum HeadAttempt: Sendable {
         /// The final head, and the interim ones that came before it (RFC 9110 §15.2).
         case head(ResponseHead, BodyFraming, interim: [ResponseHead])
@@ -207,17 +177,6 @@ package final class Exchange: Sendable {
         }
     }
 
-    /// Waits for the final head.
-    package func receiveHead() async throws(ExchangeError) -> (head: ResponseHead, framing: BodyFraming) {
-        while true {
-            try await waitWhilePaused()
-            switch try tryReceiveHead() {
-            case .head(let head, let framing, interim: _): return (head, framing)
-            case .wouldBlock(let deadline, let clock): try await wait(until: deadline, clock)
-            }
-        }
-    }
-
     private func headReceived(_ head: ResponseHead) -> [ResponseHead] {
         connection.use = .receiving
         let now = MonotonicTime.now()
@@ -226,26 +185,25 @@ package final class Exchange: Sendable {
             state.timeline.headReceived = now
             return (state.writer, state.interim)
         }
-        // An answer before the request is out. A refusal makes the rest pointless; a success may be reading it still,
-        // and then writing goes on until the answer is complete (RFC 9112 §9.5).
+        // A response before the request is out. A refusal makes the rest pointless; a success may be reading it still, and
+        // then writing goes on until the response is complete (RFC 9112 §9.5).
         if let writer, writer.outcome == nil, head.status >= 300 || writer.refuseBody() { writer.stop() }
         return interim
     }
 
-    /// Until when the head may take, and by which clock.
+    /// The deadline of the head, and its clock.
     private func headDeadline() throws(ExchangeError) -> (MonotonicTime, ExchangeError.Clock) {
-        let (writer, wasSent) = state.withLock { ($0.writer, $0.timeline.requestSent) }
-        var sent = wasSent
-        if let writer {
-            switch writer.outcome {
-            case .failed(let cause):
-                // The peer may have refused and closed before reading everything; what it said can still be read, unless
-                // the fault is on this side.
-                if case .transport = cause {} else { throw failure(cause) }
-                sent = sent ?? noteSent()
-            case .finished, .stopped: sent = sent ?? noteSent()
-            case nil: break
+        var (writer, sent) = state.withLock { ($0.writer, $0.timeline.requestSent) }
+        switch writer?.outcome {
+        // The peer may have refused and closed before reading everything: its response can still be read, unless the fault
+        // is on this side.
+        case .failed(.transport), .finished, .stopped:
+            sent = state.withLock { state in
+                state.timeline.requestSent = state.timeline.requestSent ?? MonotonicTime.now()
+                return state.timeline.requestSent
             }
+        case .failed(let cause): throw failure(cause)
+        case nil: break
         }
         if let sent, let head = clocks.head {
             let resumed = state.withLock { $0.headResumed }
@@ -255,20 +213,12 @@ package final class Exchange: Sendable {
         return (clocks.totalDeadline, .total)
     }
 
-    private func noteSent() -> MonotonicTime {
-        let now = MonotonicTime.now()
-        return state.withLock { state in
-            let instant = state.timeline.requestSent ?? now
-            state.timeline.requestSent = instant
-            return instant
-        }
-    }
-
     /// The error to report when reading failed: the writer's own fault, if there is one, is the cause.
     private func blame(_ cause: ExchangeError.Cause) -> ExchangeError {
         let writer = state.withLock { $0.writer }
-        if case .failed(let fault) = writer?.outcome {
-            if case .transport = fault {} else { return failure(fault) }
+        switch writer?.outcome {
+        case .failed(.transport), .finished, .stopped, nil: break
+        case .failed(let fault): return failure(fault)
         }
         if case .wire(let error) = cause, error.isEndOfStream, let reset = writer?.reset {
             return failure(.transport(reset))
@@ -278,9 +228,9 @@ package final class Exchange: Sendable {
 
     // MARK: The body
 
-    /// What one attempt to read the body gave.
+    /// The result of one attempt to read the body.
     package enum BodyAttempt: Sendable {
-        /// So many bytes were put into the buffer.
+        /// This number of bytes was put into the buffer.
         case bytes(Int)
         /// The body is complete, and the connection has been given back.
         case end
@@ -292,14 +242,14 @@ package final class Exchange: Sendable {
     package func tryReadBody(into target: UnsafeMutableRawBufferPointer) throws(ExchangeError) -> BodyAttempt
     {
         let target = unsafe ReceiveTarget(target)
-        // Under the exchange's own lock, so that a reader who overstays cannot read what belongs to the next exchange.
+        // Under the exchange's own lock, so that a late reader cannot read what belongs to the next exchange.
         let step = state.withLock { state -> HTTP1Connection.BodyStep? in
-            if state.ahead != nil, let step = state.takeAhead(into: target) { return step }
+            if let step = state.takeAhead(into: target) { return step }
             switch state.standing {
             // The connection may carry another exchange by now.
-            case .released(.complete): return nil
-            case .released: return .failure(.transport(.closed))
-            // A reader for whom there are always bytes never waits, and so is never interrupted.
+            case .complete: return nil
+            case .incomplete, .released: return .failure(.transport(.closed))
+            // A reader that always finds bytes never waits, and so is never interrupted.
             case .cancelled: return .failure(.cancelled)
             case .running, .failed: break
             }
@@ -311,12 +261,12 @@ package final class Exchange: Sendable {
         case .bytes(let count, let isLast):
             if isLast { complete() }
             return .bytes(count)
-        case .end:
+        case .closed:
+            // An end that looks orderly is none if the writer met a reset.
+            if let reset = state.withLock({ $0.writer })?.reset { throw failure(.transport(reset)) }
             complete()
             return .end
-        case .closed:
-            // What looks like an orderly end is none where the writer was told of a reset.
-            if let reset = state.withLock({ $0.writer })?.reset { throw failure(.transport(reset)) }
+        case .end:
             complete()
             return .end
         case .failure(let cause): throw blame(cause)
@@ -325,14 +275,14 @@ package final class Exchange: Sendable {
         }
     }
 
-    /// Reads what is there of a short body, without waiting, into an array of its size.
+    /// Reads the received part of a short body, without waiting, into an array of its size.
     ///
-    /// Where that is the whole, the exchange is over; else the rest is read by ``tryReadBody(into:)``.
+    /// If that is the whole, the exchange is over; else the rest is read by ``tryReadBody(into:)``.
     package func readBodyAtOnce(upTo length: Int) throws(ExchangeError) -> [UInt8] {
-        // Room for one byte where none is expected: the end has to be asked for as well.
+        // Room for one byte if none is expected: the end has to be read as well.
         let room = max(1, length)
         var body: [UInt8] = []
-        // Set aside first: an array that is made with its room asks the runtime for its type each time.
+        // Reserved first: an array that is made with its room asks the runtime for its type each time.
         body.reserveCapacity(room)
         try body.append(addingCapacity: room) { output throws(ExchangeError) in
             unsafe try output.withUnsafeMutableBufferPointer { buffer, count throws(ExchangeError) in
@@ -343,8 +293,8 @@ package final class Exchange: Sendable {
         return body
     }
 
-    /// The most bytes that the next piece of the body can have: what was read ahead, else the rest of a length, else as many
-    /// as can be told.
+    /// The maximum number of bytes of the next piece of the body: what was read ahead, else the rest of a length, else
+    /// `Int.max`.
     package var payloadByteCountBound: Int {
         if hasReadAhead.load(ordering: .acquiring) {
             let ahead = state.withLock { state in state.ahead.map { $0.bytes.count - state.aheadOffset } }
@@ -353,20 +303,10 @@ package final class Exchange: Sendable {
         return connection.payloadByteCountBound
     }
 
-    /// Waits until reading the body is worth another try; while the transfer is paused, until it goes on.
+    /// Waits until reading the body is worth another try; while the transfer is paused, until it is resumed.
     package func waitForBody() async throws(ExchangeError) {
         while true {
-            let writing = state.withLock { $0.writer }
-            // A request that can never be complete: its server may wait for the rest before it says more. What a server does
-            // to the connection is no such end, since what it said before can still be read.
-            switch writing?.outcome {
-            case .failed(.source(let error)): throw failure(.source(error))
-            case .failed(.lengthMismatch(let announced, let actual)):
-                throw failure(.lengthMismatch(announced: announced, actual: actual))
-            case .failed(.wire(let error)): throw failure(.wire(error))
-            case .failed, .finished, .stopped, nil: break
-            }
-            let sent = writing?.byteCount
+            let sent = try sentByteCount()
             let now = MonotonicTime.now()
             let (deadline, clock) = clocks.deadline(clocks.idle, .idle, from: now)
             let remaining = connection.remainingPayload
@@ -380,14 +320,13 @@ package final class Exchange: Sendable {
             do throws(ExchangeError) {
                 guard isShort else { return try await wait(until: deadline, clock) }
                 if try await isReadable(by: patience) { return }
-                // What has come below the mark makes an edge when the mark is taken away.
+                // Bytes that have come below the mark make an edge when the mark is removed.
                 state.withLock { $0.reading.waitTimedOut() }
                 connection.stream.awaitBytes(1)
                 try await wait(until: deadline, clock)
                 return
             } catch {
-                // Nothing came down, but what goes up counts as well.
-                // One that is held to a limit is silent for as long as that asks.
+                // Bytes that go up count as well, and a writer that is held to a limit is silent for as long as that demands.
                 let writer = state.withLock { $0.writer }
                 guard case .timedOut(.idle) = error.cause,
                     writer?.byteCount != sent || writer?.isHeldBack == true
@@ -396,64 +335,30 @@ package final class Exchange: Sendable {
         }
     }
 
-    /// Waits while the transfer is paused; the total clock goes on meanwhile.
-    package func waitWhilePaused() async throws(ExchangeError) {
-        if let gate, gate.isPaused {
-            await gate.waitWhilePaused(until: clocks.totalDeadline, on: loop)
-            let now = MonotonicTime.now()
-            let isCancelled = state.withLock { state in
-                if state.phase == .awaitingHead { state.headResumed = now }
-                return state.isCancelled
+    /// The number of bytes that the writer has written.
+    /// - Throws: The failure of a request that can never be complete: its server may wait for the rest before it says more. A
+    ///   failure of the transport is no such end, since the response can still be read.
+    private func sentByteCount() throws(ExchangeError) -> UInt64? {
+        let writer = state.withLock { $0.writer }
+        if case .failed(let cause) = writer?.outcome {
+            switch cause {
+            case .source, .lengthMismatch, .wire: throw failure(cause)
+            case .transport, .proxy, .coding, .timedOut, .cancelled: break
             }
-            if isCancelled { throw failure(.cancelled) }
         }
-        try checkTotal()
+        return writer?.byteCount
     }
 
-    /// A wait would see to it, but where bytes are always there nobody waits.
-    private func checkTotal() throws(ExchangeError) {
-        guard clocks.totalDeadline != .distantFuture, MonotonicTime.now() >= clocks.totalDeadline else {
-            return
-        }
-        throw failure(.timedOut(.total))
-    }
-
-    /// Lets the waits of a transfer that goes on after a pause begin anew: the idle clock stood meanwhile.
-    package func transferResumed() {
-        guard state.withLock({ !$0.isReleased }) else { return }
-        connection.stream.wakeReader()
-        connection.stream.wakeWriter()
-    }
-
-    private func complete() {
-        // Taken before the connection is given back: whoever has it next begins with none, and may get others.
-        finish(at: MonotonicTime.now(), trailers: connection.trailers)
-    }
-
-    /// Waits a few microseconds, without giving its thread up, for something to come.
-    /// - Returns: Whether something has.
-    package func arrives(within wait: BriefWait) -> Bool {
-        let end = MonotonicTime.now().advanced(by: BriefWait.limit)
-        repeat {
-            if connection.stream.looksReadable() {
-                wait.ended(inTime: true)
-                return true
-            }
-        } while MonotonicTime.now() < end
-        wait.ended(inTime: false)
-        return false
-    }
-
-    /// Waits until something has come, or the deadline of that clock has passed.
+    /// Waits until bytes have come, or the deadline of that clock has passed.
     package func wait(until deadline: MonotonicTime, _ clock: ExchangeError.Clock) async throws(ExchangeError)
     {
         if try await isReadable(by: deadline) { return }
         // A paused transfer is silent because it was asked to be.
-        if clock == .idle || clock == .head, gate?.isPaused == true { return }
+        if clock == .idle || clock == .head, isPaused { return }
         throw failure(.timedOut(clock))
     }
 
-    /// Waits until something has come; `false` when the deadline has passed first.
+    /// Waits until bytes have come; `false` if the deadline has passed first.
     private func isReadable(by deadline: MonotonicTime) async throws(ExchangeError) -> Bool {
         do throws(TransportError) {
             if let latch = connection.stream.readLatch {
@@ -475,4 +380,118 @@ package final class Exchange: Sendable {
             }
         }
     }
+
+    // MARK: The end
+
+    private func complete() {
+        // Taken before the connection is given back: the next exchange begins with none, and may get others.
+        finish(at: MonotonicTime.now(), trailers: connection.trailers)
+    }
+
+    /// Ends the exchange: the connection goes back to the pool if it can carry another, else it is closed.
+    ///
+    /// The rest of a body is read if it is small, by a task that is not awaited; else the connection is closed.
+    package func finish() { finish(at: nil) }
+
+    /// - Parameters:
+    ///   - completion: The time at which the response was complete, if it is.
+    ///   - trailers: The fields after it then.
+    private func finish(at completion: MonotonicTime?, trailers: FieldBlock? = nil) {
+        let (standing, phase, writer) = state.withLock { state in
+            if let completion { (state.timeline.bodyReceived, state.trailers) = (completion, trailers) }
+            return (state.release(isComplete: completion != nil), state.phase, state.writer)
+        }
+        guard let standing else { return }
+        connection.stream.awaitBytes(1)
+        // A reader that still waits finds that the exchange is over. If it is complete, its reader knows.
+        if completion == nil { connection.stream.wakeReader() }
+        var isAborted = false
+        if let writer, writer.outcome == nil, !writer.hasWrittenAll {
+            writer.stop()
+            connection.requestAborted()
+            isAborted = true
+        }
+        // A connection with half of a request on it carries no other: nothing is read for its sake.
+        if standing == .cancelled || isAborted {
+            lease.release(isReusable: false)
+        } else if completion != nil || connection.isResponseFinished {
+            lease.release(isReusable: true, at: completion)
+        } else if standing == .running, phase == .receivingBody {
+            abandon()
+        } else {
+            lease.release(isReusable: false)
+        }
+    }
+
+    /// Ends the exchange because of its response: nothing more of it is read, however little is left.
+    package func refuse() {
+        state.withLock { $0.fail() }
+        finish()
+    }
+
+    /// Ends every wait of this exchange with an error, for good. Does nothing if it has ended.
+    package func cancel() {
+        let (isReleased, writer, turn) = state.withLock { state in
+            if !state.isReleased { state.standing = .cancelled }
+            return (state.isReleased, state.writer, state.turn)
+        }
+        if isReleased { return }
+        turn?.interrupt()
+        writer?.stop()
+        connection.stream.interrupt()
+    }
+
+    /// The error of this exchange with a cause. Not inlined, so that waiting takes no room for it.
+    @inline(never)
+    func failure(_ cause: ExchangeError.Cause) -> ExchangeError {
+        let state = state.withLock { state in
+            state.fail()
+            return state
+        }
+        var cause = cause
+        var waited: Duration?
+        switch cause {
+        case .timedOut(.head): waited = clocks.head
+        case .timedOut(.idle): waited = clocks.idle
+        case .transport(.interrupted): cause = .cancelled
+        case .transport(.closed): cause = connection.lossOfAddress.map { .transport($0) } ?? cause
+        default: break
+        }
+        if state.isCancelled { cause = .cancelled }
+        let isSending = state.phase == .awaitingHead && state.writer?.hasFinished == false
+        return ExchangeError(
+            cause: cause, phase: isSending ? .sending : state.phase,
+            wasSent: state.timeline.sentByteCount > 0 || (state.writer?.byteCount ?? 0) > 0, waited: waited)
+    }
+
+    // MARK: Properties
+
+    /// The clocks in force.
+    var clocks: ExchangeClocks {
+        guard let total = state.withLock({ $0.totalDeadline }) else { return givenClocks }
+        var clocks = givenClocks
+        clocks.totalDeadline = total
+        return clocks
+    }
+
+    /// Gives the rest of the exchange the total deadline of a call that takes it over.
+    package func adopt(totalDeadline: MonotonicTime) { state.withLock { $0.totalDeadline = totalDeadline } }
+
+    /// Whether the exchange is over: it was finished, or its response is complete.
+    package var isFinished: Bool { state.withLock { $0.isReleased } }
+
+    /// The times of the exchange's steps, and the numbers of bytes.
+    package var timeline: ExchangeTimeline {
+        state.withLock { state in
+            var timeline = state.timeline
+            timeline.sentByteCount += state.writer?.byteCount ?? 0
+            return timeline
+        }
+    }
+
+    /// The fields after a chunked body, once it is complete; never merged into the head (RFC 9110 §6.5).
+    package var trailers: FieldBlock? { state.withLock { $0.trailers } }
+
+    /// Whether a byte of the response was received.
+    package var hasReceivedAnyByte: Bool { connection.hasReceivedAnyByte }
 }

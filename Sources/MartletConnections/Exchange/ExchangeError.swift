@@ -1,10 +1,10 @@
 package import MartletTransport
 package import MartletWire
 
-/// Why an exchange on a connection came to nothing.
+/// The failure of an exchange, or of the wait for its connection.
 @dynamicMemberLookup
 package struct ExchangeError: Error, Sendable {
-    /// What happened.
+    /// The cause of the failure.
     package enum Cause: Sendable {
         /// Bytes could not be moved.
         case transport(TransportError)
@@ -12,7 +12,7 @@ package struct ExchangeError: Error, Sendable {
         case wire(WireError)
         /// A proxy did not open a way to the server.
         case proxy(ProxyFault)
-        /// The response's content coding cannot be undone.
+        /// The response's content coding cannot be decoded.
         case coding(any Error & CustomStringConvertible)
         /// The body's source threw.
         case source(any Error)
@@ -26,19 +26,19 @@ package struct ExchangeError: Error, Sendable {
 
     /// The clocks that run while an exchange does.
     package enum Clock: Sendable {
-        /// Waiting for a connection to be free.
+        /// The wait for a free connection.
         case poolWait
         /// Opening a connection.
         case connect
-        /// Waiting for the final head, once the request is sent.
+        /// The wait for the final head, once the request is sent.
         case head
-        /// Waiting for any byte to move.
+        /// The wait for any byte to move.
         case idle
         /// The whole call.
         case total
     }
 
-    /// Where the exchange stood.
+    /// The step of an exchange.
     package enum Phase: Sendable {
         /// Waiting for a connection.
         case waiting
@@ -58,23 +58,23 @@ package struct ExchangeError: Error, Sendable {
         case receivingBody
     }
 
-    /// What an error says.
+    /// The details of an error.
     package struct Details: Sendable {
-        /// What happened.
+        /// The cause of the failure.
         package var cause: Cause
-        /// Where the exchange stood.
+        /// The step that failed.
         package var phase: Phase
         /// Whether any byte of the request may have reached the peer.
         package var wasSent: Bool
-        /// How long the wait was that a clock ended.
+        /// The duration of the wait that a clock ended.
         package var waited: Duration?
-        /// The reason why a request waited for a connection, if that is where it ended.
-        package var shortage: PoolShortage?
-        /// The proxy that the failure is about; `nil` where it is about the server, or nobody.
+        /// The proxy that the failure is about; `nil` if it is about the server, or none.
         package var proxy: ProxyServer?
-        /// The connection that stood before opening the way failed; `nil` where there was none, or an exchange had it.
+        /// The reason why a request waited for a connection, if that is where it ended.
+        package var shortage: String?
+        /// The connection that was established before opening the way failed; `nil` if there was none, or an exchange had it.
         package var reached: ReachedConnection?
-        /// The heads of what a proxy had answered to CONNECT, where its tunnel stood and what followed failed.
+        /// The heads of a proxy's responses to CONNECT, if its tunnel was established and a later step failed.
         package var tunnelHeads: [ResponseHead] = []
     }
 
@@ -87,7 +87,7 @@ package struct ExchangeError: Error, Sendable {
 
     private var box: Box
 
-    /// What the error says.
+    /// One of the details.
     package subscript<Value>(dynamicMember path: WritableKeyPath<Details, Value>) -> Value {
         get { box.details[keyPath: path] }
         set {
@@ -97,19 +97,19 @@ package struct ExchangeError: Error, Sendable {
         }
     }
 
-    /// An error.
+    /// Creates an error.
     package init(
         cause: Cause, phase: Phase, wasSent: Bool, waited: Duration? = nil, proxy: ProxyServer? = nil,
-        shortage: PoolShortage? = nil
+        shortage: String? = nil
     ) {
         box = Box(
             Details(
-                cause: cause, phase: phase, wasSent: wasSent, waited: waited, shortage: shortage, proxy: proxy
+                cause: cause, phase: phase, wasSent: wasSent, waited: waited, proxy: proxy, shortage: shortage
             ))
     }
 
-    /// A connection that could not be opened.
-    /// - Parameter proxy: The proxy it was to lead to; `nil` where it was to lead to the server.
+    /// Creates the error of a connection that could not be opened.
+    /// - Parameter proxy: The proxy that it was to lead to; `nil` for the server.
     package init(_ error: DialError, proxy: ProxyServer? = nil) {
         let phase: Phase =
             switch error.phase {
@@ -123,14 +123,12 @@ package struct ExchangeError: Error, Sendable {
             case .interrupted: .cancelled
             default: .transport(error.cause)
             }
-        box = Box(
-            Details(
-                cause: cause, phase: phase, wasSent: false, waited: error.elapsed, proxy: proxy,
-                reached: error.reached))
+        self.init(cause: cause, phase: phase, wasSent: false, waited: error.elapsed, proxy: proxy)
+        self.reached = error.reached
     }
 
-    /// Whether the connection ended or failed, as against what it carried: what a request on a reused connection may
-    /// meet through no fault of anybody (RFC 9112 §9.3.1).
+    /// Whether the connection ended or failed, as against the message on it: a request on a reused connection may meet that
+    /// through no fault of either side (RFC 9112 §9.3.1).
     package var isConnectionLoss: Bool {
         switch self.cause {
         case .transport(.system), .transport(.closed), .transport(.addressLost), .transport(.tls): true

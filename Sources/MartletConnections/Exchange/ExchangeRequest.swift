@@ -1,7 +1,7 @@
 package import MartletTransport
 package import MartletWire
 
-/// What an exchange sends, ready for the wire.
+/// The request of an exchange, ready for the wire.
 package final class ExchangeRequest: Sendable {
     /// The encoded head, framing fields included.
     package let head: [UInt8]
@@ -11,20 +11,20 @@ package final class ExchangeRequest: Sendable {
     package let version: WireVersion
     /// The body.
     package let body: OutgoingBody
-    /// Whether the head says `Expect: 100-continue`.
+    /// Whether the head has `Expect: 100-continue`.
     package let expectsContinue: Bool
-    /// How long the body waits for the 100 before it goes out all the same (RFC 9110 §10.1.1).
+    /// The time that the body waits for the 100 before it is sent nevertheless (RFC 9110 §10.1.1).
     package let continueWait: Duration
-    /// Whether the connection may be kept; `false` when the head says `Connection: close`.
+    /// Whether the connection may be kept; `false` if the head has `Connection: close`.
     package let wantsKeepAlive: Bool
-    /// Whether the body is handed over as it stands on the wire, chunk framing included.
+    /// Whether the response's body is delivered as it is on the wire, chunk framing included.
     package let isRaw: Bool
-    /// Whether the response's `Content-Length` is passed over.
+    /// Whether the response's `Content-Length` is ignored.
     package let ignoresLength: Bool
-    /// Trailer fields that a chunked body is followed by.
+    /// The trailer fields after a chunked body.
     package let trailers: [(name: String, value: String)]
 
-    /// A request.
+    /// Creates a request.
     package init(
         head: [UInt8], method: String, version: WireVersion = .http11, body: OutgoingBody = .none,
         expectsContinue: Bool = false, continueWait: Duration = .seconds(1), wantsKeepAlive: Bool = true,
@@ -45,14 +45,14 @@ package final class ExchangeRequest: Sendable {
 
 /// The clocks of an exchange, as instants and spans.
 package struct ExchangeClocks: Sendable {
-    /// How long the final head may take once the request is sent; `nil` for ever.
+    /// The time in which the final head must come once the request is sent; `nil` for no limit.
     package var head: Duration?
-    /// How long no byte may move, either way; `nil` for ever.
+    /// The time in which a byte must move, either way; `nil` for no limit.
     package var idle: Duration?
-    /// When the whole call must be over.
+    /// The end of the whole call.
     package var totalDeadline: MonotonicTime
 
-    /// Clocks.
+    /// Creates clocks.
     package init(head: Duration? = nil, idle: Duration? = nil, totalDeadline: MonotonicTime = .distantFuture)
     {
         self.head = head
@@ -70,31 +70,23 @@ package struct ExchangeClocks: Sendable {
     }
 }
 
-/// When the parts of an exchange happened, and how many bytes moved.
+/// The times of an exchange's steps, and the numbers of bytes.
 package struct ExchangeTimeline: Sendable {
-    /// When the first byte of the request was about to be written.
+    /// The time before the first byte of the request was written.
     package var sendingBegan: MonotonicTime?
-    /// When the last byte of the request had been written.
+    /// The time after the last byte of the request was written.
     package var requestSent: MonotonicTime?
-    /// When the final head had come.
+    /// The time at which the final head was received.
     package var headReceived: MonotonicTime?
-    /// When the body was complete.
+    /// The time at which the body was complete.
     package var bodyReceived: MonotonicTime?
     /// Bytes written: head, framing and body.
     package var sentByteCount: UInt64 = 0
-    /// Bytes of the body received, before any content coding is undone.
+    /// Bytes of the body received, before any content coding is decoded.
     package var receivedBodyByteCount: UInt64 = 0
 
-    /// A timeline on which nothing has happened.
+    /// Creates an empty timeline.
     package init() {}
-}
-
-/// Where the bytes of a request's body come from.
-package protocol BodySource: AnyObject, Sendable {
-    /// The next bytes; `nil` after the last. Empty arrays are passed over.
-    ///
-    /// Called by one task, one call at a time. When that task is cancelled it should return or throw soon.
-    func next() async throws -> [UInt8]?
 }
 
 /// A request's body as an exchange sends it.
@@ -107,14 +99,10 @@ package enum OutgoingBody: Sendable {
     case source(any BodySource, length: UInt64?)
 }
 
-/// What pauses a transfer: asked before each write and each read.
-///
-/// A paused transfer reads nothing, so that the peer is held by the TCP window (RFC 9293 §3.8.6).
-package protocol TransferGate: AnyObject, Sendable {
-    /// Whether the transfer is paused now.
-    var isPaused: Bool { get }
-
-    /// Returns when the transfer is not paused, or was cancelled, or the deadline has passed, or the waiting task was
-    /// cancelled.
-    func waitWhilePaused(until deadline: MonotonicTime, on loop: EventLoop) async
+/// The source of the bytes of a request's body.
+package protocol BodySource: AnyObject, Sendable {
+    /// Returns the next bytes; `nil` after the last. Empty arrays are ignored.
+    ///
+    /// Called by one task, one call at a time. When that task is cancelled it should return or throw soon.
+    func next() async throws -> [UInt8]?
 }

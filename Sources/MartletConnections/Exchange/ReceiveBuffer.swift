@@ -1,10 +1,9 @@
-import MartletTransport
 import Synchronization
 
 /// Bytes received and not yet used: one block of memory, filled at its end and emptied from its start.
 ///
-/// It holds no memory until something is received, and gives it back when the connection idles, so that ten thousand
-/// connections that wait for a server cost nothing here.
+/// It holds no memory until bytes are received, and releases it when the connection idles, so that ten thousand connections
+/// that wait for a server cost nothing here.
 @safe struct ReceiveBuffer: ~Copyable {
     private var storage: UnsafeMutableRawBufferPointer?
     private var start = 0
@@ -14,41 +13,36 @@ import Synchronization
 
     deinit { if let storage = unsafe storage { unsafe ReceiveMemory.give(storage) } }
 
-    /// How many bytes are not yet used.
+    /// The number of bytes that are not yet used.
     var count: Int { end - start }
 
     /// Whether all bytes are used.
     var isEmpty: Bool { start == end }
 
-    /// Calls a closure with the unread bytes, or so many of them.
+    /// Calls a closure with the unread bytes.
     func withUnread<Value, Failure: Error>(
-        _ limit: Int = .max, _ body: (Span<UInt8>) throws(Failure) -> Value
+        _ body: (Span<UInt8>) throws(Failure) -> Value
     ) throws(Failure) -> Value {
         guard let storage = unsafe storage, end > start else { return try body(Span()) }
-        let length = min(limit, end - start)
-        let unread = unsafe UnsafeRawBufferPointer(rebasing: storage[start..<start + length])
+        let unread = unsafe UnsafeRawBufferPointer(rebasing: storage[start..<end])
         return try body(unsafe Span(_unsafeBytes: unread))
     }
 
-    /// Copies a range of the unread bytes.
-    func copy(_ range: Range<Int>, into target: UnsafeMutableRawBufferPointer) {
-        guard let storage = unsafe storage, !range.isEmpty else { return }
-        unsafe target.copyMemory(
-            from: UnsafeRawBufferPointer(
-                rebasing: storage[start + range.lowerBound..<start + range.upperBound]))
+    /// Moves bytes from the start into a buffer that has room for them.
+    mutating func take(_ count: Int, into target: UnsafeMutableRawBufferPointer) {
+        guard let storage = unsafe storage, count > 0 else { return }
+        unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[start..<start + count]))
+        consume(count)
     }
 
     /// Drops bytes from the start.
     mutating func consume(_ count: Int) {
         start += count
-        if start == end {
-            start = 0
-            end = 0
-        }
+        if start == end { (start, end) = (0, 0) }
     }
 
-    /// Lets a closure fill the free part, which is made at least so large; bytes that are not yet used are kept.
-    /// - Parameter body: Returns how many bytes it put there.
+    /// Lets a closure fill the free part, which is made large enough; bytes that are not yet used are kept.
+    /// - Parameter body: Returns the number of bytes that it put there.
     mutating func fill<Outcome, Failure: Error>(
         atLeast minimum: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> (count: Int, Outcome)
     ) throws(Failure) -> Outcome {
@@ -82,7 +76,7 @@ import Synchronization
         (start, end) = (0, unread)
     }
 
-    /// Gives the memory back; the bytes that were left are lost.
+    /// Releases the memory; bytes that were left are lost.
     mutating func release() {
         if let storage = unsafe storage { unsafe ReceiveMemory.give(storage) }
         unsafe storage = nil
@@ -90,22 +84,22 @@ import Synchronization
     }
 }
 
-/// Memory for receive buffers: a few blocks are kept at hand for the whole process.
+/// Memory for receive buffers: a few free blocks are kept for the whole process.
 ///
 /// A connection holds a block from the first byte of a response to its last, which for a small response is a few
-/// microseconds; asking the allocator each time costs as much as parsing the head. What is kept is bounded by the number of
-/// slots, whatever the number of connections.
+/// microseconds; calling the allocator each time costs as much as parsing the head. The kept memory is bounded by the number
+/// of slots, whatever the number of connections.
 enum ReceiveMemory {
-    /// The size of a block, in bytes: room for most heads, and for a small body behind them.
+    /// The size of a block, in bytes: room for most heads, and for a small body after them.
     static let blockSize = 8 * 1024
 
-    /// A place where a block may lie: its address, or zero.
+    /// A slot for a block: its address, or zero.
     private final class Slot: Sendable { let address = Atomic<UInt>(0) }
 
-    /// As many as threads can be expected to receive at once.
+    /// As many as threads can be expected to receive at the same time.
     private static let slots = (0..<4).map { _ in Slot() }
 
-    /// A block of at least that many bytes, uninitialised. Give it back with ``give(_:)``.
+    /// Returns a block of at least that many bytes, uninitialized. It is given back by ``give(_:)``.
     static func take(_ byteCount: Int) -> UnsafeMutableRawBufferPointer {
         if byteCount <= blockSize {
             for slot in slots where slot.address.load(ordering: .relaxed) != 0 {
@@ -118,7 +112,7 @@ enum ReceiveMemory {
         return UnsafeMutableRawBufferPointer.allocate(byteCount: max(blockSize, byteCount), alignment: 16)
     }
 
-    /// Takes a block back.
+    /// Gives a block back.
     static func give(_ block: UnsafeMutableRawBufferPointer) {
         guard block.count == blockSize else {
             unsafe block.deallocate()
@@ -126,23 +120,23 @@ enum ReceiveMemory {
         }
         let address = UInt(bitPattern: block.baseAddress)
         for slot in slots where slot.address.load(ordering: .relaxed) == 0 {
-            let isKept = slot.address.compareExchange(expected: 0, desired: address, ordering: .releasing)
-                .exchanged
-            if isKept { return }
+            if slot.address.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged {
+                return
+            }
         }
         unsafe block.deallocate()
     }
 }
 
-/// A buffer to receive into, as a value that may be taken into a lock's closure.
+/// A buffer to receive into, as a value that a lock's closure may capture.
 ///
-/// The compiler must suppose that a pointer taken in there is shared, and refuses it; a number it takes. Whoever makes one
-/// keeps the buffer alive until the call it is handed to returns, which never waits.
+/// The compiler must suppose that a captured pointer is shared, and refuses it; it accepts a number. The caller keeps the
+/// buffer alive until the call that gets the value returns, which never waits.
 struct ReceiveTarget: Sendable {
     private let address: UInt
     private let count: Int
 
-    /// The buffer as a value.
+    /// Converts a buffer.
     init(_ buffer: UnsafeMutableRawBufferPointer) {
         address = UInt(bitPattern: buffer.baseAddress)
         count = buffer.count
@@ -152,91 +146,5 @@ struct ReceiveTarget: Sendable {
     var buffer: UnsafeMutableRawBufferPointer {
         unsafe UnsafeMutableRawBufferPointer(
             start: UnsafeMutableRawPointer(bitPattern: address), count: count)
-    }
-}
-
-/// How many bytes of a fast body are awaited together.
-///
-/// A reader that keeps up with a fast sender is woken for every packet, and waking costs more than copying what came.
-/// Where the last quarter of a megabyte came fast, the socket is asked to wake its reader only for so many bytes
-/// (`SO_RCVLOWAT`); a short clock beside it sees to it that what comes more slowly is not held back, and ends the asking.
-struct ReadBatchRule: Sendable {
-    /// How many bytes must have come in ``longestWindow`` for them to be awaited together.
-    static let windowByteCount: UInt64 = 256 * 1024
-    /// In nanoseconds: 64 MiB/s and more count as fast.
-    static let longestWindow: UInt64 = 4_000_000
-    /// How many bytes are awaited together.
-    static let batchByteCount = 512 * 1024
-    /// How long bytes may be held back, at most: one such wait, and batches are over until a window was fast again.
-    static let longestDelay = Duration.milliseconds(10)
-
-    private var windowStart: (bytes: UInt64, instant: MonotonicTime)?
-    /// Whether batches are awaited.
-    private(set) var isBatching = false
-
-    init() {}
-
-    /// Before a wait: how many bytes to wait for.
-    /// - Parameters:
-    ///   - received: How many bytes of the body have come.
-    ///   - remaining: How many must still come; `nil` where that is not known.
-    mutating func waitBegins(received: UInt64, remaining: UInt64?, now: MonotonicTime) -> Int {
-        if let start = windowStart {
-            let count = received &- start.bytes
-            if count >= ReadBatchRule.windowByteCount {
-                let window = now.nanoseconds &- start.instant.nanoseconds
-                // In proportion: one reading may take in several windows.
-                isBatching = window / (count / ReadBatchRule.windowByteCount) <= ReadBatchRule.longestWindow
-                windowStart = (received, now)
-            }
-        } else {
-            windowStart = (received, now)
-        }
-        // The last bytes must not be waited for as part of a batch that never fills.
-        if isBatching, let remaining, remaining < UInt64(2 * ReadBatchRule.batchByteCount) {
-            isBatching = false
-        }
-        return isBatching ? ReadBatchRule.batchByteCount : 1
-    }
-
-    /// The batch did not come in time.
-    mutating func waitTimedOut() {
-        isBatching = false
-        windowStart = nil
-    }
-}
-
-/// When a lone request waits for its answer awake.
-///
-/// A thread that goes to sleep is woken again some ten to thirty microseconds late. Where a session has one request at a
-/// time and its answers come sooner than that, as from the same machine, watching the socket for that long is quicker, and
-/// costs no more processor time than sleeping and being woken does. Each wait that was in vain makes the next one rarer, so
-/// that a server farther away sees one in a thousand.
-package final class BriefWait: Sendable {
-    /// How long a wait lasts at most.
-    static let limit = Duration.microseconds(60)
-    private static let mostSkipped = 1024
-
-    /// How many requests go by before the next try.
-    private let left = Atomic<Int>(0)
-    /// How many go by after the next failure.
-    private let skipped = Atomic<Int>(1)
-
-    /// For one session, whose next request tries.
-    package init() {}
-
-    /// Whether this request is one to try with. Counts it.
-    package func isDue() -> Bool {
-        let left = left.load(ordering: .relaxed)
-        if left == 0 { return true }
-        self.left.store(left - 1, ordering: .relaxed)
-        return false
-    }
-
-    /// Notes how a wait ended.
-    func ended(inTime: Bool) {
-        let skipped = inTime ? 1 : min(skipped.load(ordering: .relaxed) * 2, BriefWait.mostSkipped)
-        self.skipped.store(skipped, ordering: .relaxed)
-        if !inTime { left.store(skipped, ordering: .relaxed) }
     }
 }

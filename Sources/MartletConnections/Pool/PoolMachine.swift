@@ -2,124 +2,144 @@
 ///
 /// The machine never sees a socket, a clock or a continuation. Each event is one `mutating` function that takes the
 /// time where it matters and returns what has to be done (``Effects``). It is not safe for concurrent use: its owner
-/// guards it by a lock or an actor, and runs the effects afterwards.
+/// guards it by a lock, and runs the effects afterwards.
 ///
 /// The rules, in order:
 /// 1. A request takes the idle connection of its host that was used last (last in, first out), if it is still good.
-/// 2. Else it waits, and a dial is made for it unless a limit forbids. When only the total limit does, the
-///    connection of another host that has been idle the longest is closed to make room.
-/// 3. A connection that becomes free, or is just made, goes to the first waiting request of its host, whoever caused
-///    its dial, unless it has to make room for another host (rule 4). The order is first come, first served within
-///    a priority, or last come, first served for those that
-///    ask for it; waiting raises the priority (``PoolLimits/ageingInterval``), and it can be changed meanwhile.
-/// 4. A place that becomes free below the total limit goes to the first request, of all hosts, without a dial. A
-///    free connection is closed for a request to another host that comes first and is more urgent, or that came
-///    ``patience`` earlier: hosts with many requests do not keep the places for themselves.
-/// 5. A dial that fails is reported to the request that caused it, if that still waits. A request that merely took
-///    over a dial caused by another is not told: a dial of its own is made for it as soon as limits permit.
+/// 2. Else it waits, and a dial is made for it unless a limit forbids. When only the total limit does, the connection of
+///    another host that has been idle the longest is closed to make room.
+/// 3. A connection that becomes free, or is just made, goes to the first waiting request of its host, whichever caused
+///    its dial, unless it has to make room for another host (rule 4). The order is first come, first served within a
+///    priority, or last come, first served for requests with that ``WaitingOrder``. Waiting raises the priority
+///    (``PoolLimits/ageingInterval``), and it can be changed meanwhile.
+/// 4. A place that becomes free below the total limit goes to the first request, of all hosts, without a dial. A free
+///    connection is closed for a request to another host that comes first and is more urgent, or that came ``patience``
+///    earlier: hosts with many requests do not keep the places for themselves.
+/// 5. A dial that fails is reported to the request that caused it, if that still waits. A request that merely took over
+///    a dial is not notified: a dial of its own is made for it as soon as limits permit.
 ///
-/// So no request waits without hope: its host has a dial or a connection in use, or all places of the total limit
-/// are taken by connections that are being made or in use.
+/// So every request can hope: its host has a dial or a connection in use, or all places of the total limit are taken by
+/// connections that are being made or in use.
 ///
-/// A request that finds an idle connection costs one dictionary look-up at most, a release none; both take constant time and
-/// no memory.
-package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
-    /// Nanoseconds of one clock that goes on while the computer is suspended (`CLOCK_BOOTTIME`, which is Swift's
-    /// `ContinuousClock` on Linux), so that a connection that slept too long is never handed out. An integer, because
-    /// comparing `Duration`s costs more than the rest of a hot event.
-    package typealias Instant = UInt64
+/// A request that finds an idle connection costs one dictionary look-up at most, a release none. Both take constant time
+/// and no memory.
+struct PoolMachine<Key: Hashable & Sendable>: Sendable {
+    /// Nanoseconds of a clock that runs while the computer is suspended (`CLOCK_BOOTTIME`), so that a connection that
+    /// slept too long is never handed out. An integer, because comparing `Duration`s costs more than the rest of a hot
+    /// event.
+    typealias Instant = UInt64
 
     /// The limits in force.
-    package internal(set) var limits: PoolLimits
-    /// Whether `shutdown` was called.
-    package internal(set) var isShutDown = false
-
-    var amounts: PoolAmounts
-    var hostPlaces: [Key: Int] = [:]
-    var hosts = PoolTable<PoolHostRecord<Key>>()
-    /// The host that was asked for last, which most programs ask for again: to compare a key costs a fraction of hashing it.
-    var recent: (key: Key, host: Int)?
-    var connections = PoolTable<PoolConnectionRecord>()
-    var waiters = PoolTable<PoolWaiterRecord>()
-    /// Hosts with a waiter that only the total limit keeps from a dial: a binary heap, the first to be served on top.
-    var blocked: [Int] = []
-    var oldestIdle = PoolIndex.none
-    var newestIdle = PoolIndex.none
-    var idleCount = 0
-    var leasedCount = 0
+    private(set) var limits: PoolLimits
+    private(set) var isShutDown = false
+    private(set) var amounts: PoolAmounts
+    private(set) var hostPlaces: [Key: Int] = [:]
+    /// The host of the last request, which most programs use again: comparing a key costs a fraction of hashing it.
+    private(set) var recent: (key: Key, host: Int)?
+    var hosts = PoolTable<PoolHostRecord<Key>, Never>()
+    var connections = PoolTable<PoolConnectionRecord, HTTP1Connection>()
+    var waiters = PoolTable<PoolWaiterRecord, ConnectionPool.Ticket>()
+    /// The positions of waiters in ``PoolHostRecord/line`` and in ``PoolHostRecord/uncovered``.
+    var linePositions: [Int] = []
+    var uncoveredPositions: [Int] = []
+    /// The hosts with a waiter that only the total limit keeps from a dial, by the rank of the first.
+    var blocked = PoolHeap()
+    var blockedPositions: [Int] = []
+    /// All idle connections.
+    var idle = PoolList()
+    /// No idle connection has to be closed before this time. May be too early, never too late.
+    var earliestDeadline = UInt64.max
     var diallingCount = 0
     var waitingCount = 0
-    /// How many connections do not count against the limits.
+    /// The number of connections that do not count against the limits.
     var exemptCount = 0
-    /// The waiting requests that were made by calls which hold connections, by their places in the table; see `nest`.
+    /// The waiting requests that were made by calls which hold connections; see ``nest(_:in:)``.
     var nested: [Int] = []
-    /// No idle connection has to be closed before this time; may be too early, never too late.
-    var earliestDeadline = UInt64.max
-    var nextSequence: UInt64 = 0
-
+    private var nextSequence: UInt64 = 0
     private let hostLimit: (@Sendable (Key, PoolLimits) -> Int?)?
 
     /// Creates an empty pool.
-    /// - Parameter hostLimit: How many connections one host may have by the limits, where these say something of it; asked
-    ///   when a host is met and when the limits change.
-    package init(limits: PoolLimits = PoolLimits(), hostLimit: (@Sendable (Key, PoolLimits) -> Int?)? = nil) {
+    /// - Parameter hostLimit: The maximum number of connections to a host, if the limits specify one. It is called when a
+    ///   host is met and when the limits change.
+    init(limits: PoolLimits = PoolLimits(), hostLimit: (@Sendable (Key, PoolLimits) -> Int?)? = nil) {
         self.hostLimit = hostLimit
         self.limits = limits
         self.amounts = PoolAmounts(limits)
     }
 
-    /// When `expire` has to be called next; `nil` when nothing is idle.
+    /// The time at which ``expire(now:)`` has to be called next; `nil` if nothing is idle.
     ///
-    /// One timer suffices: re-arm it when this is earlier than what it is armed for, and whenever it fired. The time
-    /// may be too early (its connection is in use meanwhile); `expire` then does nothing but find the next.
-    package var nextDeadline: Instant? { idleCount == 0 ? nil : earliestDeadline }
+    /// One timer suffices: it is set when this is earlier than its time, and whenever it fired. This may be too early (the
+    /// connection is in use meanwhile); ``expire(now:)`` then only finds the next time.
+    var nextDeadline: Instant? { idle.count == 0 ? nil : earliestDeadline }
 
-    /// Whether the pool is shut down and its last connection is closed.
-    package var isDrained: Bool { isShutDown && connections.count == 0 }
-
-    /// Where the connection leads; `nil` when it is gone.
-    package func key(of connection: PoolConnectionID) -> Key? {
-        guard connections.holds(connection.index, connection.generation) else { return nil }
-        return hosts.records[connections.records[connection.index].host].key
+    /// The counts of all hosts together, in constant time.
+    var counts: PoolCounts {
+        PoolCounts(
+            leased: connections.count - diallingCount - idle.count, idle: idle.count, dialling: diallingCount,
+            waiting: waitingCount)
     }
+
+    /// The counts of each host with a connection or a waiting request. Takes time in proportion to their number.
+    var hostCounts: [Key: PoolCounts] { hostPlaces.mapValues { hosts.records[$0].counts } }
 
     // MARK: Requests
 
-    /// A request asks for a connection to `key`.
+    /// Leases the idle connection that a request for `key` gets, if a good one is idle: the first step of ``request``.
+    mutating func takeIdle(
+        _ key: Key, priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
+        arrival: Instant? = nil, now: Instant
+    ) -> PoolConnectionID? {
+        guard !isShutDown, let host = host(of: key) else { return nil }
+        return takeIdle(of: host, for: newPlace(priority, order, arrival, now), now: now)
+    }
+
+    /// Gives a request a connection to `key`, or a place in the line.
     ///
-    /// The caller that gets a lease must release it, or return it with `checkoutRefused`, exactly once.
-    /// - Parameter arrival: When it came first, for a request that gave up its place in the line and has it back; `nil` for now.
-    package mutating func request(
+    /// A caller that gets a lease must call ``released(_:isReusable:keepAliveTimeout:now:)`` or
+    /// ``checkoutRefused(_:now:)`` exactly once.
+    /// - Parameter arrival: The time at which a request came first that left the line and gets its place back; `nil` for
+    ///   now.
+    mutating func request(
         _ key: Key, priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
         arrival: Instant? = nil, now: Instant
     ) -> Admission {
         guard !isShutDown else { return Admission() }
-        let place = PoolPlace(
+        return admit(newPlace(priority, order, arrival, now), to: host(of: key) ?? newHost(key), now: now)
+    }
+
+    private mutating func newPlace(
+        _ priority: RequestPriority, _ order: WaitingOrder, _ arrival: Instant?, _ now: Instant
+    ) -> PoolPlace {
+        defer { nextSequence &+= 1 }
+        return PoolPlace(
             arrival: min(arrival ?? now, now), sequence: nextSequence, priority: priority, order: order)
-        nextSequence &+= 1
-        if let host = host(of: key) { return admit(place, to: host, now: now) }
-        let host = hosts.insert(PoolHostRecord(key: key, limit: limit(of: key)))
-        hostPlaces[key] = host
-        return admit(place, to: host, now: now)
     }
 
-    /// Where a host is in the table; `nil` where the pool knows none of that key.
-    mutating func host(of key: Key) -> Int? {
-        if let recent, recent.key == key { return recent.host }
-        guard let host = hostPlaces[key] else { return nil }
-        recent = (key, host)
-        return host
+    private mutating func admit(
+        _ place: PoolPlace, to host: Int, now: Instant, effects: consuming Effects = Effects()
+    ) -> Admission {
+        while hosts.records[host].idle.count > 0 {
+            if let lease = takeIdle(of: host, for: place, now: now) {
+                return Admission(lease: lease, effects: effects)
+            }
+            let index = hosts.records[host].idle.newest
+            endIdle(index)
+            drop(index, &effects)
+        }
+        let waiter = enterLine(place, of: host)
+        reconsider(host)
+        dialForBlocked(&effects)
+        return Admission(waiter: waiters.name(waiter), effects: effects)
     }
-
-    /// The host at a place is about to be forgotten.
-    mutating func forgetRecent(_ host: Int) { if host == recent?.host { recent = nil } }
 
     /// The request that was just given `connection` found it dead before using it.
     ///
-    /// The connection is closed. The request gets another idle one, or waits at its old place in the line, where a
-    /// dial takes the dead connection's place. For a connection that is not in use the answer is empty.
-    package mutating func checkoutRefused(_ connection: PoolConnectionID, now: Instant) -> Admission {
-        guard let index = position(of: connection, .leased) else { return Admission() }
+    /// The connection is closed. The request gets another idle one, or waits at its old place in the line, where a dial
+    /// takes the dead connection's place. For a connection that is not in use the result is empty.
+    mutating func checkoutRefused(_ connection: PoolConnectionID, now: Instant) -> Admission {
+        guard state(of: connection) == .leased else { return Admission() }
+        let index = connection.index
         let host = connections.records[index].host
         let place = connections.records[index].place
         endLease(index)
@@ -132,46 +152,53 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return admit(place, to: host, now: now, effects: effects)
     }
 
-    /// A request needs no connection any more. May be called at any time and any number of times.
-    package mutating func cancelWaiter(_ waiter: PoolWaiterID) -> Cancellation {
-        let index = waiter.index
-        guard waiters.holds(index, waiter.generation) else { return Cancellation(outcome: .unknown) }
-        let granted = waiters.records[index].connection
-        guard granted == PoolIndex.none else { return Cancellation(outcome: .alreadyGranted(name(granted))) }
+    /// Removes a request that needs no connection any more from the line.
+    /// - Returns: `nil` if it does not wait: it was granted a connection, which it has to release, or it is gone.
+    mutating func cancelWaiter(_ waiter: PoolWaiterID) -> Effects? {
+        guard let index = waiters.index(of: waiter), waiters.records[index].connection == nil else {
+            return nil
+        }
         var effects = Effects()
         let host = waiters.records[index].host
         let dial = leaveLine(index)
         forgetWaiter(index)
-        if dial != PoolIndex.none, !passOn(dial, &effects) {
-            connections.records[dial].isAbandoned = true
-            effects.abandon(name(dial))
-        }
+        if let dial, !passOn(dial, &effects) { abandon(dial, &effects) }
         settle(host, &effects)
-        return Cancellation(outcome: .withdrawn, effects: effects)
+        return effects
+    }
+
+    /// Changes the priority of a waiting request: it moves to where it would be if it had come with that priority.
+    ///
+    /// A request that holds a connection keeps it, and gets the priority should that turn out dead.
+    mutating func setPriority(_ priority: RequestPriority, of waiter: PoolWaiterID) {
+        guard let index = waiters.index(of: waiter), waiters.records[index].place.priority != priority else {
+            return
+        }
+        waiters.records[index].place.priority = priority
+        if let connection = waiters.records[index].connection {
+            connections.records[connection].place.priority = priority
+        } else {
+            updateRank(index)
+            reconsider(waiters.records[index].host)
+        }
     }
 
     // MARK: Connections
 
-    /// The place of a connection that is in this state; `nil` where it is not, or not any more.
-    func position(of connection: PoolConnectionID, _ state: PoolConnectionRecord.State) -> Int? {
-        let index = connection.index
-        return connections.holds(index, connection.generation) && connections.records[index].state == state
-            ? index : nil
-    }
-
     /// The connection is made, and ready for use.
-    package mutating func dialSucceeded(_ connection: PoolConnectionID, now: Instant) -> Effects {
+    mutating func dialSucceeded(_ connection: PoolConnectionID, now: Instant) -> Effects {
         var effects = Effects()
-        guard let index = position(of: connection, .dialling) else { return effects }
+        guard isDialling(connection) else { return effects }
+        let index = connection.index
         let host = connections.records[index].host
         let owner = connections.records[index].waiter
         // The request that caused a dial was the first of all hosts at that time. An adopted dial has no such claim.
-        let isOwn = owner != PoolIndex.none && !connections.records[index].isAdopted
+        let isOwn = connections.records[index].state == .dialling
         endDial(index)
         connections.records[index].openedAt = now
         if isShutDown || isOverLimit(host) || (!isOwn && yieldsPlace(host)) {
             drop(index, &effects)
-        } else if let waiter = firstWaiter(of: host) {
+        } else if let waiter = hosts.records[host].line.first?.index {
             grant(index, to: waiter, &effects)
         } else {
             becomeIdle(index, now: now, &effects)
@@ -181,19 +208,20 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// The connection could not be made. The request it was dialled for is told, if it still waits.
-    package mutating func dialFailed(_ connection: PoolConnectionID) -> Effects {
+    /// The connection could not be made. The request that it was dialled for fails, if it still waits.
+    mutating func dialFailed(_ connection: PoolConnectionID) -> Effects {
         var effects = Effects()
-        guard let index = position(of: connection, .dialling) else { return effects }
+        guard isDialling(connection) else { return effects }
+        let index = connection.index
         let host = connections.records[index].host
         let owner = connections.records[index].waiter
-        let waiter = connections.records[index].isAdopted ? PoolIndex.none : owner
+        let isOwn = connections.records[index].state == .dialling
         endDial(index)
         forget(index)  // There is nothing to close.
-        if waiter != PoolIndex.none {
-            effects.fail(waiterName(waiter))
-            _ = leaveLine(waiter)
-            forgetWaiter(waiter)
+        if isOwn {
+            effects.orders.append(.fail(waiters.name(owner)))
+            _ = leaveLine(owner)
+            forgetWaiter(owner)
         } else {
             noteUncovered(owner, &effects)
         }
@@ -202,49 +230,56 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     }
 
     /// A request gives its connection back.
-    ///
     /// - Parameters:
-    ///   - isReusable: Whether another request may follow on it: the last exchange was complete and neither side
-    ///     said `Connection: close` (RFC 9112 §9.3).
-    ///   - keepAliveTimeout: The server's `Keep-Alive: timeout=N` in nanoseconds; `nil` when it said nothing.
-    package mutating func released(
+    ///   - isReusable: Whether another request may follow on it: the last exchange was complete and neither side said
+    ///     `Connection: close` (RFC 9112 §9.3).
+    ///   - keepAliveTimeout: The server's `Keep-Alive: timeout=N` in nanoseconds; `nil` if it said nothing.
+    mutating func released(
         _ connection: PoolConnectionID, isReusable: Bool, keepAliveTimeout: UInt64? = nil, now: Instant
     ) -> Effects {
         var effects = Effects()
-        guard let index = position(of: connection, .leased) else { return effects }
+        guard state(of: connection) == .leased else { return effects }
+        let index = connection.index
         let host = connections.records[index].host
         endLease(index)
         connections.records[index].serverDeadline = amounts.serverDeadline(keepAliveTimeout, now: now)
-        let mayGoOn =
+        let isKept =
             isReusable && !isShutDown && !isOverLimit(host) && connections.records[index].uses < amounts.uses
             && useDeadline(index) > now && !yieldsPlace(host)
-        if !mayGoOn {
+        if !isKept {
             drop(index, &effects)
-            settle(host, &effects)
-        } else if let waiter = firstWaiter(of: host) {
+        } else if let waiter = hosts.records[host].line.first?.index {
             grant(index, to: waiter, &effects)
-            settle(host, &effects)
         } else {
             becomeIdle(index, now: now, &effects)
-            if effects.hasRare || !blocked.isEmpty || !nested.isEmpty { settle(host, &effects) }
+            if effects.orders.isEmpty, blocked.count == 0, nested.isEmpty { return effects }
         }
-        return effects
-    }
-
-    /// An idle connection was closed by its server, or sent bytes nobody asked for.
-    ///
-    /// For a connection in use nothing happens: its request will find out and release it as not reusable.
-    package mutating func connectionDied(_ connection: PoolConnectionID) -> Effects {
-        var effects = Effects()
-        guard let index = position(of: connection, .idle) else { return effects }
-        let host = connections.records[index].host
-        closeIdle(index, &effects)
         settle(host, &effects)
         return effects
     }
 
-    /// The timer fired: closes the idle connections whose time is up.
-    package mutating func expire(now: Instant) -> Effects {
+    /// An idle connection was closed by its server, or sent unsolicited bytes.
+    ///
+    /// For a connection in use nothing happens: its request will find out and release it as not reusable.
+    mutating func connectionDied(_ connection: PoolConnectionID) -> Effects {
+        var effects = Effects()
+        guard isIdle(connection) else { return effects }
+        closeIdle(connection.index, &effects)
+        settle(connections.records[connection.index].host, &effects)
+        return effects
+    }
+
+    /// Closes all idle connections of a key: one of them was found dead, and the others are as old.
+    mutating func closeIdle(_ key: Key) -> Effects {
+        var effects = Effects()
+        guard let host = hostPlaces[key] else { return effects }
+        while hosts.records[host].idle.count > 0 { closeIdle(hosts.records[host].idle.newest, &effects) }
+        settle(host, &effects)
+        return effects
+    }
+
+    /// Closes the idle connections that have expired, when the timer fires.
+    mutating func expire(now: Instant) -> Effects {
         var effects = Effects()
         closeExpired(now: now, &effects)
         dialForBlocked(&effects)
@@ -253,119 +288,184 @@ package struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     // MARK: The whole pool
 
-    /// The most connections to a host, at least 1.
-    private func limit(of key: Key) -> Int {
-        guard let limit = hostLimit?(key, limits) else { return amounts.perHost }
-        return max(1, limit)
-    }
-
     /// Changes the limits of the running pool.
     ///
-    /// Higher limits raise dials for waiting requests. Lower limits close idle connections at once; connections in
-    /// use or being made are closed as they become free, until the limits hold.
-    package mutating func setLimits(_ limits: PoolLimits, now: Instant) -> Effects {
+    /// Higher limits raise dials for waiting requests. Lower limits close idle connections immediately; connections in use
+    /// or being made are closed as they become free, until the limits hold.
+    mutating func setLimits(_ limits: PoolLimits, now: Instant) -> Effects {
         self.limits = limits
         let ageing = amounts.ageing
         amounts = PoolAmounts(limits)
-        if amounts.ageing != ageing { rebuildLines() }
+        let places = hostPlaces.values.sorted()
+        if amounts.ageing != ageing {
+            for host in places { for entry in hosts.records[host].line.entries { updateRank(entry.index) } }
+        }
         for (key, host) in hostPlaces { hosts.records[host].limit = limit(of: key) }
         var effects = Effects()
-        let places = hostPlaces.values.sorted()
         for host in places { trimIdle(of: host, &effects) }
-        while oldestIdle != PoolIndex.none, isOverTotals {
-            let host = connections.records[oldestIdle].host
-            closeIdle(oldestIdle, &effects)
-            forgetIfEmpty(host)
+        while idle.count > 0, countedCount > amounts.total || idle.count > amounts.idleTotal {
+            closeIdle(idle.oldest, &effects)
         }
         renewDeadlines()
         closeExpired(now: now, &effects)
-        rebuildBlocked()
+        for host in hostPlaces.values { reconsider(host) }
         dialForBlocked(&effects)
         return effects
     }
 
-    /// Ends the pool: waiting requests fail, idle connections close, dials are given up, and connections in use
-    /// close when they are released. Requests are refused from now on.
-    package mutating func shutdown() -> Effects {
+    /// Ends the pool: waiting requests fail, idle connections close, dials are abandoned, and connections in use close when
+    /// they are released. Requests are refused from now on.
+    mutating func shutdown() -> Effects {
         var effects = Effects()
         guard !isShutDown else { return effects }
         isShutDown = true
-        while oldestIdle != PoolIndex.none {
-            let host = connections.records[oldestIdle].host
-            closeIdle(oldestIdle, &effects)
+        while idle.count > 0 { closeIdle(idle.oldest, &effects) }
+        abandonDials(&effects)
+        // In the order in which they came.
+        let waiting = hostPlaces.values.flatMap { hosts.records[$0].line.entries.map(\.index) }
+        for waiter in waiting.sorted(by: {
+            waiters.records[$0].place.sequence < waiters.records[$1].place.sequence
+        }) {
+            effects.orders.append(.fail(waiters.name(waiter)))
+            let host = waiters.records[waiter].host
+            _ = leaveLine(waiter)
+            forgetWaiter(waiter)
+            reconsider(host)
             forgetIfEmpty(host)
         }
-        abandonDials(&effects)
-        failWaiters(&effects)
         return effects
     }
-}
 
-/// What the pool's owner asks between events.
-extension PoolMachine {
+    // MARK: Hosts
+
+    /// The maximum number of connections to a host, at least 1.
+    private func limit(of key: Key) -> Int { max(1, hostLimit?(key, limits) ?? amounts.perHost) }
+
+    /// The slot of a host; `nil` if the pool does not know it.
+    private mutating func host(of key: Key) -> Int? {
+        if let recent, recent.key == key { return recent.host }
+        guard let host = hostPlaces[key] else { return nil }
+        recent = (key, host)
+        return host
+    }
+
+    private mutating func newHost(_ key: Key) -> Int {
+        let host = hosts.insert(PoolHostRecord(key: key, limit: limit(of: key)))
+        hostPlaces[key] = host
+        return host
+    }
+
+    /// Forgets a host without connections and requests, so that the pool does not grow with the hosts ever met.
+    mutating func forgetIfEmpty(_ host: Int) {
+        guard hosts.records[host].open == 0, hosts.records[host].line.count == 0,
+            let key = hosts.records[host].key
+        else { return }
+        hostPlaces[key] = nil
+        if host == recent?.host { recent = nil }
+        hosts.records[host].key = nil
+        hosts.remove(host)
+    }
+
+    // MARK: Queries
+
+    /// The state of a connection; `.gone` if it was forgotten.
+    func state(of connection: PoolConnectionID) -> PoolConnectionRecord.State {
+        connections.index(of: connection).map { connections.records[$0].state } ?? .gone
+    }
+
     /// Whether a connection is being made under this name.
-    package func isDialling(_ connection: PoolConnectionID) -> Bool {
-        position(of: connection, .dialling) != nil
+    func isDialling(_ connection: PoolConnectionID) -> Bool { state(of: connection).isDialling }
+
+    /// Whether the connection is open and unused.
+    func isIdle(_ connection: PoolConnectionID) -> Bool { state(of: connection) == .idle }
+
+    /// The name of the connection with an index, if it is idle.
+    func idleConnection(at index: Int) -> PoolConnectionID? {
+        guard connections.records.indices.contains(index) else { return nil }
+        return connections.records[index].state == .idle ? connections.name(index) : nil
     }
 
-    /// Whether a waiting request has a dial made for it.
-    package func isDialling(for waiter: PoolWaiterID) -> Bool {
-        waiters.holds(waiter.index, waiter.generation) && waiters.records[waiter.index].dial != PoolIndex.none
+    /// Whether a connection is being made for a waiting request.
+    func isDialling(for waiter: PoolWaiterID) -> Bool {
+        waiters.index(of: waiter).map { waiters.records[$0].dial != nil } ?? false
     }
 
-    /// When a request that waits, or was granted a connection, came.
-    package func arrival(of waiter: PoolWaiterID) -> Instant? {
-        guard waiters.holds(waiter.index, waiter.generation) else { return nil }
-        return waiters.records[waiter.index].place.arrival
+    /// The request that a dial is made for; `nil` if it has left.
+    func waiter(of dial: PoolConnectionID) -> PoolWaiterID? {
+        guard isDialling(dial), connections.records[dial.index].waiter != PoolIndex.none else { return nil }
+        return waiters.name(connections.records[dial.index].waiter)
     }
 
-    /// The request a dial is made for; `nil` when it has left.
-    package func waiter(of dial: PoolConnectionID) -> PoolWaiterID? {
-        guard isDialling(dial) else { return nil }
-        let waiter = connections.records[dial.index].waiter
-        return waiter == PoolIndex.none ? nil : waiterName(waiter)
-    }
-
-    /// Whether nobody has a connection, which is open.
-    package func isIdle(_ connection: PoolConnectionID) -> Bool { position(of: connection, .idle) != nil }
-
-    /// The name of the connection with an index, where it is idle.
-    package func idleConnection(at index: Int) -> PoolConnectionID? {
-        guard connections.records.indices.contains(index), connections.records[index].state == .idle else {
-            return nil
-        }
-        return name(index)
-    }
-
-    /// Closes all idle connections of a key: one of them was found dead, and the others are as old.
-    package mutating func closeIdle(_ key: Key) -> Effects {
-        var effects = Effects()
-        guard let host = hostPlaces[key] else { return effects }
-        while hosts.records[host].newestIdle != PoolIndex.none {
-            closeIdle(hosts.records[host].newestIdle, &effects)
-        }
-        settle(host, &effects)
-        return effects
+    /// The time at which a request came that waits, or was granted a connection.
+    func arrival(of waiter: PoolWaiterID) -> Instant? {
+        waiters.index(of: waiter).map { waiters.records[$0].place.arrival }
     }
 }
 
-extension PoolMachine: CustomStringConvertible {
-    /// What the pool holds now. Takes time in proportion to the number of hosts.
-    package var snapshot: PoolSnapshot<Key> {
-        PoolSnapshot(
-            total: counts,
-            hosts: hostPlaces.mapValues { place in
-                let host = hosts.records[place]
-                return PoolCounts(
-                    leased: host.leased, idle: host.idle, dialling: host.dialling, waiting: host.waiting)
-            })
+extension PoolMachine {
+    /// A connection to be made.
+    struct Dial: Hashable, Sendable {
+        /// The name of the connection. The end of the dial is reported with `dialSucceeded` or `dialFailed`, exactly once.
+        let connection: PoolConnectionID
+        /// The destination.
+        let key: Key
     }
 
-    /// The counts of all hosts together. Takes constant time.
-    package var counts: PoolCounts {
-        PoolCounts(leased: leasedCount, idle: idleCount, dialling: diallingCount, waiting: waitingCount)
+    /// The actions of the pool's owner after an event, outside of the lock around the machine. They do not depend on each
+    /// other.
+    struct Effects: Hashable, Sendable {
+        /// An action beside the grant.
+        enum Order: Hashable, Sendable {
+            /// A request waits no more and fails: the failed dial was its own, or the pool shuts down.
+            case fail(PoolWaiterID)
+            /// A connection is closed; the machine has forgotten it.
+            case close(PoolConnectionID)
+            /// A connection is made.
+            case dial(Dial)
+            /// A dial is cancelled. Its end is reported as for every dial; it counts against the limits until then, and a
+            /// connection that it makes nevertheless is used.
+            case abandon(PoolConnectionID)
+            /// The clocks of a request that still waits are set: another request's dial is made for it now, or no dial any
+            /// more, as ``PoolMachine/isDialling(for:)`` says.
+            case coverageChanged(PoolWaiterID)
+        }
+
+        /// The one request that gets a connection by this event. It holds the connection from now on.
+        var grant: PoolGrant?
+        /// The other actions; empty, and so without memory, after the commonest events.
+        var orders: [Order] = []
+
+        /// Whether there is nothing to do.
+        var isEmpty: Bool { grant == nil && orders.isEmpty }
     }
 
-    /// The snapshot as text.
-    package var description: String { snapshot.description }
+    /// The result of a request: a connection, a place in the line, or neither if the pool is shut down.
+    struct Admission: Hashable, Sendable {
+        /// The idle connection that the request holds from now on and has to release.
+        var lease: PoolConnectionID?
+        /// The name under which the request waits, until it is granted a connection, fails or is cancelled.
+        var waiter: PoolWaiterID?
+        /// The other actions.
+        var effects = Effects()
+    }
+}
+
+/// A connection that goes to a request that waited for it.
+struct PoolGrant: Hashable, Sendable {
+    /// The request, which waits no more.
+    let waiter: PoolWaiterID
+    /// The connection, which the request now holds and has to release.
+    let connection: PoolConnectionID
+}
+
+/// The number of connections in each state, and of the requests that wait for one.
+package struct PoolCounts: Hashable, Sendable {
+    /// Connections in use.
+    package var leased = 0
+    /// Connections that wait for a request.
+    package var idle = 0
+    /// Connections being made, and abandoned dials that have not ended.
+    package var dialling = 0
+    /// Requests that wait for a connection.
+    package var waiting = 0
 }

@@ -1,173 +1,150 @@
-/// What the pool knows of one connection.
+/// The record of a connection.
 struct PoolConnectionRecord: Sendable {
-    /// What a connection is doing.
+    /// The activity of a connection. The first four are those of a dial.
     enum State: UInt8, Sendable {
-        /// It is being made. Leaves by success (to a request or idle) or failure (gone).
+        /// It is opened for the request that caused the dial.
         case dialling
-        /// It waits for a request, linked into its host's stack and the list of all idle ones.
+        /// It is opened for a request that took the dial over from one that needs it no more.
+        case adopted
+        /// It is opened without a request: it will be idle, or serve a request that comes meanwhile.
+        case spare
+        /// The owner of the pool was told to cancel the dial, and has not yet reported its end.
+        case abandoned
+        /// It waits for a request, in the lists of its host and of the pool.
         case idle
-        /// A request holds it. Leaves by release or a refused check-out.
+        /// A request holds it.
         case leased
-        /// It is closed; its place in the table is vacant.
+        /// It is closed; its slot in the table is vacant.
         case gone
+
+        var isDialling: Bool { rawValue <= State.abandoned.rawValue }
     }
 
-    /// What the connection is doing.
-    var state: State
-    /// The place of its host.
+    var state = State.dialling
+    /// The slot of its host.
     var host: Int
-    /// While dialling the waiter it is made for, while leased the waiter it was granted to; or none.
+    /// The waiter that it is opened for, or that it was granted to while leased; or none.
     var waiter = PoolIndex.none
-    /// While dialling: `waiter` did not cause the dial but took it over from a request that needs it no more.
-    var isAdopted = false
-    /// While dialling: the shell was told to give it up, and has not yet reported its end.
-    var isAbandoned = false
-    /// While leased: whether it does not count against the limits, see `exempt`.
+    /// Whether a leased connection does not count against the limits; see ``PoolMachine/exempt(_:)``.
     var isExempt = false
-    /// While leased or dialling: the request that has a place above the limits because this connection is held, or none.
+    /// The waiter that has a place above the limits because this connection is leased or dialled; or none.
     var borrower = PoolIndex.none
-    /// How many requests have held it.
+    /// The number of requests that have held it.
     var uses = 0
-    /// When it was made.
     var openedAt: UInt64 = 0
-    /// While idle: since when.
+    /// The time at which it became idle.
     var idleSince: UInt64 = 0
-    /// When the server closes it, less the margin; `UInt64.max` when the server said nothing.
+    /// The time at which the server closes it, less the margin; `UInt64.max` if the server does not say.
     var serverDeadline = UInt64.max
-    /// While idle: from when on it must not be used.
+    /// The time from which it must not be used, while idle.
     var deadline = UInt64.max
-    /// While leased: the place of the request that holds it.
+    /// The place of the request that holds it, while leased.
     var place = PoolPlace(arrival: 0, sequence: 0, priority: .normal)
-
-    /// While idle: the next one that became idle before it, of any host.
-    var older = PoolIndex.none
-    /// While idle: the next one that became idle after it, of any host.
-    var newer = PoolIndex.none
-    /// The one below it in its host's stack of idle connections, or of dials without a waiter.
-    var below = PoolIndex.none
-    /// The one above it in its host's stack of idle connections, or of dials without a waiter.
-    var above = PoolIndex.none
+    /// Its neighbors in each ``PoolList``.
+    var links = InlineArray<2, PoolList.Links>(repeating: PoolList.Links())
 }
 
-/// What the pool knows of one host that has connections or waiting requests.
+/// The record of a host that has connections or waiting requests.
 struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     /// The host's key; `nil` once the host is forgotten.
     var key: Key?
-    /// The most connections to it, at least 1.
+    /// The maximum number of connections to it, at least 1.
     var limit: Int
-    /// The requests that wait.
-    var line = PoolLine(.all)
-    /// Those of them for whom no dial is made.
-    var uncoveredLine = PoolLine(.uncovered)
-    /// How many connections are being made.
+    /// The waiting requests.
+    var line = PoolHeap()
+    /// The waiting requests without a dial.
+    var uncovered = PoolHeap()
+    var idle = PoolList()
+    /// The dials without a request that were not abandoned.
+    var spareDials: [Int] = []
     var dialling = 0
-    /// How many connections are idle.
-    var idle = 0
-    /// How many connections are in use.
-    var leased = 0
-    /// How many connections do not count against the limits: exempt ones, and places lent to requests.
+    /// The number of all connections: dialled, idle and leased.
+    var open = 0
+    /// The number of connections that do not count against the limits: exempt ones, and places lent to requests.
     var exempt = 0
-    /// The idle connection used last.
-    var newestIdle = PoolIndex.none
-    /// The idle connection used first.
-    var oldestIdle = PoolIndex.none
-    /// The top of the stack of dials that are made for nobody any more, but were not given up.
-    var spareDial = PoolIndex.none
-    /// Where the host is in the heap of hosts that wait for the total limit, or none.
-    var heapPosition = PoolIndex.none
-    /// While in that heap: the rank of its first waiter without a dial.
-    var demand = PoolRank(due: 0, behind: 0, turn: 0)
 
-    /// How many requests wait.
-    var waiting: Int { line.count }
-    /// How many of them have no dial made for them.
-    var uncovered: Int { uncoveredLine.count }
-
-    /// All connections to the host.
-    var open: Int { dialling + idle + leased }
-    /// Those that count against the host's limit.
+    /// The number of connections that count against the host's limit.
     var counted: Int { open - exempt }
+
+    var counts: PoolCounts {
+        PoolCounts(
+            leased: open - dialling - idle.count, idle: idle.count, dialling: dialling, waiting: line.count)
+    }
 }
 
-/// What the pool knows of one request that had to wait.
+/// The record of a request that had to wait.
 struct PoolWaiterRecord: Sendable {
-    /// Its place in the order.
+    /// The state of the request.
+    enum State: Sendable {
+        /// It waits, and no connection is opened for it.
+        case uncovered
+        /// It waits, and this connection is opened for it.
+        case covered(by: Int)
+        /// It holds this connection.
+        case granted(Int)
+    }
+
     var place: PoolPlace
-    /// The place of its host.
+    /// The slot of its host.
     var host: Int
-    /// The dial that is made for it, or none.
-    var dial = PoolIndex.none
-    /// The connection it was granted; none while it waits.
-    var connection = PoolIndex.none
-    /// The connections of the calls that the request was made in, the outermost first; see `nest`.
+    var state = State.uncovered
+    /// The connections of the calls that made the request, the outermost first; see ``PoolMachine/nest(_:in:)``.
     var holders: [PoolConnectionID] = []
-    /// The holder that lends it a place above the limits, or none; also while it has a connection.
+    /// The holder that lends it a place above the limits, also while it has a connection; or none.
     var lender = PoolIndex.none
-    /// Where it stands in each ``PoolLine`` of its host, by the line's role; none where it does not.
-    var positions = InlineArray<2, Int>(repeating: PoolIndex.none)
+
+    var isUncovered: Bool { if case .uncovered = state { true } else { false } }
+
+    /// The dial that is made for it.
+    var dial: Int? { if case .covered(let dial) = state { dial } else { nil } }
+
+    /// The connection that it holds.
+    var connection: Int? { if case .granted(let connection) = state { connection } else { nil } }
 }
 
-/// The name of one connection of a pool, from the decision to dial it to the decision to close it.
-package typealias PoolConnectionID = PoolID<PoolConnectionName>
+/// The name of a connection, from the decision to dial it to the decision to close it.
+typealias PoolConnectionID = PoolID<HTTP1Connection>
 
-/// The name of one request that waits for a connection; valid while the request waits and while it holds the connection
-/// it was granted.
-package typealias PoolWaiterID = PoolID<PoolWaiterName>
+/// The name of a request that waits for a connection; also valid while the request holds the connection it was granted.
+typealias PoolWaiterID = PoolID<ConnectionPool.Ticket>
 
-/// The name of a record in one of a pool's tables.
+/// The name of a record in a ``PoolTable``.
 ///
-/// Issued by ``PoolMachine``. A place is used again after its record is gone, but never with the same generation, so an
-/// event that comes too late cannot hit a foreign record.
-package struct PoolID<Named: PoolNamed>: Hashable, Sendable, CustomStringConvertible {
-    /// How often the place had been used before.
-    package let generation: UInt32
-    private let place: UInt32
+/// A slot is reused with another generation, so that a late event cannot reach another record.
+struct PoolID<Named>: Hashable, Sendable {
+    /// The number of times that the slot was used before.
+    let generation: UInt32
+    private let slot: UInt32
 
-    /// Names the record in a place of a table.
     init(index: Int, generation: UInt32) {
-        self.place = UInt32(truncatingIfNeeded: index)
+        slot = UInt32(truncatingIfNeeded: index)
         self.generation = generation
     }
 
-    /// The place of the record in the pool's table, from 0; small and dense, fit for an array index.
-    package var index: Int { Int(place) }
-
-    /// For example `connection 3.0`: place 3, used for the first time.
-    package var description: String { "\(Named.word) \(index).\(generation)" }
+    /// The slot of the record, from 0; small and dense, fit for an array index.
+    var index: Int { Int(slot) }
 }
 
-/// A kind of record that has names.
-package protocol PoolNamed {
-    /// The word for it in descriptions.
-    static var word: String { get }
-}
-
-/// The connections of a pool, as far as names go.
-package enum PoolConnectionName: PoolNamed { package static var word: String { "connection" } }
-
-/// The waiting requests of a pool, as far as names go.
-package enum PoolWaiterName: PoolNamed { package static var word: String { "waiter" } }
-
-/// What the links between the pool's records are made of: places in a ``PoolTable``.
+/// The links between records: slots in a ``PoolTable``.
 enum PoolIndex {
-    /// The link that leads nowhere.
+    /// The link to no record.
     static let none = -1
 }
 
-/// A table whose places are used again, each time with a new generation.
+/// A table whose slots are reused, each time with a new generation.
 ///
 /// Insertion, removal and access take constant time and, once the table has grown, no memory.
-struct PoolTable<Record: Sendable>: Sendable {
-    /// The records by place; a vacant place holds what its last owner left.
+struct PoolTable<Record: Sendable, Named>: Sendable {
+    /// The records by slot; a vacant slot holds its last record.
     var records: [Record] = []
-    /// By place, how often it had been used before.
-    private(set) var generations: [UInt32] = []
+    /// The number of times that each slot was used before. That of a vacant slot was not issued yet.
+    private var generations: [UInt32] = []
     private var vacant: [Int] = []
 
-    /// The number of places in use.
+    /// The number of slots in use.
     var count: Int { records.count - vacant.count }
 
-    /// Puts `record` into a vacant or a new place, and returns the place.
+    /// Adds a record, and returns its slot.
     mutating func insert(_ record: Record) -> Int {
         if let index = vacant.popLast() {
             records[index] = record
@@ -178,42 +155,164 @@ struct PoolTable<Record: Sendable>: Sendable {
         return records.count - 1
     }
 
-    /// Makes a place vacant. Names with its generation are void from now on.
+    /// Makes a slot vacant. The name of its record is invalid from now on.
     mutating func remove(_ index: Int) {
         generations[index] &+= 1
         vacant.append(index)
     }
 
-    /// Whether a name is that of a place in use. A vacant place has a generation that was not issued yet.
-    func holds(_ index: Int, _ generation: UInt32) -> Bool {
-        index >= 0 && index < generations.count && generations[index] == generation
+    func name(_ index: Int) -> PoolID<Named> { PoolID(index: index, generation: generations[index]) }
+
+    /// The slot of a record; `nil` if the record was removed.
+    func index(of name: PoolID<Named>) -> Int? {
+        name.index < generations.count && generations[name.index] == name.generation ? name.index : nil
     }
 }
 
-/// The place of a request among all others: when it came and how urgent it is.
+/// A list of connections in the order in which they became idle, linked through their records.
+struct PoolList: Sendable {
+    /// The list's index in ``PoolConnectionRecord/links``.
+    enum Scope: Int { case host, pool }
+
+    /// The neighbors of a connection in one list, or none.
+    struct Links: Sendable {
+        var older = PoolIndex.none
+        var newer = PoolIndex.none
+    }
+
+    typealias Table = PoolTable<PoolConnectionRecord, HTTP1Connection>
+
+    private(set) var oldest = PoolIndex.none
+    private(set) var newest = PoolIndex.none
+    private(set) var count = 0
+
+    /// All connections, the oldest first.
+    func indices(_ scope: Scope, _ table: Table) -> [Int] {
+        var indices: [Int] = []
+        var index = oldest
+        while index != PoolIndex.none {
+            indices.append(index)
+            index = table.records[index].links[scope.rawValue].newer
+        }
+        return indices
+    }
+
+    @inline(__always)
+    mutating func append(_ index: Int, _ scope: Scope, _ table: inout Table) {
+        table.records[index].links[scope.rawValue] = Links(older: newest)
+        if newest == PoolIndex.none {
+            oldest = index
+        } else {
+            table.records[newest].links[scope.rawValue].newer = index
+        }
+        newest = index
+        count += 1
+    }
+
+    @inline(__always)
+    mutating func remove(_ index: Int, _ scope: Scope, _ table: inout Table) {
+        let links = table.records[index].links[scope.rawValue]
+        if links.older == PoolIndex.none {
+            oldest = links.newer
+        } else {
+            table.records[links.older].links[scope.rawValue].newer = links.newer
+        }
+        if links.newer == PoolIndex.none {
+            newest = links.older
+        } else {
+            table.records[links.newer].links[scope.rawValue].older = links.older
+        }
+        count -= 1
+    }
+}
+
+/// A binary heap of slots by rank, the smallest on top.
+///
+/// The position of each slot is in an array beside the heap, so that a slot is found when it leaves or its rank changes.
+/// Heaps that never hold the same slot share the array.
+struct PoolHeap: Sendable {
+    struct Entry: Sendable {
+        var rank: PoolRank
+        var index: Int
+    }
+
+    private(set) var entries: [Entry] = []
+
+    var count: Int { entries.count }
+
+    var first: Entry? { entries.first }
+
+    /// Adds a slot, or changes its rank.
+    mutating func set(_ index: Int, _ rank: PoolRank, _ positions: inout [Int]) {
+        while positions.count <= index { positions.append(PoolIndex.none) }
+        if positions[index] == PoolIndex.none {
+            positions[index] = entries.count
+            entries.append(Entry(rank: rank, index: index))
+        } else {
+            entries[positions[index]].rank = rank
+        }
+        settle(positions[index], &positions)
+    }
+
+    /// Removes a slot. Does nothing if it is not in the heap.
+    mutating func remove(_ index: Int, _ positions: inout [Int]) {
+        guard index < positions.count, positions[index] != PoolIndex.none else { return }
+        let position = positions[index]
+        positions[index] = PoolIndex.none
+        let moved = entries.removeLast()
+        guard position < entries.count else { return }
+        entries[position] = moved
+        positions[moved.index] = position
+        settle(position, &positions)
+    }
+
+    /// Moves an entry up or down to where its rank belongs.
+    private mutating func settle(_ start: Int, _ positions: inout [Int]) {
+        var position = start
+        while position > 0, entries[position].rank < entries[(position - 1) / 2].rank {
+            exchange(position, (position - 1) / 2, &positions)
+            position = (position - 1) / 2
+        }
+        while true {
+            var first = position
+            let child = 2 * position + 1
+            if child < entries.count, entries[child].rank < entries[first].rank { first = child }
+            if child + 1 < entries.count, entries[child + 1].rank < entries[first].rank { first = child + 1 }
+            guard first != position else { return }
+            exchange(position, first, &positions)
+            position = first
+        }
+    }
+
+    private mutating func exchange(_ left: Int, _ right: Int, _ positions: inout [Int]) {
+        entries.swapAt(left, right)
+        positions[entries[left].index] = left
+        positions[entries[right].index] = right
+    }
+}
+
+/// The place of a request among all others.
 ///
 /// It stays with the request while that holds a connection, so that a request whose connection turns out to be dead
 /// gets its old place back.
 struct PoolPlace: Sendable {
-    /// When the request came, in nanoseconds of the pool's clock.
+    /// The time at which the request came, in nanoseconds of the pool's clock.
     var arrival: UInt64
-    /// The number of the request, from 0; settles the order of requests that came at one instant.
+    /// The number of the request, from 0. It orders requests that came at the same time.
     var sequence: UInt64
-    /// How urgent the request is.
     var priority: RequestPriority
-    /// Whether it goes before or behind its equals.
     var order = WaitingOrder.firstComeFirstServed
     /// Whether calls that hold connections wait for the request: it is served before all others.
     var isNested = false
 
     /// The place as a value that can be compared; the smallest is served first.
     ///
-    /// A request gains one level per `ageing` nanoseconds, so at any time t its level is
-    /// `priority + (t - arrival) / ageing`. Whether one such level is above another does not depend on t: ordering by
-    /// arrival plus one `ageing` for each level below the highest is the same, and never has to be done again.
+    /// A request gains one level per `ageing` nanoseconds: at a time t its level is `priority + (t - arrival) / ageing`.
+    /// Whether one such level is above another does not depend on t. So arrival plus one `ageing` for each level below
+    /// the highest gives the same order, and never has to be computed again.
     ///
-    /// A request that goes before its equals counts as having come with all others of its ageing interval, and as the
-    /// first of them; thereby it is never ahead of one that has waited an interval longer.
+    /// A request of ``WaitingOrder/lastComeFirstServed`` counts as the first of its ageing interval. So it is never ahead
+    /// of one that has waited an interval longer.
     func rank(ageing: UInt64) -> PoolRank {
         if isNested { return PoolRank(due: 0, behind: 0, turn: sequence) }
         let behind = UInt64(RequestPriority.highest.rawValue - priority.rawValue)
@@ -224,5 +323,20 @@ struct PoolPlace: Sendable {
         return PoolRank(
             due: tooLong || tooLate ? .max : due, behind: behind,
             turn: isLastFirst ? .max - sequence : sequence)
+    }
+}
+
+/// The order in which waiting requests are served, the smallest rank first.
+struct PoolRank: Comparable, Sendable {
+    /// The arrival of the request, plus one ageing interval for each level below the highest priority.
+    var due: UInt64
+    /// The number of levels below the highest priority.
+    var behind: UInt64
+    /// The number of the request; subtracted from the maximum if it goes before its equals.
+    var turn: UInt64
+
+    /// Orders by due time, then by priority, then by turn.
+    static func < (left: PoolRank, right: PoolRank) -> Bool {
+        (left.due, left.behind, left.turn) < (right.due, right.behind, right.turn)
     }
 }

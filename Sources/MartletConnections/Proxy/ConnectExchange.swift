@@ -1,41 +1,41 @@
 package import MartletTransport
 package import MartletWire
 
-/// One CONNECT request on a connection to a proxy, and its answer (RFC 9110 §9.3.6).
+/// One CONNECT request on a connection to a proxy, and its response (RFC 9110 §9.3.6).
 ///
-/// The head is read byte by byte, as curl does: whatever follows the head of a 2xx belongs to the tunnel, and stays in
-/// the stream for whoever uses the tunnel.
+/// The head is read byte by byte, as curl does: the bytes after the head of a 2xx belong to the tunnel, and stay in the
+/// stream.
 struct ConnectExchange {
-    /// How it ended.
-    package enum Outcome {
-        /// The tunnel stands; what the proxy said of it, interim heads first.
+    /// The outcome of the request.
+    enum Outcome {
+        /// The tunnel is established; the heads of the proxy, interim ones first.
         case open([ResponseHead])
-        /// The proxy said something else; whether it may be asked again on this connection.
+        /// The proxy refused; whether it may be asked again on this connection.
         case refused(TunnelRefusal, isReusable: Bool)
     }
 
-    /// The connection.
     let stream: any ByteStream
-    /// The server and its port, as the request line and `Host` name them.
+    /// The server and its port, as in the request line and `Host`.
     let authority: String
-    /// What `User-Agent` says; `nil` sends none.
+    /// The value of `User-Agent`; `nil` sends none.
     let userAgent: String?
-    /// What a head may look like.
+    /// The limits of a head.
     let limits: WireLimits
-    /// When the tunnel must stand.
+    /// The time by which the tunnel must be established.
     let deadline: MonotonicTime
 
-    /// How long a refusal's body is waited for: it is for people to read, and no reason to wait for the whole of the
-    /// connect clock.
+    /// The maximum wait for a refusal's body: it is for people to read, and no reason to wait for the whole connect clock.
     private static let bodyPatience = Duration.seconds(1)
-    /// The most that a head may have. It is read byte by byte, and says hardly anything.
+    /// The maximum number of bytes of a head, which is read byte by byte and contains hardly anything.
     private static let headLimit = 64 * 1024
 
-    /// Asks, and waits for the answer.
+    /// Sends the request, and waits for the response.
     /// - Parameter authorization: The value of `Proxy-Authorization`.
     /// - Returns: The outcome. The stream is left open.
-    /// - Throws: Why there is no answer.
+    /// - Throws: The reason why there is no response.
     func ask(authorization: String?) async throws(ProxyFault) -> Outcome {
+        var headLimits = limits
+        headLimits.headByteLimit = min(limits.headByteLimit, ConnectExchange.headLimit)
         var machine = ClientMachine(limits: headLimits)
         machine.startRequest(method: "CONNECT")
         let request: [UInt8]
@@ -47,7 +47,7 @@ struct ConnectExchange {
         do throws(TransportError) {
             try await stream.send(request, until: deadline)
         } catch .system {
-            // It may have said why before it closed.
+            // The proxy may have sent the reason before it closed.
         } catch {
             throw .lost(error)
         }
@@ -55,13 +55,7 @@ struct ConnectExchange {
         var heads = try await heads(&machine)
         guard let head = heads.popLast() else { throw .wire(WireError(.emptyResponse, at: 0)) }
         if (200...299).contains(head.status) { return .open(heads + [head]) }
-        return await refusal(head, behind: heads, &machine)
-    }
-
-    private var headLimits: WireLimits {
-        var limits = limits
-        limits.headByteLimit = min(limits.headByteLimit, ConnectExchange.headLimit)
-        return limits
+        return await refusal(head, after: heads, &machine)
     }
 
     private func encoded(_ authorization: String?) throws(WireError) -> [UInt8] {
@@ -79,7 +73,12 @@ struct ConnectExchange {
         var heads: [ResponseHead] = []
         var unread: [UInt8] = []
         while true {
-            let byte = try await received(atMost: 1)
+            let byte: [UInt8]?
+            do throws(TransportError) {
+                byte = try await stream.receive(atMost: 1, until: deadline)
+            } catch {
+                throw .lost(error)
+            }
             if let byte { unread += byte }
             guard byte == nil || ConnectExchange.isWorthParsing(unread) else { continue }
             do throws(WireError) {
@@ -91,40 +90,26 @@ struct ConnectExchange {
                     unread.removeFirst(step.consumed)
                 case .needMoreBytes, .body, .end: break
                 }
+                if byte == nil {
+                    _ = try machine.receiveEndOfStream(isClean: true)
+                    // Nothing ends in order before the head has.
+                    throw WireError(.emptyResponse, at: 0)
+                }
             } catch {
                 throw .wire(error)
             }
-            // Nothing ends in order before the head has.
-            if byte == nil { throw .wire(ConnectExchange.fault(ofEnd: &machine)) }
         }
     }
 
-    /// Whether a head that came byte by byte is worth a look: at the end of a line, where it may be over; at its beginning,
-    /// where a peer that speaks something else shows itself; and now and then, so that no line is without end.
+    /// Whether to parse a head that came byte by byte: at the end of a line, where it may be over; at its beginning, where a
+    /// peer that speaks another protocol shows itself; and now and then, so that no line is without end.
     private static func isWorthParsing(_ unread: [UInt8]) -> Bool {
         unread.last == UInt8(ascii: "\n") || unread.count <= 32 || unread.count.isMultiple(of: 1024)
     }
 
-    private func received(atMost count: Int) async throws(ProxyFault) -> [UInt8]? {
-        do throws(TransportError) {
-            return try await stream.receive(atMost: count, until: deadline)
-        } catch {
-            throw .lost(error)
-        }
-    }
-
-    private static func fault(ofEnd machine: inout ClientMachine) -> WireError {
-        do throws(WireError) {
-            _ = try machine.receiveEndOfStream(isClean: true)
-            return WireError(.emptyResponse, at: 0)
-        } catch {
-            return error
-        }
-    }
-
-    /// Collects the body of an answer that is no tunnel, as far as it comes soon; what is wrong with it is no matter.
+    /// Collects the body of a refusal, as far as it comes soon; errors in it do not matter.
     private func refusal(
-        _ head: ResponseHead, behind earlier: [ResponseHead], _ machine: inout ClientMachine
+        _ head: ResponseHead, after earlier: [ResponseHead], _ machine: inout ClientMachine
     ) async -> Outcome {
         let patience = min(deadline, MonotonicTime.now().advanced(by: ConnectExchange.bodyPatience))
         var refusal = TunnelRefusal(head: head, earlier: earlier, body: [], isBodyComplete: false)
@@ -150,28 +135,28 @@ struct ConnectExchange {
                 }
             }
         } catch {
-            // The head says what there is to know; the body is for people.
+            // The head has the facts; the body is for people.
             refusal.isBodyComplete = false
         }
         return .refused(refusal, isReusable: refusal.isBodyComplete && machine.isReusable)
     }
 }
 
-/// A proxy's answer to CONNECT that was no tunnel: its own words, never to be taken for the server's.
+/// A proxy's response to CONNECT that opened no tunnel; never to be taken for the server's.
 package struct TunnelRefusal: Sendable {
     /// The head.
     package var head: ResponseHead
-    /// The heads that came before it: interim ones, and those of the answers after which the proxy was asked again.
+    /// The heads that came before it: interim ones, and those of the responses after which the request was repeated.
     package var earlier: [ResponseHead]
-    /// What came of the body, at most ``bodyLimit`` bytes.
+    /// The received part of the body, at most ``bodyLimit`` bytes.
     package var body: [UInt8]
     /// Whether that is all of it.
     package var isBodyComplete: Bool
 
-    /// The most that is kept of a body: 64 KiB, far above any page of an error. It stops a proxy from filling the memory.
+    /// The maximum size of a body: 64 KiB, far above any error page. It keeps a proxy from filling the memory.
     package static let bodyLimit = 64 * 1024
 
-    /// A refusal.
+    /// Creates a refusal.
     package init(head: ResponseHead, earlier: [ResponseHead] = [], body: [UInt8], isBodyComplete: Bool) {
         self.head = head
         self.earlier = earlier
@@ -180,18 +165,18 @@ package struct TunnelRefusal: Sendable {
     }
 }
 
-/// Why a proxy that was reached did not open a way to the server.
+/// The reason why a proxy that was reached did not open a way to the server.
 package enum ProxyFault: Error, Sendable, CustomStringConvertible {
-    /// An HTTP proxy answered CONNECT with something else than 2xx.
+    /// An HTTP proxy responded to CONNECT with a status other than 2xx.
     case refused(TunnelRefusal)
-    /// What an HTTP proxy said is not HTTP, breaks its rules, or ended too early.
+    /// The response of an HTTP proxy is not HTTP, breaks its rules, or ended too early.
     case wire(WireError)
     /// A SOCKS proxy refused, or broke the rules.
     case socks(Socks5Fault)
-    /// The connection to the proxy broke before the tunnel stood.
+    /// The connection to the proxy broke before the tunnel was established.
     case lost(TransportError)
 
-    /// Whether the connection ended or failed before a byte of an answer.
+    /// Whether the connection ended or failed before a byte of a response.
     var isConnectionLoss: Bool {
         switch self {
         case .lost(.system), .lost(.closed), .lost(.tls): true
@@ -200,7 +185,7 @@ package enum ProxyFault: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What the proxy did. Nothing that it sent is repeated but the status.
+    /// The failure. Of the proxy's response it contains only the status.
     package var description: String {
         switch self {
         case .refused(let refusal) where refusal.head.status == 407:
@@ -211,38 +196,6 @@ package enum ProxyFault: Error, Sendable, CustomStringConvertible {
         case .lost(.system(let error)): "the connection to it broke before the tunnel stood: \(error)"
         case .lost(.tls(let error)): "the connection to it broke before the tunnel stood: \(error)"
         case .lost: "the connection to it ended before the tunnel stood"
-        }
-    }
-}
-
-/// Runs a ``Socks5Machine`` on a connection to a proxy.
-struct Socks5Handshake {
-    let machine: Socks5Machine
-    /// When the tunnel must stand.
-    let deadline: MonotonicTime
-
-    /// Exchanges bytes until the tunnel stands; not a byte of it is read. The stream is left open.
-    func run(on stream: any ByteStream) async throws(ProxyFault) {
-        var machine = machine
-        var effects = machine.start()
-        while true {
-            let bytes: [UInt8]?
-            do throws(TransportError) {
-                try await stream.send(effects.send, until: deadline)
-                if machine.isEstablished { return }
-                bytes = try await stream.receive(atMost: machine.wantedByteCount, until: deadline)
-            } catch {
-                throw .lost(error)
-            }
-            guard let bytes else {
-                guard let fault = machine.receiveEndOfStream() else { return }
-                throw .socks(fault)
-            }
-            do throws(Socks5Fault) {
-                effects = try machine.receive(bytes)
-            } catch {
-                throw .socks(error)
-            }
         }
     }
 }

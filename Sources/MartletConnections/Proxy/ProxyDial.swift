@@ -3,7 +3,7 @@ import MartletWire
 
 /// Opens a connection by way of a proxy: to the proxy, its handshake, and TLS with the server inside of the tunnel.
 ///
-/// One deadline covers all of it. Cancelling the task interrupts it, whatever it waits for; nothing stays open then.
+/// One deadline covers all of it. Cancelling the task interrupts every wait; nothing stays open then.
 struct ProxyDial {
     let dialer: Dialer
     let proxy: ProxyServer
@@ -11,27 +11,15 @@ struct ProxyDial {
     let destination: Destination
     let limits: WireLimits
     let deadline: MonotonicTime
-    let start: MonotonicTime
+    private let start = MonotonicTime.now()
 
-    /// The most addresses of a server that a SOCKS proxy is asked for, one after the other.
+    /// The maximum number of addresses of a server that a SOCKS proxy is asked for, one after the other.
     private static let addressLimit = 4
-
-    init(
-        dialer: Dialer, proxy: ProxyServer, destination: Destination, limits: WireLimits,
-        until deadline: MonotonicTime
-    ) {
-        self.dialer = dialer
-        self.proxy = proxy
-        self.destination = destination
-        self.limits = limits
-        self.deadline = deadline
-        start = MonotonicTime.now()
-    }
 
     /// A connection by way of a proxy.
     struct Way {
         var connected: Dialer.Connected
-        /// The heads of what the proxy answered to CONNECT, the last of which opened the tunnel.
+        /// The heads of the proxy's responses to CONNECT, the last of which opened the tunnel.
         var heads: [ResponseHead] = []
     }
 
@@ -40,14 +28,12 @@ struct ProxyDial {
         let way: Way
         if proxy.forwards(isSecure: destination.isSecure) {
             way = Way(connected: try await reachProxy())
+        } else if case .socks5(let names) = proxy.kind {
+            way = try await tunnelBySocks(names)
         } else {
-            way =
-                switch proxy.kind {
-                case .http, .https: try await tunnelByConnect()
-                case .socks5(let names): try await tunnelBySocks(names)
-                }
+            way = try await tunnelByConnect()
         }
-        // Cancelling may have interrupted the socket for good in the moment everything had succeeded.
+        // Cancelling may have interrupted the socket for good in the moment in which everything had succeeded.
         guard !Task.isCancelled else {
             way.connected.stream.close()
             throw failure(.lost(.interrupted))
@@ -91,10 +77,10 @@ struct ProxyDial {
         let request = ProxyAuthenticationRequest(proxy: proxy, method: "CONNECT", target: authority)
         let authenticator = dialer.settings.proxyAuthenticator
         var authorization = authenticator.unaskedValue(for: request)
-        var hasAnswered = false
+        var hasSentCredentials = false
         var heads: [ResponseHead] = []
         var connected = try await reachProxy()
-        /// Whether the connection carried an answer before, and so may have been closed since.
+        /// Whether the connection carried a response before, and so may have been closed since.
         var isReused = false
         while true {
             let exchange = ConnectExchange(
@@ -117,9 +103,9 @@ struct ProxyDial {
             switch outcome {
             case .open(let last):
                 heads += last
-                return Way(connected: try await secured(connected, behind: heads), heads: heads)
+                return Way(connected: try await secured(connected, after: heads), heads: heads)
             case .refused(var refusal, let isReusable):
-                guard refusal.head.status == 407, !hasAnswered, !Task.isCancelled,
+                guard refusal.head.status == 407, !hasSentCredentials, !Task.isCancelled,
                     let value = authenticator.value(
                         answering: refusal.head.fields.values(of: "Proxy-Authenticate"),
                         refused: authorization, for: request)
@@ -128,7 +114,7 @@ struct ProxyDial {
                     refusal.earlier = heads + refusal.earlier
                     throw failure(Task.isCancelled ? .lost(.interrupted) : .refused(refusal), on: connected)
                 }
-                hasAnswered = true
+                hasSentCredentials = true
                 heads += refusal.earlier + [refusal.head]
                 authorization = value
                 isReused = isReusable
@@ -151,18 +137,16 @@ struct ProxyDial {
                 throw ExchangeError(
                     cause: .transport(.resolution(nothing)), phase: .resolving, wasSent: false)
             }
-            let handshake: Socks5Handshake
+            let machine: Socks5Machine
             do throws(Socks5Fault) {
-                handshake = try Socks5Handshake(
-                    machine: Socks5Machine(target: target, credentials: proxy.credentials),
-                    deadline: deadline)
+                machine = try Socks5Machine(target: target, credentials: proxy.credentials)
             } catch {
                 throw failure(.socks(error))
             }
             let connected = try await reachProxy()
             do throws(ProxyFault) {
                 try await interruptibly(connected.stream) { () async throws(ProxyFault) in
-                    try await handshake.run(on: connected.stream)
+                    try await shakeHands(machine, connected.stream)
                 }
             } catch {
                 connected.stream.close()
@@ -175,7 +159,33 @@ struct ProxyDial {
         }
     }
 
-    /// What the proxy is asked for, one after the other.
+    /// Runs a machine until the tunnel is established; no byte of the tunnel is read. The stream is left open.
+    private func shakeHands(
+        _ machine: consuming Socks5Machine, _ stream: any ByteStream
+    ) async throws(ProxyFault) {
+        var effects = machine.start()
+        while true {
+            let bytes: [UInt8]?
+            do throws(TransportError) {
+                try await stream.send(effects.send, until: deadline)
+                if machine.isEstablished { return }
+                bytes = try await stream.receive(atMost: machine.wantedByteCount, until: deadline)
+            } catch {
+                throw .lost(error)
+            }
+            guard let bytes else {
+                guard let fault = machine.receiveEndOfStream() else { return }
+                throw .socks(fault)
+            }
+            do throws(Socks5Fault) {
+                effects = try machine.receive(bytes)
+            } catch {
+                throw .socks(error)
+            }
+        }
+    }
+
+    /// The targets that the proxy is asked for, one after the other.
     private func targets(_ names: ProxyNameResolution) async throws(ExchangeError) -> [Socks5Machine.Target] {
         let place = dialer.settings.redirected(host: destination.host, port: destination.port)
         if let address = SocketAddress(literal: place.host, port: place.port) { return [.address(address)] }
@@ -192,10 +202,10 @@ struct ProxyDial {
 
     // MARK: The tunnel
 
-    /// What is handed over: the tunnel, with TLS in it where the server wants that.
-    /// - Parameter heads: What the proxy answered to CONNECT.
+    /// The tunnel, with TLS in it if the server needs that.
+    /// - Parameter heads: The proxy's responses to CONNECT.
     private func secured(
-        _ tunnel: Dialer.Connected, behind heads: [ResponseHead] = []
+        _ tunnel: Dialer.Connected, after heads: [ResponseHead] = []
     ) async throws(ExchangeError) -> Dialer.Connected {
         var connected = tunnel
         connected.timings.tunnelled = MonotonicTime.now()
@@ -216,7 +226,7 @@ struct ProxyDial {
         return connected
     }
 
-    /// Runs a step on a stream, which cancelling the task interrupts.
+    /// Runs a step on a stream; cancelling the task interrupts it.
     private func interruptibly<Value: Sendable, Failure: Error>(
         _ stream: any ByteStream, _ step: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
@@ -234,7 +244,7 @@ struct ProxyDial {
 }
 
 extension Dialer.Connected {
-    /// What an error tells of the connection.
+    /// The connection as an error reports it.
     fileprivate var reached: ReachedConnection {
         ReachedConnection(information: stream.information, timings: timings)
     }

@@ -1,16 +1,15 @@
 #if Brotli
     import CBrotli
 
-    /// Undoes Brotli (RFC 7932) with libbrotlidec, piece by piece.
-    ///
-    /// It keeps what the stream's window asks for, 16 MiB at most: the larger windows that the format's extension allows are
-    /// refused. Nothing may follow the end of the stream. Brotli has no checksum: a stream that was changed and still makes sense is not noticed.
+    /// Decodes Brotli (RFC 7932) incrementally with libbrotlidec. It stores the stream's window, at most 16 MiB: the larger
+    /// windows of the format's extension are rejected. Nothing may follow the end of the stream. Brotli has no checksum: a
+    /// change that leaves the stream valid is not detected.
     @safe final class BrotliDecoder: CodingDecoder {
         let coding = ContentCoding.brotli
         var state = CodingState.outside
         /// Whether the stream is complete; nothing may follow.
         private var isComplete = false
-        /// The library's state; nil before the first byte and after the end.
+        /// The library's state; `nil` before the first byte and after the end.
         private var decoder: OpaquePointer?
 
         deinit { close() }
@@ -47,7 +46,7 @@
             case BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT: return false
             default:
                 let code = unsafe BrotliDecoderGetErrorCode(decoder)
-                // The library's codes for memory that could not be had (decode.h).
+                // The library's codes for failed allocations (decode.h).
                 if (-30 ... -21).contains(code.rawValue) {
                     fail(.outOfMemory)
                 } else {

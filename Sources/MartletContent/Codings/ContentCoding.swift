@@ -1,59 +1,48 @@
-/// A content coding Martlet can undo (RFC 9110 §8.4.1).
+import MartletWire
+
+/// A content coding that Martlet can decode (RFC 9110 §8.4.1).
 package enum ContentCoding: String, Hashable, Sendable, CaseIterable {
     /// RFC 1952, one or more members; `x-gzip` is the same.
     case gzip
     /// RFC 1950 (zlib), or RFC 1951 alone as many servers send it.
     case deflate
     #if Brotli
-        /// RFC 7932. There with the package trait `Brotli`.
+        /// RFC 7932. Requires the package trait `Brotli`.
         case brotli = "br"
     #endif
     #if Zstandard
-        /// RFC 8878, one or more frames, whose windows are of 8 MiB at most (RFC 9659). There with the package trait
-        /// `Zstandard`.
+        /// RFC 8878, one or more frames, with windows of at most 8 MiB (RFC 9659). Requires the package trait `Zstandard`.
         case zstandard = "zstd"
     #endif
 
-    /// The coding of a name, in any case; nil when Martlet does not know it.
+    /// The coding with a name, in any case; `nil` if Martlet does not know it.
     package init?(name: some StringProtocol) {
-        switch name.lowercased() {
-        case "gzip", "x-gzip": self = .gzip
-        case "deflate": self = .deflate
-        #if Brotli
-            case "br": self = .brotli
-        #endif
-        #if Zstandard
-            case "zstd": self = .zstandard
-        #endif
-        default: return nil
-        }
+        let name = name.lowercased()
+        self.init(rawValue: name == "x-gzip" ? "gzip" : name)
     }
 
-    /// What `Accept-Encoding` says: all codings that can be undone (RFC 9110 §12.5.3).
+    /// The value of `Accept-Encoding`: all codings that can be decoded (RFC 9110 §12.5.3).
     package static let acceptedNames = allCases.map(\.rawValue).joined(separator: ", ")
 }
 
-/// What to undo, and in which order, given `Content-Encoding` (RFC 9110 §8.4).
+/// The codings to decode for the values of `Content-Encoding`, in order (RFC 9110 §8.4).
 package struct ContentCodingPlan: Hashable, Sendable {
-    /// What becomes of a body with a coding Martlet does not know.
+    /// The handling of a body with a coding that Martlet does not know.
     package enum UnknownCoding: Hashable, Sendable {
-        /// The body is handed over as it came, all its codings in place, and `Content-Encoding` stays true.
+        /// The body is returned as it came, with all its codings, and `Content-Encoding` stays true.
         case passedThrough
-        /// The body is refused.
+        /// The body is rejected.
         case refused
     }
 
-    /// The codings in the order they are undone: the last one listed first. Empty when there is nothing to
-    /// do.
+    /// The codings in the order of decoding: the last one listed first. Empty if there is nothing to decode.
     package let codings: [ContentCoding]
 
-    /// Whether codings were named that stay in place because one of them is unknown.
+    /// Whether the named codings stay in place because one of them is unknown.
     package let isPassedThrough: Bool
 
-    /// Plans for the values of all `Content-Encoding` fields, in the order they came.
-    ///
-    /// `identity` and empty list members do nothing. Takes time linear in the values.
-    ///
+    /// Plans for the values of all `Content-Encoding` fields, in the order they came and in linear time. `identity` and empty
+    /// list members are skipped.
     /// - Throws: ``ContentDecodingError/tooManyCodings(limit:)``, ``ContentDecodingError/unknownCoding(_:)``.
     package init(
         fieldValues: [String], unknown: UnknownCoding = .passedThrough, limits: DecompressionLimits = .init()
@@ -62,20 +51,18 @@ package struct ContentCodingPlan: Hashable, Sendable {
         var firstUnknown: String?
         var count = 0
         for value in fieldValues {
-            for member in value.utf8.split(separator: UInt8(ascii: ",")) {
-                let name = member.drop(while: ContentCodingPlan.isBlank)
-                guard let end = name.lastIndex(where: { !ContentCodingPlan.isBlank($0) }) else { continue }
-                let trimmed = Substring(name[...end])
+            for member in Array(value.utf8).split(separator: UInt8(ascii: ",")) {
+                let trimmed = ByteClass.trimmed(member)
+                guard !trimmed.isEmpty else { continue }
                 count += 1
                 guard count <= limits.maximumCodings else {
                     throw .tooManyCodings(limit: limits.maximumCodings)
                 }
-                // No coding has a name of that length: it is not worth a copy.
-                let short = trimmed.utf8.count <= 40 ? String(trimmed) : nil
-                if let coding = short.flatMap({ ContentCoding(name: $0) }) {
+                let name = String(decoding: trimmed, as: UTF8.self)
+                if let coding = ContentCoding(name: name) {
                     codings.append(coding)
-                } else if short?.lowercased() != "identity" {
-                    firstUnknown = firstUnknown ?? String(trimmed.prefix(40))
+                } else if name.lowercased() != "identity" {
+                    firstUnknown = firstUnknown ?? String(name.prefix(40))
                 }
             }
         }
@@ -83,25 +70,23 @@ package struct ContentCodingPlan: Hashable, Sendable {
         self.codings = firstUnknown == nil ? codings.reversed() : []
         isPassedThrough = firstUnknown != nil
     }
-
-    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 }
 
-/// Why a body could not be decoded. All of them are the peer's doing except ``outOfMemory``.
+/// A body that could not be decoded. All errors are caused by the peer, except ``outOfMemory``.
 package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The body ended before its coding did, whatever Content-Length said.
+    /// The body ended before its coding did, whatever `Content-Length` said.
     case truncated(ContentCoding)
     /// The first bytes are not those of the coding.
     case invalidHeader(ContentCoding)
-    /// The compressed data contradicts itself, or asks for more than it may; mostly the decoder's own words.
+    /// The compressed data contradicts itself or exceeds a limit; mostly the decoder's own words.
     case corrupt(ContentCoding, reason: String)
     /// The data decoded, but its checksum differs.
     case checksumMismatch(ContentCoding)
     /// The data decoded, but a gzip member states another length.
     case lengthMismatch(ContentCoding)
-    /// Bytes follow the end of the data that are neither a gzip member nor zero padding.
+    /// The bytes after the end of the data are neither a gzip member nor zero padding.
     case trailingData(ContentCoding)
-    /// `Content-Encoding` names a coding Martlet does not know, and such bodies are refused.
+    /// `Content-Encoding` names a coding that Martlet does not know, and such bodies are rejected.
     case unknownCoding(String)
     /// `Content-Encoding` lists more codings than allowed.
     case tooManyCodings(limit: Int)
@@ -109,11 +94,11 @@ package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConver
     case tooLarge(limit: Int)
     /// The body expands by more than ``DecompressionLimits/maximumRatio``.
     case ratioExceeded(limit: Int)
-    /// The decoder could not get its memory.
+    /// The decoder could not allocate its memory.
     case outOfMemory
 
-    /// Whether it lies in the body as it is, a bomb included, so that it makes no sense to whoever reads it: not in how large
-    /// a body this reader wants, nor in this process.
+    /// Whether the body itself is the cause, a bomb included, so that every reader would reject it; `false` for the limits of
+    /// this reader and the state of this process.
     package var isOfBody: Bool {
         switch self {
         case .truncated, .invalidHeader, .corrupt, .checksumMismatch, .lengthMismatch, .trailingData,
@@ -123,7 +108,7 @@ package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConver
         }
     }
 
-    /// What happened, as a sentence without a full stop.
+    /// The error as a sentence without a full stop.
     package var description: String {
         switch self {
         case .truncated(let coding): "the \(coding) body ends too early"
@@ -141,34 +126,26 @@ package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConver
     }
 }
 
-/// How far a compressed body may expand before it counts as an attack.
-///
-/// A decompression bomb turns kilobytes on the wire into gigabytes in memory or on disk. These limits hold
-/// for what is decoded; bodies without a content coding are not touched by them.
+/// Limits on the expansion of a compressed body. A decompression bomb turns kilobytes on the wire into gigabytes in memory
+/// or on disk. The limits do not apply to bodies without a content coding.
 public struct DecompressionLimits: Hashable, Sendable, Codable {
-    /// The most bytes a body may have once decoded; default nil, no limit of its own.
-    ///
-    /// Values below 0 count as 0. It stops bombs whose ratio is modest but whose size is not.
+    /// The maximum size of a decoded body in bytes; `nil` (the default) for no limit of its own. Values below 0 count as 0. It
+    /// stops bombs with a modest ratio and a large size.
     public var maximumByteCount: Int?
-
-    /// How many bytes may come out for each byte that went in; default 100.
+    /// The maximum number of decoded bytes for each received byte; 100 by default.
     ///
-    /// Holds only for output above ``ratioThreshold``, and for each coding of a nested body by itself,
-    /// against the bytes received. Deflate cannot exceed about 1,030 in one layer, so larger values turn the
-    /// limit off for it; Brotli and Zstandard have no such bound. Values below 1 count as 1.
+    /// It applies above ``ratioThreshold``, to each coding of a nested body against the bytes received. Deflate cannot exceed
+    /// about 1,030 in one layer, so larger values disable the limit for it; Brotli and Zstandard have no such bound. Values
+    /// below 1 count as 1.
     public var maximumRatio: Int
-
-    /// Bytes of output below which the ratio does not matter; default 10 MiB.
-    ///
-    /// Small bodies of zeros or blanks are legitimate and harmless. Values below 0 count as 0.
+    /// The number of decoded bytes below which the ratio is ignored, since small bodies of zeros or blanks are legitimate;
+    /// 10 MiB by default. Values below 0 count as 0.
     public var ratioThreshold: Int
-
-    /// How many codings `Content-Encoding` may list, `identity` included; default 5, as in curl.
-    ///
-    /// It stops bombs inside bombs, each layer multiplying the work.
+    /// The maximum number of codings in `Content-Encoding`, `identity` included; 5 by default, as in curl. It stops bombs inside
+    /// bombs, where each layer multiplies the work.
     public var maximumCodings: Int
 
-    /// Limits; every one has its default.
+    /// Creates limits, each with its default.
     public init(
         maximumByteCount: Int? = nil, maximumRatio: Int = 100, ratioThreshold: Int = 10 << 20,
         maximumCodings: Int = 5
@@ -187,20 +164,19 @@ public struct DecompressionLimits: Hashable, Sendable, Codable {
     }
 }
 
-/// Undoes one content coding, piece by piece, and never produces more than the buffer it is given. One consumer owns it.
-///
-/// A coding brings what is its library's; ``step(_:endOfInput:into:)`` is the same for all. A body of no bytes at all decodes
-/// to none, as in curl and Go: servers label empty bodies by habit.
+/// Decodes one content coding incrementally, and never produces more than the buffer it is given. One consumer owns it. A
+/// coding implements the use of its library; ``step(_:endOfInput:into:)`` is the same for all. An empty body decodes to an
+/// empty one, as in curl and Go: servers label empty bodies by habit.
 protocol CodingDecoder: AnyObject {
     var coding: ContentCoding { get }
-    /// The present state: ``CodingState/outside`` at first.
+    /// The state; ``CodingState/outside`` at first.
     var state: CodingState { get set }
 
-    /// Takes bytes outside compressed data, of which there is one at least. It may change the state.
+    /// Takes bytes outside compressed data, of which there is at least one. It may change the state.
     /// - Returns: The number of bytes taken.
     func takeOutside(_ input: UnsafeRawBufferPointer) -> Int
 
-    /// The error of input that is over outside compressed data; `nil` where it may be over.
+    /// The error of input that ends outside compressed data; `nil` if it may end there.
     var faultAtEnd: ContentDecodingError? { get }
 
     /// Runs the library once, on compressed data. It may change the state.
@@ -209,7 +185,7 @@ protocol CodingDecoder: AnyObject {
         _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ step: inout CodingStep
     ) -> Bool
 
-    /// Gives the library's memory back.
+    /// Releases the library's memory.
     func close()
 }
 
@@ -221,16 +197,23 @@ enum CodingState {
     case inside
     /// The input has ended where it may.
     case finished
-    /// An error was found; it is thrown again by every call.
+    /// An error was found; every call throws it again.
     case failed(ContentDecodingError)
 }
 
+/// The result of one call of a decoder.
+struct CodingStep {
+    /// Bytes taken from the input.
+    var consumed = 0
+    /// Bytes written to the output.
+    var produced = 0
+    /// Whether the input has ended and everything was written.
+    var isFinished = false
+}
+
 extension CodingDecoder {
-    /// Decodes as much of the input as fits into the output.
-    ///
-    /// Call again with what was not consumed until the step is finished; `endOfInput` says that nothing comes after this
-    /// input and stays true once said. What was decoded before an error is handed out first: the error is thrown by the
-    /// call that has nothing else to give. With an empty output nothing happens.
+    /// Decodes as much of the input as fits into the output, under the rules of ``ContentDecoder/decode(_:endOfInput:upTo:)``.
+    /// An empty output has no effect.
     func step(
         _ input: UnsafeRawBufferPointer, endOfInput: Bool, into output: UnsafeMutableRawBufferPointer
     ) throws(ContentDecodingError) -> CodingStep {
@@ -270,16 +253,6 @@ extension CodingDecoder {
         state = .failed(error)
         close()
     }
-}
-
-/// What one call of a decoder did.
-struct CodingStep {
-    /// Bytes taken from the input.
-    var consumed = 0
-    /// Bytes written to the output.
-    var produced = 0
-    /// Whether the input has ended and everything was written.
-    var isFinished = false
 }
 
 extension ContentCoding {

@@ -1,22 +1,20 @@
 import CZlib
 
-/// Undoes one gzip or deflate coding with zlib, piece by piece.
+/// Decodes one gzip or deflate coding incrementally with zlib.
 ///
-/// It never produces more than the buffer it is given and keeps nothing back but zlib's own state, about 40
-/// KiB, taken with the first byte and given back at the end, at an error or with the object. One consumer
-/// owns it.
+/// It stores nothing but zlib's state, about 40 KiB, from the first byte to the end or an error. One consumer owns it.
 ///
-/// - gzip: several members are joined. After the last one zero bytes may follow, as gzip(1) accepts from
-///   tapes and block devices; any other byte is an error, never dropped silently.
-/// - deflate: zlib's wrapper is told from raw data by the first two bytes. Nothing may follow the end.
+/// - gzip: several members are joined. Zero bytes may follow the last one, as gzip(1) accepts from tapes and block devices;
+///   any other byte is an error.
+/// - deflate: the first two bytes tell zlib's wrapper from raw data. Nothing may follow the end.
 @safe final class Inflater: CodingDecoder {
-    /// What was last seen outside the compressed data.
+    /// The last bytes outside the compressed data.
     private enum Place {
         /// No byte.
         case start
-        /// A deflate body's first byte, which may begin zlib's header and waits for its second.
+        /// The first byte of a deflate body, which may begin zlib's header, without its second byte.
         case undecided(first: UInt8)
-        /// The end of the data; what may follow depends on the coding.
+        /// The end of the data; the coding determines what may follow.
         case ended
         /// Zero bytes after the last gzip member.
         case padding
@@ -25,12 +23,12 @@ import CZlib
     let coding: ContentCoding
     var state = CodingState.outside
     private var place = Place.start
-    /// zlib's state; nil before the first byte and after the end. It may not move: zlib points back at it.
+    /// zlib's state; `nil` before the first byte and after the end. It must not move: zlib points back at it.
     private var stream: z_streamp?
     /// Whether the first gzip member is complete.
     private var hasMember = false
 
-    /// An inflater for one body.
+    /// Creates a decoder for one body.
     init(_ coding: ContentCoding) { self.coding = coding }
 
     deinit { close() }
@@ -59,36 +57,26 @@ import CZlib
 
     var faultAtEnd: ContentDecodingError? { if case .undecided = place { .truncated(coding) } else { nil } }
 
-    /// Starts zlib on the bytes seen so far, which give no output yet.
+    /// Starts zlib on the first bytes, which give no output yet.
     private func begin(windowBits: Int32, prefix: [UInt8]) {
-        guard prepare(windowBits: windowBits) == Z_OK else {
-            fail(.outOfMemory)
-            return
+        let status: Int32
+        if let stream = unsafe stream {
+            // A further gzip member.
+            status = unsafe inflateReset(stream)
+        } else {
+            let fresh = z_streamp.allocate(capacity: 1)
+            unsafe fresh.initialize(to: z_stream())
+            unsafe stream = fresh
+            status = unsafe martlet_inflate_init2(fresh, windowBits)
         }
+        guard status == Z_OK else { return fail(.outOfMemory) }
         state = .inside
-        // Room for one byte, because zlib wants some; at most two bytes of header or of a block's head fit
-        // none.
+        // Room for one byte, because zlib wants some; at most two bytes of a header or of a block's head fill none.
         var scratch: UInt8 = 0
         var step = CodingStep()
         unsafe prefix.withUnsafeBytes { bytes in
-            unsafe withUnsafeMutableBytes(of: &scratch) { room in _ = unsafe decode(bytes, into: room, &step)
-            }
+            unsafe withUnsafeMutableBytes(of: &scratch) { _ = unsafe decode(bytes, into: $0, &step) }
         }
-    }
-
-    /// Takes zlib's memory for the first data, and clears it for each gzip member after that.
-    private func prepare(windowBits: Int32) -> Int32 {
-        if let stream = unsafe stream { return unsafe inflateReset(stream) }
-        let fresh = z_streamp.allocate(capacity: 1)
-        unsafe fresh.initialize(to: z_stream())
-        let status = unsafe martlet_inflate_init2(fresh, windowBits)
-        if status == Z_OK {
-            unsafe stream = fresh
-        } else {
-            unsafe fresh.deinitialize(count: 1)
-            unsafe fresh.deallocate()
-        }
-        return status
     }
 
     func decode(
@@ -129,7 +117,7 @@ import CZlib
         return false
     }
 
-    /// zlib tells its data errors apart by text alone.
+    /// zlib distinguishes its data errors by text alone.
     private func fault(_ reason: String) -> ContentDecodingError {
         switch reason {
         case "incorrect header check": hasMember ? .trailingData(coding) : .invalidHeader(coding)

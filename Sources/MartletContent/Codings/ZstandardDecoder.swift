@@ -1,22 +1,20 @@
 #if Zstandard
     import CZstd
 
-    /// Undoes Zstandard (RFC 8878) with libzstd, piece by piece.
-    ///
-    /// Several frames are joined, and frames to be skipped are. A frame whose window is larger than 8 MiB is refused, as RFC
-    /// 9659 has it: the window is what a decoder has to keep in memory, and it is the peer who names it. A body of no bytes
-    /// at all decodes to none, as for the other codings.
+    /// Decodes Zstandard (RFC 8878) incrementally with libzstd. Several frames are joined, and skippable frames are
+    /// skipped. A frame with a window larger than 8 MiB is rejected (RFC 9659): the decoder stores the window, and the peer
+    /// sets its size. An empty body decodes to an empty one.
     @safe final class ZstandardDecoder: CodingDecoder {
-        /// The window's size as a power of two: 8 MiB.
+        /// The maximum size of the window as a power of two: 8 MiB.
         private static let windowLogLimit: Int32 = 23
 
         let coding = ContentCoding.zstandard
         var state = CodingState.outside
-        /// The library's state; nil before the first byte and after the end.
+        /// The library's state; `nil` before the first byte and after the end.
         private var context: OpaquePointer?
         /// Whether the first frame is complete.
         private var hasFrame = false
-        /// Whether the library may hold bytes that there was no room for.
+        /// Whether the library may hold output that did not fit.
         private var mayHoldOutput = false
 
         deinit { close() }
@@ -39,7 +37,7 @@
             _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
             _ step: inout CodingStep
         ) -> Bool {
-            // The library takes calls without input and without output for a caller that is lost.
+            // The library treats repeated calls without progress as an error of the caller.
             guard unsafe !input.isEmpty || mayHoldOutput else { return true }
             var source = unsafe ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
             var target = unsafe ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)

@@ -1,36 +1,25 @@
-/// The members of a JSON object, in the order they came.
-///
-/// Names are told apart byte by byte (RFC 8259 §8.3), where Swift's strings would take “é” for “e” with an accent behind it.
-/// A name that occurs twice has its last value, at the place of its first, as JavaScript has it. Finding a member takes the
-/// same time in large objects as in small ones.
+/// The members of a JSON object, in the order they came. Names are compared by their bytes (RFC 8259 §8.3), unlike Swift's
+/// strings, for which “é” equals “e” with a combining accent. A name that occurs twice has its last value at its first
+/// position, as in JavaScript. Lookup takes constant time.
 public struct JSONObject: Sendable {
     /// A member.
     public struct Member: Hashable, Sendable {
-        /// Its name.
-        public let name: String
-        /// Its value.
+        fileprivate let exactName: ExactName
+        /// The value.
         public var value: JSONValue
 
-        /// A member.
+        /// The name.
+        public var name: String { exactName.text }
+
+        /// Creates a member.
         public init(_ name: String, _ value: JSONValue) {
-            self.name = name
+            exactName = ExactName(text: name)
             self.value = value
-        }
-
-        /// Whether names, byte by byte, and values are the same.
-        public static func == (left: Member, right: Member) -> Bool {
-            left.name.utf8.elementsEqual(right.name.utf8) && left.value == right.value
-        }
-
-        /// Hashes the name's bytes and the value.
-        public func hash(into hasher: inout Hasher) {
-            hasher.combine(ExactName(text: name))
-            hasher.combine(value)
         }
     }
 
-    /// A name that equals what has the same bytes.
-    private struct ExactName: Hashable, Sendable {
+    /// A name that is compared by its bytes.
+    fileprivate struct ExactName: Hashable, Sendable {
         let text: String
 
         static func == (left: ExactName, right: ExactName) -> Bool {
@@ -43,26 +32,26 @@ public struct JSONObject: Sendable {
         }
     }
 
-    /// Above so many members there is an index of them.
+    /// The number of members above which there is an index.
     private static let scanLimit = 8
 
     private var members: [Member] = []
-    /// Where each name is; empty as long as looking through the members does.
+    /// The index of the names; empty up to the limit.
     private var places: [ExactName: Int] = [:]
 
-    /// No members.
+    /// Creates an object without members.
     public init() {}
 
-    /// Members; of several with one name the last counts.
+    /// Creates an object of members; of several with one name the last counts.
     public init(_ members: some Sequence<Member>) { for member in members { set(member.name, member.value) } }
 
-    /// Members by name and value, in order.
+    /// Creates an object of names and values, in order.
     package init(_ members: [(String, JSONValue)]) { for (name, value) in members { set(name, value) } }
 
     /// The names, in order.
     public var names: [String] { members.map(\.name) }
 
-    /// The value of a name; `nil` where there is none. Setting `nil` takes the member out.
+    /// The value of a name; `nil` if there is none. Setting `nil` removes the member.
     public subscript(name: String) -> JSONValue? {
         get { place(of: name).map { members[$0].value } }
         set {
@@ -76,7 +65,7 @@ public struct JSONObject: Sendable {
         }
     }
 
-    /// Adds a member, or changes the one of that name.
+    /// Adds a member, or changes the one with that name.
     package mutating func set(_ name: String, _ value: JSONValue) {
         if let place = place(of: name) {
             members[place].value = value
@@ -91,12 +80,13 @@ public struct JSONObject: Sendable {
     }
 
     private mutating func buildIndex() {
-        for (place, member) in members.enumerated() { places[ExactName(text: member.name)] = place }
+        for (place, member) in members.enumerated() { places[member.exactName] = place }
     }
 
     private func place(of name: String) -> Int? {
-        if members.count > JSONObject.scanLimit { return places[ExactName(text: name)] }
-        return members.firstIndex { $0.name.utf8.elementsEqual(name.utf8) }
+        let name = ExactName(text: name)
+        return members.count > JSONObject.scanLimit
+            ? places[name] : members.firstIndex { $0.exactName == name }
     }
 }
 
@@ -105,16 +95,16 @@ extension JSONObject: RandomAccessCollection {
     public var startIndex: Int { 0 }
     /// The number of members.
     public var endIndex: Int { members.count }
-    /// The member at a place.
+    /// The member at a position.
     public subscript(position: Int) -> Member { members[position] }
 }
 
 extension JSONObject: Hashable {
-    /// Whether both have the same members, in whatever order.
+    /// Whether both have the same members, in any order.
     public static func == (left: JSONObject, right: JSONObject) -> Bool {
         left.count == right.count && left.allSatisfy { right[$0.name] == .some($0.value) }
     }
 
-    /// Hashes the members, in whatever order.
+    /// Hashes the members, in any order.
     public func hash(into hasher: inout Hasher) { hasher.combine(members.reduce(0) { $0 ^ $1.hashValue }) }
 }

@@ -1,6 +1,9 @@
-/// Reads one value of JSON (RFC 8259), strictly and in linear time, without recursion.
+import MartletURL
+import MartletWire
+
+/// Parses one value of JSON (RFC 8259), strictly and in linear time, without recursion.
 struct JSONParser {
-    /// Depths beyond this are refused whatever the caller says: trees are compared, written and freed recursively.
+    /// The maximum depth, whatever the caller allows: trees are compared, written and freed recursively.
     private static let greatestDepth = 1024
 
     /// An array or an object that is not complete.
@@ -8,13 +11,11 @@ struct JSONParser {
         let isObject: Bool
         var elements: [JSONValue] = []
         var members = JSONObject()
-        /// The name of the member whose value is due.
+        /// The name of the member before its value.
         var name = ""
 
         var value: JSONValue { isObject ? .object(members) : .array(elements) }
         var closing: UInt8 { isObject ? UInt8(ascii: "}") : UInt8(ascii: "]") }
-
-        init(isObject: Bool) { self.isObject = isObject }
     }
 
     private let bytes: [UInt8]
@@ -27,21 +28,19 @@ struct JSONParser {
         self.depthLimit = min(max(depthLimit, 0), JSONParser.greatestDepth)
     }
 
-    /// The value that the bytes are.
+    /// The value of the bytes.
     mutating func parse() throws(JSONError) -> JSONValue {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
         while true {
             skipBlanks()
-            guard let value = try complete() else { continue }
-            if let whole = try placed(value) {
-                skipBlanks()
-                guard position == bytes.count else { throw fault(.trailingBytes) }
-                return whole
-            }
+            guard let value = try complete(), let whole = try placed(value) else { continue }
+            skipBlanks()
+            guard position == bytes.count else { throw fault(.trailingBytes) }
+            return whole
         }
     }
 
-    /// A value that is complete at the cursor; `nil` where an array or an object begins that is not empty.
+    /// A complete value at the cursor; `nil` at the beginning of an array or an object that is not empty.
     private mutating func complete() throws(JSONError) -> JSONValue? {
         guard let byte = current else { throw fault(.unexpectedByte) }
         switch byte {
@@ -58,7 +57,7 @@ struct JSONParser {
         }
     }
 
-    /// Begins an array or an object; its value, where it is empty.
+    /// Begins an array or an object, and returns it if it is empty.
     private mutating func opened() throws(JSONError) -> JSONValue? {
         guard containers.count < depthLimit else { throw fault(.tooDeep) }
         let container = Container(isObject: current == UInt8(ascii: "{"))
@@ -73,7 +72,8 @@ struct JSONParser {
         return nil
     }
 
-    /// Puts a value where it belongs, and what is complete by that likewise; the outermost one, once it is complete.
+    /// Adds a value to its container, and each container that it completes likewise; returns the outermost value once it is
+    /// complete.
     private mutating func placed(_ value: JSONValue) throws(JSONError) -> JSONValue? {
         var value = value
         while !containers.isEmpty {
@@ -101,7 +101,7 @@ struct JSONParser {
         return value
     }
 
-    /// Reads a member's name and its colon.
+    /// Reads the name of a member and its colon.
     private mutating func name() throws(JSONError) {
         guard current == UInt8(ascii: "\"") else { throw fault(.unexpectedByte) }
         let name = try string()
@@ -119,38 +119,110 @@ struct JSONParser {
         return value
     }
 
-    private mutating func string() throws(JSONError) -> String {
-        let string = try JSONString(in: bytes, at: position)
-        position = string.end
-        return string.text
-    }
-
     private var current: UInt8? { position < bytes.count ? bytes[position] : nil }
 
     private mutating func skipBlanks() {
-        while position < bytes.count {
-            switch bytes[position] {
-            case 0x20, 0x09, 0x0A, 0x0D: position += 1
-            default: return
-            }
+        while let byte = current, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D {
+            position += 1
         }
     }
 
-    /// The fault at the cursor, or of a text that ends there.
+    /// The error at the cursor, or of a text that ends there.
     private func fault(_ reason: JSONError.Reason) -> JSONError {
         let isEnd = position == bytes.count && reason == .unexpectedByte
         return JSONError(reason: isEnd ? .unexpectedEnd : reason, offset: position)
     }
 
-    /// Where a number ends (RFC 8259 §6).
+    // MARK: Strings
+
+    /// Reads the string at the cursor (RFC 8259 §7).
+    private mutating func string() throws(JSONError) -> String {
+        let start = position + 1
+        var (end, hasEscapes) = (start, false)
+        scan: while end < bytes.count {
+            switch bytes[end] {
+            case UInt8(ascii: "\""): break scan
+            case UInt8(ascii: "\\"):
+                hasEscapes = true
+                end += 2
+            case 0..<0x20: throw JSONError(reason: .controlCharacter, offset: end)
+            default: end += 1
+            }
+        }
+        guard end < bytes.count else { throw JSONError(reason: .unexpectedEnd, offset: bytes.count) }
+        position = end + 1
+        let content = bytes[start..<end]
+        guard let raw = String(validating: content, as: UTF8.self) else {
+            throw JSONError(
+                reason: .invalidUTF8, offset: TextDecoding.malformedOffset(in: content, .utf8) ?? start)
+        }
+        return hasEscapes ? try JSONParser.unescaped(content) : raw
+    }
+
+    /// The text of a content that is UTF-8.
+    private static func unescaped(_ content: ArraySlice<UInt8>) throws(JSONError) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity(content.count)
+        var rest = content
+        while true {
+            let plain = rest.prefix { $0 != UInt8(ascii: "\\") }
+            text += plain
+            rest = rest[plain.endIndex...]
+            let escape = rest.startIndex
+            guard rest.popFirst() != nil else { return String(decoding: text, as: UTF8.self) }
+            switch rest.popFirst() {
+            case let letter? where "\"\\/".utf8.contains(letter): text.append(letter)
+            case UInt8(ascii: "b"): text.append(0x08)
+            case UInt8(ascii: "f"): text.append(0x0C)
+            case UInt8(ascii: "n"): text.append(0x0A)
+            case UInt8(ascii: "r"): text.append(0x0D)
+            case UInt8(ascii: "t"): text.append(0x09)
+            case UInt8(ascii: "u"): text += Array(String(try scalar(&rest, escape)).utf8)
+            default: throw JSONError(reason: .invalidEscape, offset: escape)
+            }
+        }
+    }
+
+    /// The character of an escape after its `u`, or of two that form a surrogate pair.
+    private static func scalar(
+        _ rest: inout ArraySlice<UInt8>, _ escape: Int
+    ) throws(JSONError) -> Unicode.Scalar {
+        let unit = try unit(&rest, escape)
+        if let scalar = Unicode.Scalar(unit) { return scalar }
+        // Not a character by itself, so a surrogate: a high one, followed by a low one.
+        let second = rest.startIndex
+        guard unit < 0xDC00, rest.starts(with: "\\u".utf8) else {
+            throw JSONError(reason: .loneSurrogate, offset: escape)
+        }
+        rest = rest.dropFirst(2)
+        let low = try self.unit(&rest, second)
+        guard (0xDC00...0xDFFF).contains(low),
+            let scalar = Unicode.Scalar(0x10000 + (UInt32(unit) - 0xD800) << 10 + (UInt32(low) - 0xDC00))
+        else { throw JSONError(reason: .loneSurrogate, offset: escape) }
+        return scalar
+    }
+
+    /// The number of four hexadecimal digits.
+    private static func unit(_ rest: inout ArraySlice<UInt8>, _ escape: Int) throws(JSONError) -> UInt16 {
+        var unit: UInt16 = 0
+        for _ in 0..<4 {
+            guard let digit = rest.popFirst().flatMap(PercentEncoding.hexValue) else {
+                throw JSONError(reason: .invalidEscape, offset: escape)
+            }
+            unit = unit << 4 | UInt16(digit)
+        }
+        return unit
+    }
+
+    // MARK: Numbers
+
+    /// The end of a number (RFC 8259 §6).
     static func endOfNumber(in bytes: [UInt8], from start: Int) throws(JSONError) -> Int {
         var position = start
         func current() -> UInt8? { position < bytes.count ? bytes[position] : nil }
         func digits() throws(JSONError) {
             let first = position
-            while let byte = current(), (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
-                position += 1
-            }
+            while let byte = current(), ByteClass.isDigit(byte) { position += 1 }
             guard position > first else {
                 throw JSONError(
                     reason: position == bytes.count ? .unexpectedEnd : .invalidNumber, offset: position)
@@ -159,7 +231,7 @@ struct JSONParser {
         if current() == UInt8(ascii: "-") { position += 1 }
         if current() == UInt8(ascii: "0") {
             position += 1
-            if let byte = current(), (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+            if let byte = current(), ByteClass.isDigit(byte) {
                 throw JSONError(reason: .invalidNumber, offset: position)
             }
         } else {
@@ -178,19 +250,19 @@ struct JSONParser {
     }
 }
 
-/// Why bytes are no JSON (RFC 8259), and where.
+/// An error in JSON input (RFC 8259), with its byte offset.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong. More may be added: a `switch` needs a default.
+    /// The kind of error. More may be added: a `switch` needs a default.
     public enum Reason: String, Hashable, Sendable {
-        /// The text ends in the middle of a value; or there is none.
+        /// The text ends within a value, or is empty.
         case unexpectedEnd
-        /// A byte stands where none such may: no value, comma, colon or bracket that could be there.
+        /// A byte that is not allowed here: not the value, comma, colon or bracket that is expected.
         case unexpectedByte
         /// A number breaks the grammar: a leading zero, a missing digit (RFC 8259 §6).
         case invalidNumber
-        /// A backslash is followed by what is no escape (RFC 8259 §7).
+        /// A backslash without a valid escape (RFC 8259 §7).
         case invalidEscape
-        /// A control character stands in a string as it is (RFC 8259 §7).
+        /// An unescaped control character in a string (RFC 8259 §7).
         case controlCharacter
         /// A string is not UTF-8 (RFC 8259 §8.1).
         case invalidUTF8
@@ -198,22 +270,22 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         case loneSurrogate
         /// Arrays and objects are nested deeper than the limit.
         case tooDeep
-        /// Something stands behind the value.
+        /// Bytes follow the value.
         case trailingBytes
     }
 
-    /// What is wrong.
+    /// The kind of error.
     public let reason: Reason
-    /// The byte where it is, counted from 0.
+    /// The offset of the byte, counted from 0.
     public let offset: Int
 
-    /// An error.
+    /// Creates an error.
     public init(reason: Reason, offset: Int) {
         self.reason = reason
         self.offset = offset
     }
 
-    /// What is wrong, and where.
+    /// The error and its position.
     public var description: String {
         let what =
             switch reason {

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A value of JSON as a tree (RFC 8259): what an answer's body says, before it is anything else.
+/// A value of JSON as a tree (RFC 8259).
 ///
 /// ```swift
 /// let page = try await session.get(url).json
@@ -8,7 +8,7 @@ public import FoundationEssentials
 /// let note: JSONValue = ["title": "Sea", "tags": ["blue", "wide"], "draft": nil]
 /// ```
 ///
-/// Numbers keep all their digits and objects the order of their members.
+/// Numbers keep all their digits, and objects the order of their members.
 public enum JSONValue: Hashable, Sendable {
     /// `null`.
     case null
@@ -23,27 +23,25 @@ public enum JSONValue: Hashable, Sendable {
     /// An object.
     case object(JSONObject)
 
-    /// How deep arrays and objects are nested before they are refused, unless told otherwise: as deep as Foundation's
-    /// decoder goes. It stops texts of brackets alone, which are cheap to send and costly to hold.
+    /// The default limit on the depth of arrays and objects: that of Foundation's decoder. It stops texts of brackets alone,
+    /// which are cheap to send and costly to store.
     public static let defaultDepthLimit = 512
 
-    /// Parses a text in UTF-8, strictly as RFC 8259 has it; only a byte order mark in front of it is skipped.
-    ///
-    /// Takes time linear in the text. Of members with one name the last counts. What is half of a surrogate pair is
-    /// refused.
-    /// - Parameter depthLimit: How deep arrays and objects may be nested, 0–1,024.
-    /// - Throws: What is wrong, and at which byte.
+    /// Parses a text in UTF-8 in linear time, strictly by RFC 8259, except that a leading byte order mark is skipped. Of members
+    /// with one name the last counts. Half of a surrogate pair is rejected.
+    /// - Parameter depthLimit: The maximum depth of arrays and objects, 0–1,024.
+    /// - Throws: The error and its byte offset.
     public init(parsing bytes: [UInt8], depthLimit: Int = JSONValue.defaultDepthLimit) throws(JSONError) {
         var parser = JSONParser(bytes, depthLimit: depthLimit)
         self = try parser.parse()
     }
 
-    /// Parses a text; else as ``init(parsing:depthLimit:)-([UInt8],_)``.
+    /// Parses a text; otherwise as ``init(parsing:depthLimit:)-([UInt8],_)``.
     public init(parsing text: String, depthLimit: Int = JSONValue.defaultDepthLimit) throws(JSONError) {
         try self.init(parsing: Array(text.utf8), depthLimit: depthLimit)
     }
 
-    /// A number; `null` for infinities and what is no number, which JSON does not have.
+    /// A number; `null` for infinities and NaN, which JSON does not have.
     public init(_ value: Double) { self = JSONNumber(value).map { .number($0) } ?? .null }
 
     /// An integer.
@@ -51,49 +49,47 @@ public enum JSONValue: Hashable, Sendable {
 
     /// Whether it is `null`.
     public var isNull: Bool { if case .null = self { true } else { false } }
-    /// The truth value; `nil` where it is none.
+    /// The Boolean; `nil` for other values.
     public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
-    /// The number; `nil` where it is none.
+    /// The number; `nil` for other values.
     public var numberValue: JSONNumber? { if case .number(let value) = self { value } else { nil } }
-    /// The integer; `nil` where it is none, or none that fits.
+    /// The integer; `nil` for other values, and if it does not fit.
     public var intValue: Int? { numberValue?.int }
-    /// The number as a `Double`; `nil` where it is none, or beyond the largest.
+    /// The number as a `Double`; `nil` for other values, and beyond the largest.
     public var doubleValue: Double? { numberValue?.double }
-    /// The string; `nil` where it is none.
+    /// The string; `nil` for other values.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
-    /// The elements; `nil` where it is no array.
+    /// The elements of an array; `nil` for other values.
     public var arrayValue: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
-    /// The members; `nil` where it is no object.
+    /// The members of an object; `nil` for other values.
     public var objectValue: JSONObject? { if case .object(let value) = self { value } else { nil } }
 
-    /// The value of a member; `nil` where it is no object, or has none of that name.
+    /// The value of a member; `nil` for other values, and without a member of that name.
     public subscript(name: String) -> JSONValue? { objectValue?[name] }
 
-    /// An element; `nil` where it is no array, or a shorter one.
+    /// An element of an array; `nil` for other values, and outside of the array.
     public subscript(index: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]
     }
 
-    /// The value without members that are `null`, in all objects however deep; elements of arrays stay, `null` or not, since
-    /// others stand behind them.
+    /// The value without members that are `null`, at any depth. Elements of arrays stay, `null` or not, since their position
+    /// matters.
     public func removingNulls() -> JSONValue {
         switch self {
         case .null, .bool, .number, .string: self
         case .array(let elements): .array(elements.map { $0.removingNulls() })
         case .object(let members):
             .object(
-                JSONObject(
-                    members.lazy.filter { !$0.value.isNull }
-                        .map { JSONObject.Member($0.name, $0.value.removingNulls()) }))
+                JSONObject(members.filter { !$0.value.isNull }.map { ($0.name, $0.value.removingNulls()) }))
         }
     }
 }
 
-/// Other coders' numbers are as exact as these coders; ``JSONValue/init(parsing:depthLimit:)-([UInt8],_)`` and
-/// ``JSONValue/bytes(_:)`` keep all digits, and the order of members besides.
+/// Numbers are as exact as the coder; ``JSONValue/init(parsing:depthLimit:)-([UInt8],_)`` and ``JSONValue/bytes(_:)`` keep all
+/// digits, and the order of members.
 extension JSONValue: Codable {
-    /// A name of a member.
+    /// The name of a member.
     private struct Name: CodingKey {
         let stringValue: String
         var intValue: Int? { nil }
@@ -103,15 +99,12 @@ extension JSONValue: Codable {
         init?(intValue: Int) { nil }
     }
 
-    /// Takes whatever the decoder has.
+    /// Decodes any value.
     public init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: Name.self) {
             let names = container.allKeys.sorted { $0.stringValue < $1.stringValue }
-            self = .object(
-                JSONObject(
-                    try names.map {
-                        JSONObject.Member($0.stringValue, try container.decode(JSONValue.self, forKey: $0))
-                    }))
+            let members = try names.map { ($0.stringValue, try container.decode(JSONValue.self, forKey: $0)) }
+            self = .object(JSONObject(members))
         } else if var container = try? decoder.unkeyedContainer() {
             var elements: [JSONValue] = []
             while !container.isAtEnd { elements.append(try container.decode(JSONValue.self)) }
@@ -148,8 +141,7 @@ extension JSONValue: Codable {
             } else {
                 throw EncodingError.invalidValue(
                     number,
-                    EncodingError.Context(
-                        codingPath: encoder.codingPath, debugDescription: "the number is too large"))
+                    .init(codingPath: encoder.codingPath, debugDescription: "the number is too large"))
             }
         case .string(let value): try value.encode(to: encoder)
         case .array(let elements): try elements.encode(to: encoder)
@@ -161,8 +153,8 @@ extension JSONValue: Codable {
         }
     }
 
-    /// A value of a type of your own.
-    /// - Throws: What the decoder throws.
+    /// Decodes a value of another type.
+    /// - Throws: The errors of the decoder.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
     ) throws -> Value { try decoder.decode(type, from: Data(bytes())) }
@@ -174,22 +166,16 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
 {
     /// `null`.
     public init(nilLiteral: ()) { self = .null }
-
-    /// A truth value.
+    /// A Boolean.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-
     /// An integer.
     public init(integerLiteral value: Int) { self.init(value) }
-
     /// A number; `null` for a literal beyond the largest `Double`.
     public init(floatLiteral value: Double) { self.init(value) }
-
     /// A string.
     public init(stringLiteral value: String) { self = .string(value) }
-
     /// An array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-
     /// An object; of several members with one name the last counts.
     public init(dictionaryLiteral members: (String, JSONValue)...) { self = .object(JSONObject(members)) }
 }

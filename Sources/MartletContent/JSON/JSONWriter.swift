@@ -2,7 +2,7 @@
 struct JSONWriter {
     private let style: JSONValue.Style
     private var depth = 0
-    /// What was written.
+    /// The written bytes.
     private(set) var bytes: [UInt8] = []
 
     init(_ style: JSONValue.Style) { self.style = style }
@@ -72,23 +72,23 @@ struct JSONWriter {
 }
 
 extension JSONValue: CustomStringConvertible {
-    /// How JSON is written.
+    /// The format of written JSON.
     public struct Style: OptionSet, Hashable, Sendable {
         /// The options as bits.
         public let rawValue: Int
 
-        /// A style by its bits.
+        /// Creates a style from its bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// On one line, members in their order.
+        /// One line, with members in their order.
         public static let compact: Style = []
-        /// A line for each value, two spaces deeper for each level.
+        /// A line for each value, indented by two spaces for each level.
         public static let indented = Style(rawValue: 1)
-        /// Members by name, in the order of their bytes.
+        /// Members sorted by the bytes of their names.
         public static let sorted = Style(rawValue: 2)
     }
 
-    /// The value as JSON in UTF-8. Only what has to be escaped is.
+    /// The value as JSON in UTF-8, with as few escapes as possible.
     public func bytes(_ style: Style = .compact) -> [UInt8] {
         var writer = JSONWriter(style)
         writer.write(self)
@@ -100,62 +100,4 @@ extension JSONValue: CustomStringConvertible {
 
     /// The value as JSON on one line.
     public var description: String { text() }
-}
-
-/// A number of JSON with all its digits (RFC 8259 §6), however large or exact.
-///
-/// Numbers are equal when they mean the same: 1, 1.0 and 10e-1 are. (Exponents of more than 15 digits are compared as they
-/// are written.)
-public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
-    /// The number as it is written.
-    public let text: String
-
-    /// An integer.
-    public init(_ value: some FixedWidthInteger) { text = "\(value)" }
-
-    /// The shortest number that reads back as this one; `nil` for infinities and what is no number.
-    public init?(_ value: Double) {
-        guard value.isFinite else { return nil }
-        text = value.description
-    }
-
-    /// A number as it is written; `nil` where RFC 8259's grammar says otherwise.
-    public init?(text: String) {
-        let bytes = Array(text.utf8)
-        guard let end = try? JSONParser.endOfNumber(in: bytes, from: 0), end == bytes.count else {
-            return nil
-        }
-        self.text = text
-    }
-
-    /// A number that the parser has read.
-    init(read text: String) { self.text = text }
-
-    /// The integer; `nil` where it is none, or none that fits. 1.0 and 1e2 are.
-    public var int: Int? { Int(text) ?? JSONDigits(text).integerText.flatMap { Int($0) } }
-
-    /// The integer where it is not negative; `nil` where it is none, or none that fits.
-    public var uint64: UInt64? { UInt64(text) ?? JSONDigits(text).integerText.flatMap { UInt64($0) } }
-
-    /// The nearest number of this type; `nil` where it is beyond the largest.
-    public var double: Double? { Double(text).flatMap { $0.isFinite ? $0 : nil } }
-
-    /// The same as ``text``.
-    public var description: String { text }
-
-    /// Whether they mean the same.
-    public static func == (left: JSONNumber, right: JSONNumber) -> Bool {
-        left.text == right.text || JSONDigits(left.text) == JSONDigits(right.text)
-    }
-
-    /// Hashes what it means.
-    public func hash(into hasher: inout Hasher) { hasher.combine(JSONDigits(text)) }
-}
-
-extension JSONNumber: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {
-    /// An integer.
-    public init(integerLiteral value: Int) { self.init(value) }
-
-    /// A number; 0 for a literal beyond the largest `Double`.
-    public init(floatLiteral value: Double) { text = value.isFinite ? value.description : "0" }
 }

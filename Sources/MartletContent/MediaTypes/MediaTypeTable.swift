@@ -1,30 +1,29 @@
-/// What files' names say about their types, as a `mime.types` file lists it: a type, and the suffixes of its files.
-///
-/// Where the file does not name a suffix, a table of Martlet's own has the common ones.
+/// The media types of files by the suffixes of their names, as in a `mime.types` file. A built-in table has common suffixes that
+/// the file does not list.
 public struct MediaTypeTable: Sendable {
-    /// Longer suffixes are none, in bytes.
+    /// The maximum size of a suffix, in bytes.
     private static let suffixLimit = 64
 
     private let types: @Sendable () -> [String: String]
 
-    /// A table whose types by suffix are asked for with each name.
+    /// Creates a table whose types by suffix are read for each name.
     package init(types: @escaping @Sendable () -> [String: String]) { self.types = types }
 
-    /// The table of a file's content.
+    /// Creates the table of a file's content.
     package init(parsing bytes: [UInt8]) {
         let types = MediaTypeTable.parse(bytes)
         self.init { types }
     }
 
-    /// The types that Martlet knows itself.
+    /// The built-in types.
     public static let builtIn = MediaTypeTable { [:] }
 
-    /// The type by what follows the last dot of a name, in any case; `nil` where that says nothing.
+    /// The type by the suffix after the last dot of a name, in any case; `nil` if it is unknown.
     public func contentType(ofFile name: String) -> String? {
         let bytes = Array(name.utf8.suffix(MediaTypeTable.suffixLimit + 1))
         guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")) else { return nil }
         let suffix = String(decoding: bytes[(dot + 1)...], as: UTF8.self).lowercased()
-        return types()[suffix] ?? BuiltInMediaTypes.types[suffix]
+        return types()[suffix] ?? MediaTypeTable.common[suffix]
     }
 
     /// The types of a file's content, by suffix. Takes time linear in it.
@@ -35,7 +34,7 @@ public struct MediaTypeTable: Sendable {
             let words = content.split { $0 == 0x20 || $0 == 0x09 }
             guard words.count > 1 else { continue }
             let type = String(decoding: words[0], as: UTF8.self)
-            // A parameter would end up in the head of a part: a table has none.
+            // A parameter would end up in the head of a part; a table has none.
             guard let parsed = MediaType(type), parsed.parameters.isEmpty, parsed.essence == type.lowercased()
             else { continue }
             for word in words.dropFirst() where word.count <= suffixLimit {
@@ -44,12 +43,9 @@ public struct MediaTypeTable: Sendable {
         }
         return types
     }
-}
 
-/// The types of common files, for machines that have no table of their own, or a shorter one.
-enum BuiltInMediaTypes {
-    /// Types by what follows the last dot of a name, in lower case.
-    static let types: [String: String] = [
+    /// The types of common files by suffix in lower case, for systems without a table, or with a shorter one.
+    private static let common = [
         "aac": "audio/aac", "avif": "image/avif", "bin": "application/octet-stream", "bmp": "image/bmp",
         "bz2": "application/x-bzip2", "css": "text/css", "csv": "text/csv", "doc": "application/msword",
         "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",

@@ -3,25 +3,12 @@
 /// The format has no specification but CFBinaryPList.c: `bplist0`, a digit, objects, a table of their offsets, and a
 /// trailer of 32 bytes.
 struct BinaryPropertyListScanner {
-    /// The extent of an object, once all that it refers to is known.
-    private struct Extent {
-        var depth: Int
-        var objectCount: Int
-    }
-
-    /// An array or a dictionary whose references are being followed.
+    /// An array or a dictionary with references that are being followed.
     private struct Frame {
         let object: Int
-        /// The references that are left, in the bytes.
+        /// The range of the references that are left, in the bytes.
         var position: Int
-        var remaining: Int
-        var extent = Extent(depth: 1, objectCount: 1)
-    }
-
-    private enum Mark {
-        case new
-        case open
-        case done(Extent)
+        let end: Int
     }
 
     private let bytes: [UInt8]
@@ -30,75 +17,53 @@ struct BinaryPropertyListScanner {
     private let referenceSize: Int
     private let tableOffset: Int
     private let topObject: Int
+    private var frames: [Frame] = []
+    /// The objects of the frames.
+    private var isOpen: [Bool]
 
     /// Reads the trailer.
     init(_ bytes: [UInt8]) throws(PropertyListError) {
         let trailer = bytes.count - 32
         guard trailer > 8 else { throw PropertyListError(reason: .malformed) }
-        func number(at offset: Int) -> Int? {
-            Int(exactly: bytes[offset..<offset + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
-        }
-        let (offsetSize, referenceSize) = (Int(bytes[trailer + 6]), Int(bytes[trailer + 7]))
-        guard let objectCount = number(at: trailer + 8), let topObject = number(at: trailer + 16),
-            let tableOffset = number(at: trailer + 24), (1...8).contains(offsetSize),
-            (1...8).contains(referenceSize), topObject < objectCount, tableOffset >= 9,
-            tableOffset < trailer, objectCount <= (trailer - tableOffset) / offsetSize
-        else { throw PropertyListError(reason: .malformed) }
         self.bytes = bytes
-        self.objectCount = objectCount
-        self.offsetSize = offsetSize
-        self.referenceSize = referenceSize
-        self.tableOffset = tableOffset
-        self.topObject = topObject
+        offsetSize = Int(bytes[trailer + 6])
+        referenceSize = Int(bytes[trailer + 7])
+        objectCount = try Self.number(bytes[(trailer + 8)..<(trailer + 16)])
+        topObject = try Self.number(bytes[(trailer + 16)..<(trailer + 24)])
+        tableOffset = try Self.number(bytes[(trailer + 24)...])
+        guard (1...8).contains(offsetSize), (1...8).contains(referenceSize), topObject < objectCount,
+            tableOffset >= 9, tableOffset < trailer, objectCount <= (trailer - tableOffset) / offsetSize
+        else { throw PropertyListError(reason: .malformed) }
+        isOpen = [Bool](repeating: false, count: objectCount)
     }
 
-    /// Follows all references from the top object, each object once.
-    ///
-    /// Objects may be shared: a decoder visits them again for each reference, which a few bytes can make 2⁶⁴ visits.
+    /// Follows all references from the top object, as often as a decoder does: a few bytes with shared objects can make 2⁶⁴
+    /// visits.
     mutating func check() throws(PropertyListError) {
-        var marks = [Mark](repeating: .new, count: objectCount)
-        var frames: [Frame] = []
-        var extent = try enter(topObject, &marks, &frames)
+        var visitCount = 1
+        try visit(topObject)
         while let last = frames.indices.last {
-            if let known = extent {
-                frames[last].extent.objectCount += known.objectCount
-                frames[last].extent.depth = max(frames[last].extent.depth, known.depth + 1)
-                guard frames[last].extent.objectCount <= PropertyListScanner.objectLimit else {
-                    throw PropertyListError(reason: .tooManyObjects)
-                }
-                guard frames[last].extent.depth <= PropertyListScanner.depthLimit else {
-                    throw PropertyListError(reason: .tooDeep)
-                }
-                extent = nil
-            }
-            if frames[last].remaining == 0 {
-                let done = frames.removeLast()
-                marks[done.object] = .done(done.extent)
-                extent = done.extent
+            guard frames[last].position < frames[last].end else {
+                isOpen[frames.removeLast().object] = false
                 continue
             }
-            guard let object = number(at: frames[last].position, size: referenceSize) else {
-                throw PropertyListError(reason: .malformed)
+            visitCount += 1
+            guard visitCount <= PropertyListScanner.objectLimit else {
+                throw PropertyListError(reason: .tooManyObjects)
             }
+            let start = frames[last].position
             frames[last].position += referenceSize
-            frames[last].remaining -= 1
-            extent = try enter(object, &marks, &frames)
+            try visit(try Self.number(bytes[start..<start + referenceSize]))
         }
     }
 
-    /// Begins an object: its extent where that is known at once, else a frame for what it refers to.
-    private func enter(
-        _ object: Int, _ marks: inout [Mark], _ frames: inout [Frame]
-    ) throws(PropertyListError) -> Extent? {
+    /// Checks an object, and adds a frame for its references.
+    private mutating func visit(_ object: Int) throws(PropertyListError) {
         guard object < objectCount else { throw PropertyListError(reason: .malformed) }
-        switch marks[object] {
-        case .open: throw PropertyListError(reason: .cycle)
-        case .done(let extent): return extent
-        case .new: break
-        }
-        guard let offset = number(at: tableOffset + object * offsetSize, size: offsetSize),
-            offset < tableOffset
-        else { throw PropertyListError(reason: .malformed) }
+        guard !isOpen[object] else { throw PropertyListError(reason: .cycle) }
+        let entry = tableOffset + object * offsetSize
+        let offset = try Self.number(bytes[entry..<entry + offsetSize])
+        guard offset < tableOffset else { throw PropertyListError(reason: .malformed) }
         let marker = bytes[offset]
         let (unit, isContainer): (Int, Bool) =
             switch marker & 0xF0 {
@@ -108,23 +73,15 @@ struct BinaryPropertyListScanner {
             case 0xD0: (2 * referenceSize, true)
             default: (0, false)
             }
-        let leaf = Extent(depth: 0, objectCount: 1)
-        guard unit > 0 else {
-            marks[object] = .done(leaf)
-            return leaf
-        }
+        guard unit > 0 else { return }
         let (start, count) = try counted(marker, at: offset + 1, unit: unit)
-        guard isContainer else {
-            marks[object] = .done(leaf)
-            return leaf
-        }
+        guard isContainer else { return }
         guard frames.count < PropertyListScanner.depthLimit else { throw PropertyListError(reason: .tooDeep) }
-        marks[object] = .open
-        frames.append(Frame(object: object, position: start, remaining: count * (unit / referenceSize)))
-        return nil
+        isOpen[object] = true
+        frames.append(Frame(object: object, position: start, end: start + count * unit))
     }
 
-    /// The place and the number of an object's parts, all of which lie before the table of offsets.
+    /// The position and the number of an object's parts, all of which lie before the table of offsets.
     private func counted(
         _ marker: UInt8, at offset: Int, unit: Int
     ) throws(PropertyListError) -> (start: Int, count: Int) {
@@ -133,11 +90,9 @@ struct BinaryPropertyListScanner {
             guard offset < tableOffset, bytes[offset] & 0xF0 == 0x10, bytes[offset] & 0x0F <= 3 else {
                 throw PropertyListError(reason: .malformed)
             }
-            let size = 1 << Int(bytes[offset] & 0x0F)
-            guard offset + 1 + size <= tableOffset, let number = number(at: offset + 1, size: size) else {
-                throw PropertyListError(reason: .malformed)
-            }
-            (start, count) = (offset + 1 + size, number)
+            start = offset + 1 + 1 << Int(bytes[offset] & 0x0F)
+            guard start <= tableOffset else { throw PropertyListError(reason: .malformed) }
+            count = try Self.number(bytes[(offset + 1)..<start])
         }
         guard start <= tableOffset, count <= (tableOffset - start) / unit else {
             throw PropertyListError(reason: .malformed)
@@ -145,8 +100,11 @@ struct BinaryPropertyListScanner {
         return (start, count)
     }
 
-    /// A big-endian number; `nil` where it is greater than any count can be.
-    private func number(at offset: Int, size: Int) -> Int? {
-        Int(exactly: bytes[offset..<offset + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+    /// A big-endian number.
+    /// - Throws: If it is greater than any count can be.
+    private static func number(_ bytes: ArraySlice<UInt8>) throws(PropertyListError) -> Int {
+        let number = Int(exactly: bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+        guard let number else { throw PropertyListError(reason: .malformed) }
+        return number
     }
 }

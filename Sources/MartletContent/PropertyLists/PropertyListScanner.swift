@@ -1,13 +1,14 @@
 import FoundationEssentials
 
-/// Checks the depth, the object count and the references of a property list in linear time, without recursion.
+/// Checks the depth, the object count and the references of a property list without recursion, in time linear in its size
+/// and the objects that a decoder visits.
 ///
-/// Foundation's decoder overflows the stack or traps otherwise. The scanner accepts some lists that Foundation refuses; it
+/// Foundation's decoder overflows the stack or traps otherwise. The scanner accepts some lists that Foundation rejects; it
 /// never counts fewer levels or objects than Foundation visits.
 package enum PropertyListScanner {
-    /// The greatest depth, that of Foundation's JSON decoder.
+    /// The maximum depth, that of Foundation's JSON decoder.
     static let depthLimit = 512
-    /// The most objects that a decoder may visit.
+    /// The maximum number of objects that a decoder may visit.
     static let objectLimit = 1_000_000
 
     /// Checks a list in any of the formats.
@@ -16,15 +17,11 @@ package enum PropertyListScanner {
             var scanner = try BinaryPropertyListScanner(bytes)
             try scanner.check()
         } else {
-            try checkText(bytes)
+            let text = try utf8(bytes)
+            let first = text.first { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }
+            // Foundation limits the depth of OpenStep lists, the texts that do not begin with `<`.
+            if first == UInt8(ascii: "<") { try checkMarkup(text) }
         }
-    }
-
-    /// Checks a list in XML. Foundation limits the depth of OpenStep lists, the texts that do not begin with `<`.
-    private static func checkText(_ bytes: [UInt8]) throws(PropertyListError) {
-        let text = try utf8(bytes)
-        let first = text.first { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }
-        if first == UInt8(ascii: "<") { try checkMarkup(text) }
     }
 
     /// The text in UTF-8, without its byte order mark. Without a mark Foundation decodes UTF-8 only.
@@ -44,7 +41,7 @@ package enum PropertyListScanner {
         return ArraySlice(text.utf8)
     }
 
-    /// Follows the markup as Foundation's scanner does: a tag is known by the beginning of its name and ends at the next `>`.
+    /// Follows the markup as Foundation's scanner does: the beginning of its name identifies a tag, which ends at the next `>`.
     private static func checkMarkup(_ text: ArraySlice<UInt8>) throws(PropertyListError) {
         var rest = text
         var depth = 0
@@ -56,7 +53,7 @@ package enum PropertyListScanner {
             } else if rest.starts(with: "![CDATA[".utf8) {
                 rest = rest.dropFirst(8).after("]]>")
             } else if rest.first == UInt8(ascii: "?") {
-                // Within a list Foundation ends `<?>` at once; before it, it does not: seeing too much there is harmless.
+                // Within a list Foundation ends `<?>` immediately, before it not: counting too much there is harmless.
                 rest = rest.after("?>")
             } else {
                 let isClosing = rest.first == UInt8(ascii: "/")
@@ -78,26 +75,18 @@ package enum PropertyListScanner {
 }
 
 extension ArraySlice<UInt8> {
-    /// The bytes after the first occurrence of a delimiter; none where it does not occur.
-    fileprivate func after(_ delimiter: StaticString) -> ArraySlice<UInt8> {
-        let wanted = Array("\(delimiter)".utf8)
-        var position = startIndex
-        while position + wanted.count <= endIndex {
-            if self[position] == wanted[0], self[position...].starts(with: wanted) {
-                return self[(position + wanted.count)...]
-            }
-            position += 1
-        }
-        return self[endIndex...]
+    /// The bytes after the first occurrence of a delimiter; none if it does not occur.
+    fileprivate func after(_ delimiter: String) -> ArraySlice<UInt8> {
+        let wanted = Array(delimiter.utf8)
+        let start = indices.first { self[$0] == wanted.first && self[$0...].starts(with: wanted) }
+        return self[(start.map { $0 + wanted.count } ?? endIndex)...]
     }
 }
 
-/// The reason why a property list is refused before it is decoded.
-///
-/// Foundation's parsers are recursive and follow every reference of a binary property list. A list that would exhaust the
-/// stack, the memory or the time is refused first.
+/// A property list that is rejected before it is decoded. Foundation's parsers are recursive and follow every reference of
+/// a binary property list. A list that would exhaust the stack, the memory or the time is rejected first.
 public struct PropertyListError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of fault. More may be added: a `switch` needs a default.
+    /// The kind of error. More may be added: a `switch` needs a default.
     public enum Reason: String, Hashable, Sendable {
         /// Arrays and dictionaries are nested more than 512 deep.
         case tooDeep
@@ -110,13 +99,13 @@ public struct PropertyListError: Error, Hashable, Sendable, CustomStringConverti
         case malformed
     }
 
-    /// The kind of fault.
+    /// The kind of error.
     public let reason: Reason
 
     /// Creates an error.
     public init(reason: Reason) { self.reason = reason }
 
-    /// The fault in words.
+    /// The error in words.
     public var description: String {
         switch reason {
         case .tooDeep: "the property list is nested more than \(PropertyListScanner.depthLimit) deep"

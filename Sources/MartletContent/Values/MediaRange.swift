@@ -1,18 +1,18 @@
 import MartletWire
 
-/// A range of media types with its weight, as a member of an `Accept` field has it (RFC 9110 §12.5.1).
+/// A range of media types with its weight, a member of an `Accept` field (RFC 9110 §12.5.1).
 package struct MediaRange: Hashable, Sendable {
     /// The type in lower case, or `*`.
     package let type: String
-    /// The subtype in lower case; `*`; or `*+json`, say, for all subtypes of that suffix (RFC 6838 §4.2.8), which is no
-    /// `Accept` field's business but what those who write down types mean.
+    /// The subtype in lower case, `*`, or for example `*+json` for all subtypes with that suffix (RFC 6838 §4.2.8), which is
+    /// an extension for accepted types in code.
     package let subtype: String
-    /// The parameters but `q`.
+    /// The parameters except `q`.
     package let parameters: [MediaType.Parameter]
-    /// The weight in thousandths, 0–1000; 0 says “not this”.
+    /// The weight in thousandths, 0–1000; 0 excludes the range.
     package let weight: Int
 
-    /// Parses a range; `nil` when it is none. A `*` alone, which old clients send, is `*/*`.
+    /// Parses a range; `nil` if it is invalid. A `*` alone, which old clients send, is `*/*`.
     package init?(_ text: String) {
         let wildcard = text.drop { $0 == " " || $0 == "\t" }
         let isBare = wildcard.first == "*" && wildcard.dropFirst().first != "/"
@@ -24,17 +24,15 @@ package struct MediaRange: Hashable, Sendable {
         weight = parsed["q"].map(MediaRange.weight) ?? 1000
     }
 
-    /// How exactly it names what it means: the most specific of the ranges that match counts.
+    /// The specificity: the most specific of the matching ranges counts.
     package var specificity: Int {
         if type == "*" { return 0 }
         if subtype == "*" { return 1 }
         return subtype.hasPrefix("*+") ? 2 : 3 + parameters.count
     }
 
-    /// Whether a type lies in the range.
-    ///
-    /// Each parameter of the range must be one of the type; but a `charset` only excludes another `charset`, since servers
-    /// leave it out where there is one choice, and is compared without regard to case.
+    /// Whether the range contains a type. The type must have each parameter of the range; but a `charset` only excludes
+    /// another `charset`, since servers omit it where there is one choice, and is compared without regard to case.
     package func contains(_ other: MediaType) -> Bool {
         guard type == "*" || type == other.type else { return false }
         if subtype.hasPrefix("*+") {
@@ -49,49 +47,39 @@ package struct MediaRange: Hashable, Sendable {
         }
     }
 
-    /// Thousandths; a weight that is none is 1, since the sender meant something by naming the range.
+    /// The weight in thousandths; an invalid one is 1000, since the sender named the range on purpose.
     private static func weight(_ text: String) -> Int {
         let bytes = Array(text.utf8)
-        guard let whole = bytes.first, whole == UInt8(ascii: "0") || whole == UInt8(ascii: "1"),
-            bytes.count <= 5, bytes.count < 2 || bytes[1] == UInt8(ascii: ".")
+        guard let whole = bytes.first.flatMap(ByteClass.digit), whole <= 1, bytes.count <= 5,
+            bytes.count < 2 || bytes[1] == UInt8(ascii: "."), bytes.dropFirst(2).allSatisfy(ByteClass.isDigit)
         else { return 1000 }
-        var weight = Int(whole - UInt8(ascii: "0")) * 1000
-        var unit = 100
-        for byte in bytes.dropFirst(2) {
-            guard case UInt8(ascii: "0")...UInt8(ascii: "9") = byte else { return 1000 }
-            weight += Int(byte - UInt8(ascii: "0")) * unit
-            unit /= 10
-        }
-        return min(weight, 1000)
+        let digits = zip(bytes.dropFirst(2), [100, 10, 1])
+        return min(1000, digits.reduce(whole * 1000) { $0 + Int($1.0 - UInt8(ascii: "0")) * $1.1 })
     }
 }
 
-/// The media types that are taken, as an `Accept` field lists them (RFC 9110 §12.5.1).
+/// The accepted media types, as an `Accept` field lists them (RFC 9110 §12.5.1).
 package struct MediaRangeList: Hashable, Sendable {
-    /// The ranges, in the order they came. Members that are no ranges are left out.
+    /// The ranges in the order they came, without invalid members.
     package let ranges: [MediaRange]
 
-    /// The ranges of field values, each of which may hold several. Takes time linear in them.
+    /// Parses the ranges of field values, each of which may have several. Takes time linear in them.
     package init(_ fieldValues: [String]) {
         ranges = fieldValues.flatMap { value in
             ElementList(Array(value.utf8)[...]).compactMap { MediaRange(String(decoding: $0, as: UTF8.self)) }
         }
     }
 
-    /// The weight of a type in thousandths: that of the most specific range it lies in, the highest of several; 0 where it
-    /// lies in none.
+    /// The weight of a type in thousandths: that of the most specific range that contains it, the highest of several; 0 if
+    /// none does.
     package func weight(of type: MediaType) -> Int {
-        var found: (specificity: Int, weight: Int)?
-        for range in ranges where range.contains(type) {
-            let candidate = (specificity: range.specificity, weight: range.weight)
-            if found.map({ $0 < candidate }) ?? true { found = candidate }
-        }
-        return found?.weight ?? 0
+        let matches = ranges.lazy.filter { $0.contains(type) }
+        return matches.max { ($0.specificity, $0.weight) < ($1.specificity, $1.weight) }?.weight ?? 0
     }
 
-    /// Whether a type is taken.
+    /// Whether a type is accepted.
     package func accepts(_ type: MediaType) -> Bool { weight(of: type) > 0 }
 
-    /// Whether what has no type is taken: where anything is.
+    /// Whether a response without a type is accepted: if every type is.
     package var acceptsUntyped: Bool { ranges.contains { $0.type == "*" && $0.weight > 0 } }
 }

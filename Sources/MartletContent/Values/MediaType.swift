@@ -1,7 +1,9 @@
-/// A media type with its parameters, as `Content-Type` and `Accept` carry it (RFC 9110 §8.3.1).
+import MartletWire
+
+/// A media type with its parameters, as in `Content-Type` and `Accept` (RFC 9110 §8.3.1).
 ///
-/// Type, subtype and parameter names are compared without regard to case and kept in lower case; parameter
-/// values are kept as they are. Parsing takes time linear in the text.
+/// Type, subtype and parameter names are compared without regard to case and stored in lower case; parameter values are
+/// stored unchanged. Parsing takes time linear in the text.
 public struct MediaType: Hashable, Sendable, CustomStringConvertible {
     /// One parameter.
     public struct Parameter: Hashable, Sendable {
@@ -18,36 +20,26 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
     /// The parameters in the order they came; of several with one name the first counts.
     public let parameters: [Parameter]
 
-    /// Parses a field value; nil when it does not begin with `type/subtype`.
+    /// Parses a field value; `nil` if it does not begin with `type/subtype`.
     ///
-    /// A parameter that is malformed (no `=`, white space around it, an unclosed quote) is skipped, because
-    /// many servers send such, and what stands before it is still true.
+    /// A malformed parameter (no `=`, white space around it, an unclosed quote) is skipped, because many servers send such,
+    /// and the rest is still valid.
     public init?(_ text: String) {
         var reader = FieldReader(text)
         reader.skipBlanks()
-        guard let type = reader.token(), reader.take(UInt8(ascii: "/")), let subtype = reader.token() else {
-            return nil
-        }
-        reader.skipBlanks()
-        guard reader.isAtEnd || reader.current == UInt8(ascii: ";") else { return nil }
-        var parameters: [Parameter] = []
+        guard let type = reader.token(), reader.take(UInt8(ascii: "/")), let subtype = reader.token(),
+            let parameters = reader.parameters(isLenient: false)
+        else { return nil }
         var names: Set<String> = []
-        while reader.take(UInt8(ascii: ";")) {
-            reader.skipBlanks()
-            if let parameter = MediaType.parameter(&reader), names.insert(parameter.name).inserted {
-                parameters.append(parameter)
-            }
-            reader.skipToSemicolon()
-        }
         self.type = type.lowercased()
         self.subtype = subtype.lowercased()
-        self.parameters = parameters
+        self.parameters = parameters.filter { names.insert($0.name).inserted }
+            .map { Parameter(name: $0.name, value: $0.value) }
     }
 
     /// Type and subtype without parameters: `text/html`.
     public var essence: String { "\(type)/\(subtype)" }
-
-    /// The `charset` parameter; nil when there is none.
+    /// The `charset` parameter; `nil` if there is none.
     public var charset: String? { self["charset"] }
 
     /// Whether the content is JSON: `application/json`, `text/json` or any `+json` (RFC 6839 §3.1).
@@ -61,32 +53,22 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
         return parameters.first { $0.name == wanted }?.value
     }
 
-    /// The media type as a field value, values quoted where they are no tokens.
+    /// The media type as a field value, with values quoted that are not tokens.
     public var description: String {
         parameters.reduce(into: essence) { text, parameter in
-            text += "; \(parameter.name)=\(MediaType.quotedIfNeeded(parameter.value))"
+            let isToken = !parameter.value.isEmpty && parameter.value.utf8.allSatisfy(ByteClass.isToken)
+            text += "; \(parameter.name)=\(isToken ? parameter.value : parameter.value.quoted)"
         }
     }
+}
 
-    private static func parameter(_ reader: inout FieldReader) -> Parameter? {
-        guard let name = reader.token(), reader.take(UInt8(ascii: "=")) else { return nil }
-        guard let value = reader.current == UInt8(ascii: "\"") ? reader.quotedString() : reader.token() else {
-            return nil
-        }
-        reader.skipBlanks()
-        // Something behind the value makes it anyone's guess where the value ends.
-        guard reader.isAtEnd || reader.current == UInt8(ascii: ";") else { return nil }
-        return Parameter(name: name.lowercased(), value: value)
-    }
-
-    private static func quotedIfNeeded(_ value: String) -> String {
-        if !value.isEmpty, value.utf8.allSatisfy(FieldReader.isTokenByte) { return value }
-        var quoted = "\""
-        for character in value.unicodeScalars {
-            if character == "\"" || character == "\\" { quoted += "\\" }
-            quoted.unicodeScalars.append(character)
-        }
-        return quoted + "\""
+extension String {
+    /// The text as a quoted string, with a backslash before each quote and backslash (RFC 9110 §5.6.4).
+    package var quoted: String {
+        unicodeScalars.reduce(into: "\"") { quoted, scalar in
+            if scalar == "\"" || scalar == "\\" { quoted += "\\" }
+            quoted.unicodeScalars.append(scalar)
+        } + "\""
     }
 }
 
@@ -95,19 +77,13 @@ struct FieldReader {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// A reader at the beginning of a value.
+    /// Creates a reader at the beginning of a value.
     init(_ text: String) { bytes = Array(text.utf8) }
 
-    /// The byte at the cursor; nil at the end.
-    var current: UInt8? { position < bytes.endIndex ? bytes[position] : nil }
-
-    /// Whether everything was read.
-    var isAtEnd: Bool { position == bytes.endIndex }
+    private var current: UInt8? { position < bytes.endIndex ? bytes[position] : nil }
 
     /// Moves over spaces and tabs.
-    mutating func skipBlanks() {
-        while let byte = current, byte == UInt8(ascii: " ") || byte == 0x09 { position += 1 }
-    }
+    mutating func skipBlanks() { while let byte = current, ByteClass.isBlank(byte) { position += 1 } }
 
     /// Moves over a byte if it is the one at the cursor.
     mutating func take(_ byte: UInt8) -> Bool {
@@ -116,28 +92,53 @@ struct FieldReader {
         return true
     }
 
-    /// A token of at least one character; nil, and no movement, when there is none.
-    mutating func token() -> String? {
-        let start = position
-        while let byte = current, FieldReader.isTokenByte(byte) { position += 1 }
-        return position == start ? nil : String(decoding: bytes[start..<position], as: UTF8.self)
-    }
+    /// A token of at least one character; `nil`, without movement, if there is none.
+    mutating func token() -> String? { word(ByteClass.isToken) }
 
-    /// The bytes up to a blank, a semicolon or a quote: a token, or what servers send in place of one. `nil` when there are
-    /// none.
-    mutating func word() -> String? {
-        let start = position
-        while let byte = current, byte > 0x20, byte != 0x7F, byte != UInt8(ascii: ";"),
-            byte != UInt8(ascii: "\"")
-        {
-            position += 1
+    /// The parameters up to the end, without malformed ones; `nil` if the cursor is neither at one nor at the end.
+    /// - Parameter isLenient: Whether blanks around the equals sign and values that are not tokens are accepted.
+    mutating func parameters(isLenient: Bool) -> [(name: String, value: String, isQuoted: Bool)]? {
+        skipBlanks()
+        guard current == nil || current == UInt8(ascii: ";") else { return nil }
+        var parameters: [(name: String, value: String, isQuoted: Bool)] = []
+        while take(UInt8(ascii: ";")) {
+            skipBlanks()
+            if let parameter = parameter(isLenient) { parameters.append(parameter) }
+            // The next semicolon outside quotes.
+            while let byte = current, byte != UInt8(ascii: ";") {
+                if byte == UInt8(ascii: "\"") { _ = quotedString() } else { position += 1 }
+            }
         }
+        return parameters
+    }
+
+    private mutating func parameter(_ isLenient: Bool) -> (name: String, value: String, isQuoted: Bool)? {
+        guard let name = token() else { return nil }
+        if isLenient { skipBlanks() }
+        guard take(UInt8(ascii: "=")) else { return nil }
+        if isLenient { skipBlanks() }
+        let isQuoted = current == UInt8(ascii: "\"")
+        let word = isQuoted ? quotedString() : isLenient ? word(FieldReader.isInWord) : token()
+        skipBlanks()
+        // Bytes after the value make its end ambiguous.
+        guard let word, current == nil || current == UInt8(ascii: ";") else { return nil }
+        return (name.lowercased(), word, isQuoted)
+    }
+
+    /// Whether a byte may be in a value that is not quoted, as servers send it in place of a token.
+    private static func isInWord(_ byte: UInt8) -> Bool {
+        byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: ";") && byte != UInt8(ascii: "\"")
+    }
+
+    private mutating func word(_ isIncluded: (UInt8) -> Bool) -> String? {
+        let start = position
+        while let byte = current, isIncluded(byte) { position += 1 }
         return position == start ? nil : String(decoding: bytes[start..<position], as: UTF8.self)
     }
 
-    /// What a quoted string stands for; nil when it is not closed, the cursor then at the end.
-    mutating func quotedString() -> String? {
-        guard take(UInt8(ascii: "\"")) else { return nil }
+    /// The content of a quoted string; `nil` if it is not closed, with the cursor at the end.
+    private mutating func quotedString() -> String? {
+        position += 1
         var value: [UInt8] = []
         while let byte = current {
             position += 1
@@ -151,22 +152,5 @@ struct FieldReader {
             }
         }
         return nil
-    }
-
-    /// Moves to the next semicolon outside quotes, or to the end.
-    mutating func skipToSemicolon() {
-        while let byte = current, byte != UInt8(ascii: ";") {
-            if byte == UInt8(ascii: "\"") { _ = quotedString() } else { position += 1 }
-        }
-    }
-
-    /// The characters of a token (RFC 9110 §5.6.2).
-    static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
     }
 }

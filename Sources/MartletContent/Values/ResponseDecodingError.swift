@@ -1,15 +1,15 @@
-/// Why an answer made no value, where a decoder of Martlet's own says so.
+/// An error of Martlet's own decoders of responses.
 public enum ResponseDecodingError: Error, Sendable, CustomStringConvertible {
-    /// The `charset` of the content type is none that Martlet decodes.
+    /// Martlet does not decode the `charset` of the content type.
     case unknownCharset(String)
-    /// A byte makes no sense in the text's encoding; offsets are counted from 0.
+    /// A byte is invalid in the text's encoding; offsets are counted from 0.
     case malformedText(charset: String, offset: Int)
-    /// There was to be no body.
+    /// A body was received where none is allowed.
     case bodyNotEmpty(byteCount: Int)
-    /// None of several decoders made a value: what each had to say, in their order.
+    /// All of several decoders failed: their errors, in their order.
     case noDecoderSucceeded([any Error])
 
-    /// What was wrong, and where.
+    /// The error and its position.
     public var description: String {
         switch self {
         case .unknownCharset(let label): "the charset “\(label.prefix(100))” is not known"

@@ -1,16 +1,15 @@
-/// How the bytes of a body become text: byte order mark first, then the charset, then UTF-8.
+/// Decodes the bytes of a body as text: by the byte order mark, else the charset, else as UTF-8.
 ///
-/// Labels are those of the WHATWG Encoding Standard for the encodings below, ISO-8859-1 and US-ASCII meaning
-/// windows-1252 as they do there, and besides them those of UTF-32. Decoding never fails, unless it is asked to: what is
-/// malformed becomes U+FFFD.
+/// The labels are those of the WHATWG Encoding Standard for the encodings below (there ISO-8859-1 and US-ASCII mean
+/// windows-1252), and those of UTF-32. Lenient decoding never fails: malformed bytes become U+FFFD.
 package struct TextDecoding: Hashable, Sendable {
-    /// What is used when there is no byte order mark.
+    /// The encoding without a byte order mark.
     package let encoding: Encoding
 
-    /// A decoding for a charset label, such as ``MediaType/charset``; none, or an unknown one, means UTF-8.
+    /// Creates a decoding for a charset label, such as ``MediaType/charset``; none, or an unknown one, means UTF-8.
     package init(charset: String? = nil) { encoding = charset.flatMap { Encoding(label: $0) } ?? .utf8 }
 
-    /// A decoding for an encoding.
+    /// Creates a decoding for an encoding.
     package init(_ encoding: Encoding) { self.encoding = encoding }
 
     /// The text of a whole body, without its byte order mark.
@@ -19,7 +18,7 @@ package struct TextDecoding: Hashable, Sendable {
         return TextDecoding.text(bytes.dropFirst(mark), in: encoding)
     }
 
-    /// The text of a whole body, provided that all of it makes sense.
+    /// The text of a whole body without malformed bytes.
     /// - Throws: ``ResponseDecodingError/malformedText(charset:offset:)``.
     package func strictText(from bytes: [UInt8]) throws(ResponseDecodingError) -> String {
         let (encoding, mark) = beginning(of: bytes)
@@ -31,10 +30,8 @@ package struct TextDecoding: Hashable, Sendable {
         return TextDecoding.text(content, in: encoding)
     }
 
-    /// The encoding in force, and how many bytes of mark say so.
-    ///
-    /// That four bytes are a mark is believed only of what is said to be UTF-32: as UTF-16, `FF FE 00 00` is a mark and a
-    /// character.
+    /// The encoding in force, and the size of the byte order mark. Four bytes are a mark only with a charset of UTF-32: as
+    /// UTF-16, `FF FE 00 00` is a mark and a character.
     private func beginning(of bytes: some Collection<UInt8>) -> (encoding: Encoding, mark: Int) {
         let start = Array(bytes.prefix(4))
         if encoding == .utf32LittleEndian || encoding == .utf32BigEndian {
@@ -48,81 +45,75 @@ package struct TextDecoding: Hashable, Sendable {
     }
 
     private static func text(_ bytes: some Collection<UInt8>, in encoding: Encoding) -> String {
-        switch encoding {
-        case .utf8: return String(decoding: bytes, as: UTF8.self)
+        func wide<Codec: Unicode.Encoding>(_ codec: Codec.Type, isBig: Bool) -> String
+        where Codec.CodeUnit: FixedWidthInteger {
+            let (units, isWhole) = units(of: codec, in: bytes, isBig: isBig)
+            return String(decoding: units, as: codec) + (isWhole ? "" : "\u{FFFD}")
+        }
+        return switch encoding {
+        case .utf8: String(decoding: bytes, as: UTF8.self)
         case .windows1252, .iso885915:
-            var view = String.UnicodeScalarView()
-            for byte in bytes { view.append(encoding.character(of: byte)) }
-            return String(view)
-        case .utf16LittleEndian, .utf16BigEndian:
-            let (units, isWhole) = numbers(of: 2, in: bytes, isBig: encoding == .utf16BigEndian)
-            let text = String(decoding: units.map { UInt16(truncatingIfNeeded: $0) }, as: UTF16.self)
-            return isWhole ? text : text + "\u{FFFD}"
-        case .utf32LittleEndian, .utf32BigEndian:
-            let (units, isWhole) = numbers(of: 4, in: bytes, isBig: encoding == .utf32BigEndian)
-            var view = String.UnicodeScalarView()
-            for unit in units { view.append(Unicode.Scalar(unit) ?? "\u{FFFD}") }
-            if !isWhole { view.append("\u{FFFD}") }
-            return String(view)
+            String(String.UnicodeScalarView(bytes.lazy.map { encoding.character(of: $0) }))
+        case .utf16LittleEndian, .utf16BigEndian: wide(UTF16.self, isBig: encoding == .utf16BigEndian)
+        case .utf32LittleEndian, .utf32BigEndian: wide(UTF32.self, isBig: encoding == .utf32BigEndian)
         }
     }
 
-    /// Numbers of so many bytes each, and whether no bytes are left over.
-    private static func numbers(
-        of byteCount: Int, in bytes: some Collection<UInt8>, isBig: Bool
-    ) -> (numbers: [UInt32], isWhole: Bool) {
-        var numbers: [UInt32] = []
-        numbers.reserveCapacity(bytes.count / byteCount)
-        var (number, filled) = (UInt32(0), 0)
+    /// The code units of a text, and whether no bytes are left over.
+    private static func units<Codec: Unicode.Encoding>(
+        of codec: Codec.Type, in bytes: some Collection<UInt8>, isBig: Bool
+    ) -> (units: [Codec.CodeUnit], isWhole: Bool) where Codec.CodeUnit: FixedWidthInteger {
+        let size = MemoryLayout<Codec.CodeUnit>.size
+        var units: [Codec.CodeUnit] = []
+        units.reserveCapacity(bytes.count / size)
+        var (unit, filled) = (0 as Codec.CodeUnit, 0)
         for byte in bytes {
-            number = isBig ? number << 8 | UInt32(byte) : number | UInt32(byte) << (8 * UInt32(filled))
+            unit |= Codec.CodeUnit(byte) << (8 * (isBig ? size - 1 - filled : filled))
             filled += 1
-            if filled == byteCount {
-                numbers.append(number)
-                (number, filled) = (0, 0)
+            if filled == size {
+                units.append(unit)
+                (unit, filled) = (0, 0)
             }
         }
-        return (numbers, filled == 0)
+        return (units, filled == 0)
     }
 
-    /// Where the first byte is that makes no sense, counted from the beginning of the body; `nil` where all do.
-    private static func malformedOffset(in bytes: ArraySlice<UInt8>, _ encoding: Encoding) -> Int? {
+    /// The offset of the first malformed byte in the whole array; `nil` if there is none.
+    static func malformedOffset(in bytes: ArraySlice<UInt8>, _ encoding: Encoding) -> Int? {
+        func wide<Codec: Unicode.Encoding>(_ codec: Codec.Type, isBig: Bool) -> Int?
+        where Codec.CodeUnit: FixedWidthInteger {
+            let (units, isWhole) = units(of: codec, in: bytes, isBig: isBig)
+            let (valid, hasError) = validCount(of: units, codec)
+            guard hasError || !isWhole else { return nil }
+            return bytes.startIndex + MemoryLayout<Codec.CodeUnit>.size * valid
+        }
         switch encoding {
         case .windows1252, .iso885915: return nil
         case .utf8:
-            return firstError(in: bytes, of: Unicode.UTF8.ForwardParser(), from: bytes.startIndex, size: 1)
-        case .utf16LittleEndian, .utf16BigEndian:
-            let (units, isWhole) = numbers(of: 2, in: bytes, isBig: encoding == .utf16BigEndian)
-            let error = firstError(
-                in: units.map { UInt16(truncatingIfNeeded: $0) }, of: Unicode.UTF16.ForwardParser(),
-                from: bytes.startIndex, size: 2)
-            return error ?? (isWhole ? nil : bytes.endIndex - 1)
-        case .utf32LittleEndian, .utf32BigEndian:
-            let (units, isWhole) = numbers(of: 4, in: bytes, isBig: encoding == .utf32BigEndian)
-            if let index = units.firstIndex(where: { Unicode.Scalar($0) == nil }) {
-                return bytes.startIndex + 4 * index
-            }
-            return isWhole ? nil : bytes.startIndex + 4 * units.count
+            let (valid, hasError) = validCount(of: bytes, UTF8.self)
+            return hasError ? bytes.startIndex + valid : nil
+        case .utf16LittleEndian, .utf16BigEndian: return wide(UTF16.self, isBig: encoding == .utf16BigEndian)
+        case .utf32LittleEndian, .utf32BigEndian: return wide(UTF32.self, isBig: encoding == .utf32BigEndian)
         }
     }
 
-    /// Where the first unit is that a parser does not take.
-    private static func firstError<Units: Sequence, Parser: Unicode.Parser>(
-        in units: Units, of parser: Parser, from start: Int, size: Int
-    ) -> Int? where Units.Element == Parser.Encoding.CodeUnit {
-        var (parser, iterator, offset) = (parser, units.makeIterator(), start)
+    /// The number of code units before the first malformed one, and whether there is one.
+    private static func validCount<Codec: Unicode.Encoding>(
+        of units: some Sequence<Codec.CodeUnit>, _ codec: Codec.Type
+    ) -> (count: Int, hasError: Bool) {
+        var (parser, iterator, count) = (Codec.ForwardParser(), units.makeIterator(), 0)
         while true {
             switch parser.parseScalar(from: &iterator) {
-            case .valid(let scalar): offset += size * scalar.count
-            case .error: return offset
-            case .emptyInput: return nil
+            case .valid(let scalar): count += scalar.count
+            case .error: return (count, true)
+            case .emptyInput: return (count, false)
             }
         }
     }
 }
 
 extension TextDecoding {
-    /// The encodings Martlet decodes.
+    /// The encodings that Martlet decodes.
     package enum Encoding: String, Hashable, Sendable, CaseIterable {
         /// UTF-8.
         case utf8 = "utf-8"
@@ -130,16 +121,16 @@ extension TextDecoding {
         case windows1252 = "windows-1252"
         /// ISO-8859-15: ISO-8859-1 with the euro and seven letters.
         case iso885915 = "iso-8859-15"
-        /// UTF-16, low byte first.
+        /// UTF-16, little-endian.
         case utf16LittleEndian = "utf-16le"
-        /// UTF-16, high byte first.
+        /// UTF-16, big-endian.
         case utf16BigEndian = "utf-16be"
-        /// UTF-32, low byte first.
+        /// UTF-32, little-endian.
         case utf32LittleEndian = "utf-32le"
-        /// UTF-32, high byte first: also what `utf-32` means where no byte order mark says otherwise.
+        /// UTF-32, big-endian; also `utf-32` without a byte order mark.
         case utf32BigEndian = "utf-32be"
 
-        /// The encoding of a charset label, in any case and between any blanks; `nil` when Martlet does not know it.
+        /// The encoding of a charset label, in any case and between any blanks; `nil` if Martlet does not know it.
         package init?(label: String) {
             let trimmed = label.lowercased().split { " \t\n\u{0C}\r".contains($0) }
             switch trimmed.count == 1 ? trimmed[0] : "" {
@@ -161,26 +152,25 @@ extension TextDecoding {
             }
         }
 
-        /// What 0x80 to 0x9F mean in windows-1252.
+        /// The characters 0x80 to 0x9F of windows-1252.
         private static let windowsCharacters: [UInt16] = [
             0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039,
             0x0152, 0x008D, 0x017D, 0x008F, 0x0090, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,
             0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x009D, 0x017E, 0x0178,
         ]
 
-        /// What a byte means in an encoding of one byte for each character.
+        /// The characters of ISO-8859-15 that differ from ISO-8859-1.
+        private static let latin9Characters: [UInt8: Unicode.Scalar] = [
+            0xA4: "\u{20AC}", 0xA6: "\u{0160}", 0xA8: "\u{0161}", 0xB4: "\u{017D}", 0xB8: "\u{017E}",
+            0xBC: "\u{0152}", 0xBD: "\u{0153}", 0xBE: "\u{0178}",
+        ]
+
+        /// The character of a byte in a single-byte encoding.
         func character(of byte: UInt8) -> Unicode.Scalar {
             switch (self, byte) {
             case (.windows1252, 0x80...0x9F):
                 Unicode.Scalar(Encoding.windowsCharacters[Int(byte) - 0x80]) ?? "\u{FFFD}"
-            case (.iso885915, 0xA4): "\u{20AC}"
-            case (.iso885915, 0xA6): "\u{0160}"
-            case (.iso885915, 0xA8): "\u{0161}"
-            case (.iso885915, 0xB4): "\u{017D}"
-            case (.iso885915, 0xB8): "\u{017E}"
-            case (.iso885915, 0xBC): "\u{0152}"
-            case (.iso885915, 0xBD): "\u{0153}"
-            case (.iso885915, 0xBE): "\u{0178}"
+            case (.iso885915, 0xA0...0xBF): Encoding.latin9Characters[byte] ?? Unicode.Scalar(byte)
             default: Unicode.Scalar(byte)
             }
         }

@@ -1,50 +1,66 @@
 import MartletURL
-import MartletCore
 public import MartletStorage
 import MartletTransport
 import MartletWire
 public import SystemPackage
 
-/// The public suffix list, as publicsuffix.org and Debian's package `publicsuffix` give it out.
+/// The public suffix list, as publicsuffix.org and Debian's package `publicsuffix` distribute it.
 ///
-/// Wildcards (`*.ck`), exceptions (`!www.ck`) and names in any script are understood. Lines that are no rule
-/// are left out and counted. It takes about 300 KiB of memory and a few milliseconds to read.
+/// Wildcards (`*.ck`), exceptions (`!www.ck`) and names in any script are supported. Invalid lines are skipped and listed. Its
+/// ten thousand rules take about a mebibyte of memory and a few milliseconds to read.
 public struct PublicSuffixList: PublicSuffixes {
-    /// The parts of the list.
+    /// The sections of the list.
     public enum Section: Sendable {
         /// Suffixes of registries: `com`, `co.uk`.
         case registries
-        /// Those, and suffixes that others let to strangers: `github.io`. What cookies want.
+        /// These, and suffixes below which others register names: `github.io`. The right choice for cookies.
         case all
     }
 
-    /// How many rules were taken.
-    public var ruleCount: Int { rules.count }
-    /// The lines that are no rule, counted from 1; the first thousand of them.
-    public let malformedLines: [Int]
+    /// The rules of a name.
+    private struct Kind: OptionSet, Sendable {
+        let rawValue: UInt8
 
-    private let rules: PublicSuffixRules
+        /// The name is a public suffix.
+        static let plain = Kind(rawValue: 1)
+        /// Every label before the name makes a public suffix: `*.name`.
+        static let wildcard = Kind(rawValue: 2)
+        /// The name is not a public suffix, despite a wildcard: `!name`.
+        static let exception = Kind(rawValue: 4)
+    }
 
-    /// The longest file read, in bytes: 16 MiB. It stops a mistaken path from filling the memory; the list
-    /// has 0.3.
-    static let byteLimit: UInt64 = 16 << 20
+    /// The number of rules.
+    public private(set) var ruleCount = 0
+    /// The numbers of the invalid lines, starting at 1; the first thousand of them.
+    public private(set) var malformedLines: [Int] = []
 
-    /// Reads the text of a list.
+    /// The rules, by names in lower case and A-labels.
+    private var rules: [ArraySlice<UInt8>: Kind] = [:]
+
+    /// The maximum size of a file, in bytes: 16 MiB, to stop a mistaken path from filling the memory; the list has 0.3.
+    private static let byteLimit: UInt64 = 16 << 20
+    /// The maximum number of invalid lines that are listed.
+    private static let malformedLimit = 1000
+    /// The maximum length of a name, in bytes: that of a host.
+    private static let nameLimit = 253
+    private static let privateSection = Array("// ===BEGIN PRIVATE DOMAINS===".utf8)
+    private static let dot = UInt8(ascii: ".")
+
+    /// Parses a list: one rule in each line, up to the first white space; `//` starts a comment.
     ///
-    /// It never fails: what is no list has no rules, and then ``isComplete`` is false.
+    /// It never fails: text that is not a list has no rules, and then ``isComplete`` is false.
     public init(_ text: some Sequence<UInt8>, section: Section = .all) {
-        var reader = PublicSuffixReader(section: section)
-        self = reader.read(Array(text))
+        let lines = Array(text).split(separator: ByteClass.lineFeed, omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() {
+            if line.starts(with: PublicSuffixList.privateSection), section == .registries { break }
+            let rule = line.prefix { $0 > ByteClass.space }
+            guard !rule.isEmpty, !rule.starts(with: "//".utf8), !insert(rule) else { continue }
+            if malformedLines.count < PublicSuffixList.malformedLimit { malformedLines.append(index + 1) }
+        }
     }
 
-    init(rules: PublicSuffixRules, malformedLines: [Int]) {
-        self.rules = rules
-        self.malformedLines = malformedLines
-    }
-
-    /// Reads a file, away from the caller's thread.
-    ///
-    /// - Throws: ``StorageError`` when it cannot be read, or is larger than 16 MiB.
+    /// Reads a file, not on the caller's thread.
+    /// - Throws: ``StorageError`` if it cannot be read, or is larger than 16 MiB.
     public init(contentsOf path: FilePath, section: Section = .all) async throws(StorageError) {
         let name = path.string
         self = try await BlockingWorkers.shared.run { () throws(StorageError) in
@@ -60,54 +76,43 @@ public struct PublicSuffixList: PublicSuffixes {
     /// Whether there is a rule at all.
     public var isComplete: Bool { ruleCount > 0 }
 
-    /// The public suffix that a name ends in: by the rule that matches most labels, an exception before all
-    /// others, else the last label.
+    /// The public suffix of a name: by the rule with most labels, or an exception before all others; otherwise the last label.
     public func publicSuffix(of name: String) -> Substring {
         let bytes = Array(name.utf8)
-        let hasTrailingDot = bytes.count > 1 && bytes.last == UInt8(ascii: ".")
-        let length = rules.suffixLength(of: hasTrailingDot ? Array(bytes.dropLast()) : bytes)
+        let hasTrailingDot = bytes.count > 1 && bytes.last == PublicSuffixList.dot
+        let length = suffixLength(of: hasTrailingDot ? Array(bytes.dropLast()) : bytes)
         let start = name.utf8.index(
             name.utf8.endIndex, offsetBy: -min(length + (hasTrailingDot ? 1 : 0), bytes.count))
         return name[start...]
     }
-}
 
-extension PublicSuffixes where Self == PublicSuffixList {
-    /// No list: the last label of a name is its public suffix.
-    public static var lastLabel: PublicSuffixList { PublicSuffixList([]) }
-}
-
-/// Reads the text of a public suffix list: one rule a line, up to the first white space; `//` begins a
-/// comment.
-struct PublicSuffixReader {
-    private let section: PublicSuffixList.Section
-    private var rules = PublicSuffixRules(capacity: 0)
-    private var malformedLines: [Int] = []
-
-    /// How many malformed lines are remembered.
-    private static let malformedLimit = 1000
-    private static let privateSection = Array("// ===BEGIN PRIVATE DOMAINS===".utf8)
-
-    init(section: PublicSuffixList.Section) { self.section = section }
-
-    mutating func read(_ text: [UInt8]) -> PublicSuffixList {
-        let lines = text.split(separator: ByteClass.lineFeed, omittingEmptySubsequences: false)
-        rules = PublicSuffixRules(capacity: lines.count)
-        for (index, line) in lines.enumerated() {
-            if line.starts(with: PublicSuffixReader.privateSection), section == .registries { break }
-            let rule = line.prefix { $0 > ByteClass.space }
-            guard !rule.isEmpty, !rule.starts(with: "//".utf8) else { continue }
-            if !take(rule), malformedLines.count < PublicSuffixReader.malformedLimit {
-                malformedLines.append(index + 1)
+    /// The length of the public suffix of a name without a trailing dot, in bytes.
+    private func suffixLength(of name: [UInt8]) -> Int {
+        let isDot = { (byte: UInt8) in byte == PublicSuffixList.dot }
+        var longest: Int?
+        // Each label is looked up with all labels after it, from the last one.
+        for index in name.indices.reversed() where index == 0 || isDot(name[index - 1]) {
+            let length = name.count - index
+            // A longer name has no rule; a host can only be that long if it was created by the caller.
+            guard length <= PublicSuffixList.nameLimit else { break }
+            longest = longest ?? length
+            guard let kind = rules[name[index...]] else { continue }
+            if kind.contains(.exception) {
+                return max(length - name[index...].prefix { !isDot($0) }.count - 1, 0)
+            }
+            if kind.contains(.plain) { longest = max(longest ?? 0, length) }
+            if kind.contains(.wildcard), index > 1 {
+                let label = name[..<(index - 1)].reversed().prefix { !isDot($0) }
+                longest = max(longest ?? 0, length + 1 + label.count)
             }
         }
-        return PublicSuffixList(rules: rules, malformedLines: malformedLines)
+        return longest ?? name.count
     }
 
-    /// Takes one rule; returns whether it is one.
-    private mutating func take(_ rule: ArraySlice<UInt8>) -> Bool {
+    /// Adds a rule; returns whether it is valid.
+    private mutating func insert(_ rule: ArraySlice<UInt8>) -> Bool {
         var name = rule
-        var kind = PublicSuffixRules.Kind.plain
+        var kind = Kind.plain
         if name.first == UInt8(ascii: "!") {
             kind = .exception
             name = name.dropFirst()
@@ -115,15 +120,16 @@ struct PublicSuffixReader {
             kind = .wildcard
             name = name.dropFirst(2)
         }
-        guard let canonical = PublicSuffixReader.canonical(name) else { return false }
-        return rules.insert(canonical[...], kind)
+        guard let canonical = PublicSuffixList.canonical(name) else { return false }
+        rules[canonical, default: []].insert(kind)
+        ruleCount += 1
+        return true
     }
 
-    /// A name in lower case and A-labels; nil when it is none.
-    private static func canonical(_ name: ArraySlice<UInt8>) -> [UInt8]? {
-        var name = name
-        if name.first == UInt8(ascii: ".") { name = name.dropFirst() }
-        guard !name.isEmpty, name.count <= 4 * PublicSuffixRules.nameLimit else { return nil }
+    /// A name in lower case and A-labels; `nil` if it is invalid.
+    private static func canonical(_ given: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        let name = given.first == dot ? given.dropFirst() : given
+        guard !name.isEmpty, name.count <= 4 * nameLimit else { return nil }
         var ascii = name.map(ByteClass.lowercased)
         if ascii.contains(where: { $0 >= 0x80 }) {
             guard let text = String(validating: name, as: UTF8.self) else { return nil }
@@ -133,10 +139,17 @@ struct PublicSuffixReader {
         }
         let isName = ascii.allSatisfy { byte in
             ByteClass.isDigit(byte) || byte &- 0x61 < 26 || byte == UInt8(ascii: "-")
-                || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")
+                || byte == UInt8(ascii: "_") || byte == dot
         }
-        let dot = UInt8(ascii: ".")
-        guard isName, ascii.first != dot, ascii.last != dot else { return nil }
-        return ascii
+        guard isName, !ascii.isEmpty, ascii.count <= nameLimit, ascii.first != dot, ascii.last != dot else {
+            return nil
+        }
+        // Most names share the memory of the text.
+        return name.elementsEqual(ascii) ? name : ascii[...]
     }
+}
+
+extension PublicSuffixes where Self == PublicSuffixList {
+    /// An empty list: the last label of a name is its public suffix.
+    public static var lastLabel: PublicSuffixList { PublicSuffixList([]) }
 }

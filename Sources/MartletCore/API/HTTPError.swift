@@ -1,8 +1,8 @@
-public import SystemPackage
+public import FoundationEssentials
 
-/// Why a call failed: one type for everything that Martlet itself has to say.
+/// The error of a failed call: one type for all errors of Martlet.
 ///
-/// A cancelled call throws `CancellationError`, and a closure or decoder of the caller's its own error; neither is ever
+/// A cancelled call throws `CancellationError`, and a caller's closure or decoder throws its own error; neither is ever
 /// wrapped in this one.
 public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
@@ -26,19 +26,19 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         public static let resolutionFailed = Code(rawValue: "resolutionFailed")
         /// No address of the host could be connected to.
         public static let connectFailed = Code(rawValue: "connectFailed")
-        /// The TLS handshake failed, or a certificate was refused.
+        /// The TLS handshake failed, or a certificate was rejected.
         public static let tlsFailed = Code(rawValue: "tlsFailed")
-        /// A proxy did not open a way to the server, or what was said about proxies cannot be used;
+        /// A proxy did not open a way to the server, or a setting about proxies is invalid;
         /// ``HTTPError/underlying`` is a ``ProxyError``, or an ``HTTPURL/ParseError``.
         ///
-        /// A proxy that cannot be reached is `.resolutionFailed`, `.connectFailed` or `.tlsFailed`, as a server that cannot
+        /// A proxy that cannot be reached is `.resolutionFailed`, `.connectFailed` or `.tlsFailed`, like a server that cannot
         /// be; ``HTTPError/proxy`` tells them apart.
         public static let proxyFailed = Code(rawValue: "proxyFailed")
-        /// A clock ran out; ``HTTPError/clock`` says which.
+        /// A timeout expired; ``HTTPError/clock`` is the timeout.
         public static let timedOut = Code(rawValue: "timedOut")
         /// The connection broke.
         public static let connectionLost = Code(rawValue: "connectionLost")
-        /// The server closed the connection without a single byte of a response, but interim ones (1xx).
+        /// The server closed the connection without a byte of a response, except interim ones (1xx).
         public static let emptyResponse = Code(rawValue: "emptyResponse")
         /// The response ended before it was complete.
         public static let truncated = Code(rawValue: "truncated")
@@ -46,9 +46,9 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         public static let protocolViolation = Code(rawValue: "protocolViolation")
         /// A part of the response exceeds the limit set for it.
         public static let limitExceeded = Code(rawValue: "limitExceeded")
-        /// The body is larger than what may be collected.
+        /// The body is larger than the limit for collected bodies.
         public static let bodyTooLarge = Code(rawValue: "bodyTooLarge")
-        /// The content coding is corrupt, cut short, unknown, or expands beyond its bounds.
+        /// The content coding is corrupt, truncated, unknown, or expands beyond its limits.
         public static let contentDecodingFailed = Code(rawValue: "contentDecodingFailed")
         /// The status was not one of those accepted.
         public static let unacceptableStatus = Code(rawValue: "unacceptableStatus")
@@ -58,26 +58,26 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         public static let unacceptableBody = Code(rawValue: "unacceptableBody")
         /// More redirects than the policy allows; ``HTTPError/exchange`` is the last one.
         public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")
-        /// A redirect that must not be followed: from https to http, to another scheme, or to no place that makes sense;
+        /// A redirect that must not be followed: from https to http, to another scheme, or to an invalid URL;
         /// ``HTTPError/exchange`` is the redirect.
         public static let redirectRefused = Code(rawValue: "redirectRefused")
         /// The server failed to prove that it knows the password (RFC 7616 §3.5).
         public static let authenticationFailed = Code(rawValue: "authenticationFailed")
         /// A body that can be read only once would have to be sent again.
         public static let bodyNotReplayable = Code(rawValue: "bodyNotReplayable")
-        /// The body's source gave more or less than its length.
+        /// The body's source returned more or less than its length.
         public static let bodyLengthMismatch = Code(rawValue: "bodyLengthMismatch")
-        /// The source of the request's body threw; ``HTTPError/underlying`` is what.
+        /// The source of the request's body threw ``HTTPError/underlying``.
         public static let bodySourceFailed = Code(rawValue: "bodySourceFailed")
         /// A file could not be read, written or published.
         public static let fileFailed = Code(rawValue: "fileFailed")
         /// The disk, a quota, or the limit on the size of files has no room for more.
         public static let diskFull = Code(rawValue: "diskFull")
-        /// There is a file of that name, and it may not be replaced.
+        /// A file of that name exists, and may not be replaced.
         public static let fileExists = Code(rawValue: "fileExists")
-        /// The same file or folder is in use, by this process or another one.
+        /// The same file or directory is in use, by this process or another one.
         public static let alreadyInProgress = Code(rawValue: "alreadyInProgress")
-        /// A stored body turned out damaged when a part of it had been delivered. Its entry was removed. The core sends the
+        /// A stored body turned out damaged after a part of it was delivered. Its entry was removed. The core sends the
         /// request of such a response again.
         public static let storedBodyDamaged = Code(rawValue: "storedBodyDamaged")
         /// The session was invalidated.
@@ -86,13 +86,13 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         public static let systemFailed = Code(rawValue: "systemFailed")
     }
 
-    /// The step a call is in.
+    /// The phase of a call.
     public enum Phase: String, Hashable, Sendable {
         /// Nothing has happened on the network.
         case preparing
         /// Waiting for a connection to become free.
         case waitingForConnection
-        /// Looking up the name.
+        /// Resolving the name.
         case resolving
         /// Connecting.
         case connecting
@@ -106,11 +106,11 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         case awaitingHead
         /// Receiving the body.
         case receivingBody
-        /// Making sense of the response.
+        /// Evaluating the response.
         case evaluating
     }
 
-    /// The clocks of ``Timeouts``.
+    /// The timeouts of ``Timeouts``.
     public enum Clock: String, Hashable, Sendable {
         /// ``Timeouts/poolWait``.
         case poolWait
@@ -124,48 +124,44 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         case total
     }
 
-    /// What happened.
+    /// The kind of the error.
     public var code: Code
-    /// The step it happened in.
+    /// The phase in which it occurred.
     public var phase: Phase
-    /// What was wrong and where, in words.
+    /// The error and its place, in words.
     public var message: String
     /// Whether any byte of the request may have reached the server.
     public var wasSent: Bool
     /// The origin of the request, such as `https://example.com:8443`.
     public var origin: String?
-    /// The proxy that the failure is about, such as `http://proxy.example:3128`, without user or password; `nil` where it
-    /// is about the server, or nobody.
+    /// The proxy that failed, such as `http://proxy.example:3128`, without user or password; `nil` if the error is not about
+    /// a proxy.
     public var proxy: String?
-    /// The clock that ran out, where one did.
+    /// The timeout that expired, if one did.
     public var clock: Clock?
-    /// How long the call, or the wait that a clock ended, had lasted.
+    /// The duration of the call, or of the wait that a timeout ended.
     public var elapsed: Duration?
-    /// How many times the request was begun.
+    /// The number of times the request was begun.
     public var attempts: Int
     /// The error of the layer below: a ``TLSError``, ``ConnectFailure``, ``ResolutionError``, ``ProxyError``,
-    /// ``HTTPURL/ParseError`` (also of a `Location`), ``StorageError``, or one that the body's source threw. A fault of the message is one of no public type: its code and
-    /// its words say all.
+    /// ``HTTPURL/ParseError`` (also of a `Location`), ``StorageError``, or one that the body's source threw. That of an invalid
+    /// message has no public type: the code and the message describe it.
     public var underlying: (any Error)?
-    /// All attempts to connect that failed, in the order they ended.
+    /// All failed attempts to connect, in the order they ended.
     public var connectFailures: [ConnectFailure]
-    /// The response, where its status or its body is what was wrong: the head, and the body as far as it was collected.
+    /// The response, if the error is about its status or body: the head, and the part of the body that was collected.
     public var exchange: HTTPExchange?
-
-    /// The call whose request failed; `nil` where code of the program made the error.
+    /// The call whose request failed; `nil` for an error that code of the program made.
     var call: ObjectIdentifier?
-
-    /// What is known of the connection that the failed request had; `nil` where it had none, and where a response came.
+    /// The connection of the failed request; `nil` if it had none, or if a response came.
     package var connection: FailedConnection?
-
-    /// Where the bytes of a download are that was complete and could not get its name; `nil` where nothing was kept. Whoever
-    /// finds them there owns them, and removes them.
+    /// The file with the bytes of a download that was complete and could not get its name; `nil` if nothing was kept. The
+    /// caller owns and removes it.
     public var keptFile: FilePath?
-
-    /// How many bytes of a download are kept, for it to go on with; `nil` where the error is about none, or nothing is kept.
+    /// The number of bytes of a download that are kept, after which it resumes; `nil` for none.
     public var keptByteCount: UInt64?
 
-    /// An error.
+    /// Creates an error.
     public init(
         _ code: Code, phase: Phase, message: String, wasSent: Bool = false, origin: String? = nil,
         clock: Clock? = nil, elapsed: Duration? = nil, attempts: Int = 1, underlying: (any Error)? = nil,
@@ -185,14 +181,14 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         self.exchange = exchange
     }
 
-    /// Whether a clock ran out.
+    /// Whether a timeout expired.
     public var isTimeout: Bool { code == .timedOut }
 
-    /// Whether no connection could be opened, for whatever reason.
+    /// Whether no connection could be opened, for any reason.
     public var isConnectFailure: Bool {
         switch code {
         case .resolutionFailed, .connectFailed, .proxyFailed: true
-        // TLS can fail later as well: by a record that is not authentic, or a certificate refused behind the handshake.
+        // TLS can also fail later, by an invalid record, or by a certificate that is rejected after the handshake.
         case .tlsFailed: !isBehindHandshake
         case .timedOut: clock == .connect
         default: false
@@ -202,7 +198,7 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     /// The same as ``description``.
     public var debugDescription: String { description }
 
-    /// What debuggers and `dump` show: the same as ``description``, and the phase.
+    /// The description and the phase, for debuggers and `dump`.
     public var customMirror: Mirror {
         Mirror(self, children: ["description": description, "phase": phase.rawValue])
     }
@@ -211,5 +207,62 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     public var description: String {
         let place = origin.map { " (\($0))" } ?? ""
         return "\(code.rawValue)\(place): \(message)"
+    }
+}
+
+/// An ``HTTPErrorMapping`` made of a closure, or of the type of the errors that a service sends.
+///
+/// ```swift
+/// let api = try session.host("https://api.example.com/v2").with { $0.errorMapper = ErrorMapper.json(ServiceError.self) }
+/// ```
+public struct ErrorMapper: HTTPErrorMapping {
+    private let map: @Sendable (HTTPError) async -> any Error
+
+    /// A mapper that calls a closure.
+    public init(_ map: @escaping @Sendable (HTTPError) async -> any Error) { self.map = map }
+
+    /// The error that the closure returns.
+    public func error(for error: HTTPError) async -> any Error { await map(error) }
+
+    /// Decodes the body of a response with an unacceptable status as JSON. If that fails, the error is not changed.
+    public static func json<Failure: Error & Decodable>(
+        _ type: Failure.Type, using decoder: JSONDecoder = JSONDecoder()
+    ) -> ErrorMapper {
+        ErrorMapper { error in
+            guard error.code == .unacceptableStatus, let body = error.exchange?.body else { return error }
+            return (try? decoder.decode(type, from: Data(body))) ?? error
+        }
+    }
+}
+
+/// Turns the failures of calls into a service's own errors.
+///
+/// It is set for a session (``SessionConfiguration/errorMapper``) or a host (``HTTPHost/errorMapper``). An error about a
+/// response, such as one with the code `.unacceptableStatus`, has its head and the collected part of its body in
+/// ``HTTPError/exchange``.
+public protocol HTTPErrorMapping: Sendable {
+    /// The error that is thrown in place of another, which may be the same.
+    ///
+    /// It is called after all retries, once for each call that fails, but not for `CancellationError` and the errors of the
+    /// program's middleware, encoders, decoders and closures.
+    ///
+    /// It runs in its own task, and may make calls. When the call is cancelled, or one second after its total timeout,
+    /// the task is cancelled, and the call ends with the original error.
+    func error(for error: HTTPError) async -> any Error
+}
+
+extension SessionSettings {
+    /// The error that is thrown in place of another.
+    /// - Parameter userCode: That of the call that failed; `nil` outside of calls.
+    package func mapped(_ error: any Error, _ userCode: @autoclosure () -> UserCode? = nil) async -> any Error
+    {
+        guard let mapper = configuration.errorMapper, let error = error as? HTTPError else { return error }
+        let mapped =
+            if let userCode = userCode() {
+                await userCode.tell { await mapper.error(for: error) }
+            } else {
+                try? await waitUnlessCancelled { await mapper.error(for: error) }
+            }
+        return mapped ?? error
     }
 }

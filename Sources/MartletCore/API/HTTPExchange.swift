@@ -1,11 +1,10 @@
-import MartletContent
-import MartletURL
 public import FoundationEssentials
+import Synchronization
 
-/// A request that was answered, with its body collected.
+/// A request and its response, with the body collected.
 ///
-/// It holds no connection and no descriptor: it may be kept, copied and passed around at will. Printed, it says what it is
-/// in a line: neither its body nor its fields, which may be large or secret.
+/// It holds no connection and no descriptor: it may be kept, copied and passed around at will. Its description is one line and
+/// has neither its body nor its fields, which may be large or secret.
 public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
 {
     /// The source of a response. Features add their own.
@@ -25,34 +24,36 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
         public static let middleware = Source(rawValue: "middleware")
     }
 
-    /// One object, so that exchanges are handed around at the cost of one reference.
+    /// One object, so that a copy of an exchange costs one reference.
     let storage: ExchangeStorage
 
-    /// The request as it was asked for.
+    /// The request as it was made.
     public var request: HTTPRequest { storage.request }
-    /// The URL that answered.
+    /// The URL of the response.
     public var url: HTTPURL { storage.url }
-    /// Status and fields. Several fields of one name stand in the order they came.
+    /// Status and fields. Several fields of one name are in the order they came.
     public var response: HTTPResponse { storage.response }
     /// The status code, 200–999: the same as `response.status.code`.
     public var statusCode: Int { storage.head.status }
-    /// The body, with content coding undone.
+    /// The body, with content codings decoded.
     public var body: [UInt8] { storage.body }
     /// The same as ``body``, beside ``text`` and ``json``.
     public var bytes: [UInt8] { storage.body }
-    /// Fields that came behind a chunked body; they are never merged into the head (RFC 9110 §6.5).
+    /// The fields after a chunked body; they are never merged into the head (RFC 9110 §6.5).
     public var trailers: HTTPFields? { storage.trailers.map(HeadConversion.fields) }
     /// The interim responses that came first: 100, 102, 103 (RFC 9110 §15.2).
     public var interimResponses: [HTTPResponse] { storage.interim.map(HeadConversion.response) }
-    /// When the parts of the call happened.
-    public var metrics: HTTPMetrics { storage.metrics }
-    /// Where the answer came from.
+    /// The times and byte counts of the call.
+    public var metrics: HTTPMetrics { storage.measured.metrics }
+    /// The source of the response.
     public var source: Source { storage.source }
-    /// What the cache did and why, as a member of the field `Cache-Status` (RFC 9211), for debugging; `nil` without a cache.
+    /// The action of the cache and its reason, as a member of the field `Cache-Status` (RFC 9211); `nil` without a cache.
     public var cacheStatus: String? { storage.provenance?.cacheStatus }
+    /// The header fields that the request was sent with, except `Host` and those of its body.
+    package var sentFields: HTTPFields { HeadConversion.fields(storage.sentFields) }
     /// Whether another response, from the network, follows this one.
     package var isPreview: Bool { storage.provenance?.isPreview ?? false }
-    /// Which stored body it is: the same number as long as the cache keeps that body; `nil` where it has none.
+    /// The number of the stored body, which it has as long as the cache keeps that body; `nil` if there is none.
     package var representation: UInt64? { storage.representation }
     /// The head's fields byte by byte, in order, `Set-Cookie` apart.
     package var rawHead: ResponseHead { storage.head }
@@ -63,12 +64,19 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
 
     init(_ storage: ExchangeStorage) { self.storage = storage }
 
-    /// The body as text: by its byte order mark, else the `charset` of `Content-Type`, else UTF-8. Bytes that make no sense
-    /// become U+FFFD.
-    public var text: String {
-        let type = response.headerFields[.contentType].flatMap { MediaType($0) }
-        return TextDecoding(charset: type?.charset).text(from: body)
+    /// A safe name for a file of the body: what `Content-Disposition` proposes, else the last segment of the URL's path.
+    ///
+    /// It is one component, not hidden, without control characters, of at most 255 bytes; `nil` if there is none.
+    public var suggestedFilename: String? {
+        SuggestedFilename.of(
+            contentDisposition: storage.head.fields.firstValue(of: "content-disposition"), url: url)
     }
+
+    /// The body as text: by its byte order mark, else the `charset` of `Content-Type`, else UTF-8. Invalid bytes become U+FFFD.
+    public var text: String { TextDecoding(charset: charset).text(from: body) }
+
+    /// The `charset` of `Content-Type`.
+    var charset: String? { response.headerFields[.contentType].flatMap { MediaType($0) }?.charset }
 
     /// The method, the URL without credentials, the status and the size of the body.
     public var description: String {
@@ -77,13 +85,12 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
 
     /// The same as ``description``.
     public var debugDescription: String { description }
-
     /// What debuggers and `dump` show: the same as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 extension HTTPExchange {
-    /// Decodes the body as JSON, provided that the status is 2xx. The content type is not looked at.
+    /// Decodes the body as JSON if the status is 2xx, whatever the content type.
     ///
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange; the decoder's own error,
     ///   as it is.
@@ -91,15 +98,15 @@ extension HTTPExchange {
         _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
     ) throws -> Value { try decoder.decode(type, from: Data(try validated().body)) }
 
-    /// Makes a value of the answer, provided that its status is one of these and its content type one that the decoder
-    /// takes (``ResponseDecoder/acceptableContentTypes``).
+    /// Decodes the response if its status is one of these and its content type one that the decoder accepts
+    /// (``ResponseDecoder/acceptableContentTypes``).
     ///
     /// ```swift
     /// let settings = try await session.get(url).decode(using: .propertyList(Settings.self))
     /// let problem = try error.exchange?.decode(using: .json(Problem.self), status: 400..<600)
     /// ```
     ///
-    /// An answer without `Content-Type` is decoded: what it is shows in its bytes (RFC 9110 §8.3).
+    /// A response without `Content-Type` is decoded (RFC 9110 §8.3).
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` or `.unacceptableContentType` that carries this
     ///   exchange; the decoder's own error, as it is.
     public func decode<Decoder: ResponseDecoder>(
@@ -111,22 +118,10 @@ extension HTTPExchange {
         return try decoder.decode(self)
     }
 
-    /// The body as JSON, whatever the status and the content type say; all digits of numbers and the order of members are
-    /// kept.
+    /// The body as JSON, whatever the status and the content type. Digits of numbers and the order of members are kept.
     /// - Throws: A ``JSONError`` that names the byte.
     public var json: JSONValue { get throws(JSONError) { try JSONValue(parsing: body) } }
-}
 
-extension ValidationSubject {
-    /// Asks for a content type that a decoder takes.
-    func checkContentType(of decoder: some ResponseDecoder) throws(HTTPError) {
-        let types = decoder.acceptableContentTypes
-        guard !types.isEmpty else { return }
-        try checkContentType(MediaRangeList(types), takesUntyped: true)
-    }
-}
-
-extension HTTPExchange {
     /// The exchange itself if the status is 2xx.
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange.
     public func validated() throws(HTTPError) -> HTTPExchange {
@@ -134,7 +129,7 @@ extension HTTPExchange {
         return self
     }
 
-    /// The exchange itself if it is what all of these take. They are asked in this order.
+    /// The exchange itself if all of these accept it, in this order.
     ///
     /// ```swift
     /// try await session.get(url).validated(.status(200..<300), .contentType("application/json"))
@@ -148,5 +143,100 @@ extension HTTPExchange {
         try await first.check(subject)
         for validator in others { try await validator.check(subject) }
         return self
+    }
+}
+
+/// The parts of an exchange as they were on the wire. The types of the public API are made on demand: many callers need only
+/// the status and the body.
+final class ExchangeStorage: Sendable {
+    let method: HTTPRequest.Method
+    private let fields: HTTPFields
+    private let givenRequest: HTTPRequest?
+    let sentFields: FieldBlock
+    let url: HTTPURL
+    let head: ResponseHead
+    let body: [UInt8]
+    /// Whether the body is all that came: not written elsewhere, nor left unread, nor that of a HEAD, which never comes.
+    let isBodyCollected: Bool
+    let trailers: FieldBlock?
+    let interim: [ResponseHead]
+    let measured: MetricsSource
+    let source: HTTPExchange.Source
+    let representation: UInt64?
+    /// The part that a stage had in the response; `nil` for one of the network.
+    let provenance: (any AnswerProvenance)?
+    /// Guards the response, which its first reader makes.
+    private let converted = Mutex<HTTPResponse?>(nil)
+
+    init(_ answer: Answer, _ body: [UInt8], isCollected: Bool) {
+        let call = answer.call
+        method = call.method
+        fields = call.fields
+        givenRequest = call.givenRequest
+        sentFields = call.sentFields
+        url = call.url
+        head = answer.head
+        self.body = body
+        isBodyCollected = isCollected && call.method != .head
+        trailers = answer.trailers
+        interim = answer.interim
+        measured = answer.metricsSource
+        source = answer.source
+        if case .stored(let body) = answer.channel {
+            representation = body.representation
+        } else {
+            representation = nil
+        }
+        provenance = answer.provenance
+    }
+
+    var request: HTTPRequest { givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields) }
+
+    /// The response, converted once.
+    var response: HTTPResponse {
+        converted.withLock { converted in
+            if let response = converted { return response }
+            let response = HeadConversion.response(head)
+            converted = response
+            return response
+        }
+    }
+}
+
+/// Converts heads to the types of the public API.
+package enum HeadConversion {
+    /// A response. The parser has checked everything that traps there: the status has three digits and is at least 100, names
+    /// are tokens, and the number of fields is limited.
+    package static func response(_ head: ResponseHead) -> HTTPResponse {
+        HTTPResponse(
+            status: HTTPResponse.Status(code: head.status, reasonPhrase: head.reason),
+            headerFields: fields(head.fields))
+    }
+
+    /// Names that most responses have, in their usual case: a lookup is faster than making one.
+    private static let commonNames: [String: HTTPField.Name] = {
+        let names = [
+            "Accept-Ranges", "Access-Control-Allow-Origin", "Age", "Allow", "Alt-Svc", "Cache-Control",
+            "Connection", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length",
+            "Content-Location", "Content-Range", "Content-Security-Policy", "Content-Type", "Date", "ETag",
+            "Expires", "Keep-Alive", "Last-Modified", "Link", "Location", "Pragma", "Referrer-Policy",
+            "Retry-After", "Server", "Set-Cookie", "Strict-Transport-Security", "Transfer-Encoding", "Vary",
+            "Via", "WWW-Authenticate", "X-Cache", "X-Content-Type-Options", "X-Frame-Options", "X-Powered-By",
+            "X-Request-Id",
+        ]
+        var table: [String: HTTPField.Name] = [:]
+        for name in names + names.map({ $0.lowercased() }) { table[name] = HTTPField.Name(name) }
+        return table
+    }()
+
+    static func fields(_ block: FieldBlock) -> HTTPFields {
+        var fields = HTTPFields()
+        fields.reserveCapacity(block.count)
+        for index in block.indices {
+            let text = block.nameString(at: index)
+            guard let name = commonNames[text] ?? HTTPField.Name(text) else { continue }
+            fields.append(HTTPField(name: name, value: block.valueString(at: index)))
+        }
+        return fields
     }
 }

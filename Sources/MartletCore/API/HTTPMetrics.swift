@@ -1,21 +1,19 @@
 public import FoundationEssentials
-import MartletConnections
-package import MartletTransport
 
-/// When the parts of a call happened, on the monotonic clock, and what moved.
+/// The times of a call's parts, on the monotonic clock, and the bytes that were transferred.
 public struct HTTPMetrics: Hashable, Sendable {
-    /// Waiting for a connection for the last request: free, or opened.
+    /// The wait for a connection for the last request: for a free one, or for a new one.
     public var wait: Duration = .zero
-    /// Looking up the name; `nil` where nothing was looked up for this call.
+    /// Name resolution; `nil` if no name was resolved for this call.
     public var dns: Duration?
-    /// Connecting the transport; `nil` on a reused connection.
+    /// The connection of the transport; `nil` for a reused connection.
     public var connect: Duration?
-    /// From there until a proxy's tunnel to the server stood, TLS with the proxy included; `nil` on a reused connection,
-    /// and where there is no tunnel.
+    /// From there to an established tunnel through a proxy, including TLS with the proxy; `nil` for a reused connection,
+    /// and without a tunnel.
     public var tunnel: Duration?
-    /// The TLS handshake; `nil` on a plain or reused connection.
+    /// The TLS handshake; `nil` for a plain or reused connection.
     public var tls: Duration?
-    /// Writing the request, its body included; `nil` until that is done.
+    /// Writing the request including its body; `nil` until that is done.
     public var send: Duration?
     /// From the call's start to the response's head.
     public var firstByte: Duration?
@@ -23,36 +21,32 @@ public struct HTTPMetrics: Hashable, Sendable {
     public var total: Duration = .zero
     /// Whether the connection had carried another exchange before.
     public var isConnectionReused = false
-    /// Bytes written: head, framing and body.
+    /// The number of bytes written: head, framing and body.
     public var sentByteCount: UInt64 = 0
-    /// Bytes of the body received, before content coding was undone.
+    /// The number of bytes of the body received, before content codings were decoded.
     public var receivedBodyByteCount: UInt64 = 0
-    /// How many times the request was begun; more than 1 after a kept connection turned out dead, a 417, and
-    /// for each of ``hops``.
+    /// The number of times the request was begun: more than 1 after a dead reused connection, a 417, and for each of ``hops``.
     public var attempts = 1
-    /// The connection that was used; through a proxy its addresses are those of the connection to the proxy, and TLS is
-    /// that with whoever ends it: the server in a tunnel, an HTTPS proxy that was handed the request.
+    /// The connection that was used. Through a proxy its addresses are those of the connection to the proxy, and TLS is
+    /// that with the server in a tunnel, or with an HTTPS proxy that was handed the request.
     public var connection: ConnectionInformation?
     /// The proxy that was used, such as `http://proxy.example:3128`, without user or password; `nil` for none.
     public var proxy: String?
-
-    /// The requests that came before the last one: redirected, challenged, or made again.
+    /// The requests before the last one: redirected, challenged, or retried.
     public var hops: [HTTPHop] = []
 
-    /// From the call's start to the beginning of the last request, behind all ``hops``.
+    /// From the call's start to the beginning of the last request, after all ``hops``.
     package var lastBegin: Duration { hops.last.map { $0.ended + $0.delay } ?? .zero }
 
-    /// When the call began, on the monotonic clock.
+    /// The start of the call on the monotonic clock.
     package var start: MonotonicTime?
 
-    /// Metrics of a call on which nothing has happened.
+    /// Creates the metrics of a call on which nothing has happened.
     public init() {}
-}
 
-extension HTTPMetrics {
-    /// When the call began, by the wall clock; `nil` for metrics that were not measured.
+    /// The start of the call on the wall clock; `nil` for metrics that were not measured.
     ///
-    /// It is reckoned back from now by the monotonic clock, and so moves with the wall clock when that is set.
+    /// It is computed back from now by the monotonic clock, and so changes when the wall clock is set.
     public var startedAt: Date? {
         start.map { start in
             let elapsed = MonotonicTime.now().since(start)
@@ -61,19 +55,62 @@ extension HTTPMetrics {
     }
 }
 
-/// What the metrics of a call are made of once somebody asks for them, as most callers never do.
+/// A request of a call that was followed by another: it was redirected, challenged, or failed and was retried.
+public struct HTTPHop: Hashable, Sendable {
+    /// The reason why another request followed.
+    public enum Reason: String, Hashable, Sendable {
+        /// The server named another URL.
+        case redirect
+        /// The server, or the proxy, requested credentials.
+        case challenge
+        /// It failed, or was rejected temporarily.
+        case retry
+        /// A middleware sent another.
+        case middleware
+    }
+
+    /// The reason why another request followed.
+    public var reason: Reason
+    /// The method.
+    public var method: HTTPRequest.Method
+    /// The URL, without user info.
+    public var url: HTTPURL
+    /// The status of the response; `nil` if the request failed.
+    public var status: Int?
+    /// The error; `nil` if there was a response.
+    public var error: HTTPError.Code?
+    /// From the call's start to its end.
+    public var ended: Duration
+    /// The delay before the next request.
+    public var delay: Duration
+
+    /// Creates the record of a request that was followed by another.
+    public init(
+        reason: Reason, method: HTTPRequest.Method, url: HTTPURL, status: Int? = nil,
+        error: HTTPError.Code? = nil, ended: Duration, delay: Duration = .zero
+    ) {
+        self.reason = reason
+        self.method = method
+        self.url = url
+        self.status = status
+        self.error = error
+        self.ended = ended
+        self.delay = delay
+    }
+}
+
+/// The source of the metrics of a call. Most callers never ask for them, so they are computed on demand.
 enum MetricsSource: Sendable {
-    /// They were made already.
     indirect case made(HTTPMetrics)
-    /// They are to be made of what was noted.
+    /// A call that used a connection.
     case measured(Measurement)
-    /// They are to be made of what was noted of a call that no connection had to do with.
+    /// A call that used no connection.
     case stored(start: MonotonicTime, ended: MonotonicTime, attempts: Int, hops: [HTTPHop])
 
-    /// What is noted of a call that came over a connection.
+    /// The measurements of a call that used a connection.
     struct Measurement: Sendable {
         let start: MonotonicTime
-        /// Since when there was a connection.
+        /// The time since which there was a connection.
         let waited: MonotonicTime
         let ended: MonotonicTime
         let attempts: Int
@@ -81,11 +118,10 @@ enum MetricsSource: Sendable {
         let proxy: String?
         let timeline: ExchangeTimeline
         let connection: ConnectionInformation
-        /// How the connection was opened; `nil` where it had been used before.
+        /// The times of opening the connection; `nil` if it was reused.
         let dial: DialTimings?
     }
 
-    /// The metrics.
     var metrics: HTTPMetrics {
         switch self {
         case .made(let metrics): metrics
@@ -96,8 +132,19 @@ enum MetricsSource: Sendable {
     }
 }
 
+extension MetricsSource.Measurement {
+    init(_ exchange: Exchange, of call: Call, waited: MonotonicTime, attempts: Int) {
+        let (connection, timeline) = (exchange.connection, exchange.timeline)
+        self.init(
+            start: call.start, waited: waited, ended: timeline.bodyReceived ?? MonotonicTime.now(),
+            attempts: attempts + call.hops.count, hops: call.hops, proxy: call.proxy?.description,
+            timeline: timeline, connection: connection.stream.information,
+            dial: exchange.isReused ? nil : connection.timings)
+    }
+}
+
 extension HTTPMetrics {
-    /// Those of a call that the cache answered; before: those of the transfer that it shares.
+    /// The metrics of a call that the cache answered, made of those of the transfer that it shares.
     func stored(
         _ start: MonotonicTime, _ ended: MonotonicTime, _ attempts: Int, _ hops: [HTTPHop]
     ) -> HTTPMetrics {
@@ -109,7 +156,7 @@ extension HTTPMetrics {
         return metrics
     }
 
-    init(_ measured: MetricsSource.Measurement) {
+    fileprivate init(_ measured: MetricsSource.Measurement) {
         self.init()
         attempts = measured.attempts
         hops = measured.hops
@@ -130,5 +177,20 @@ extension HTTPMetrics {
         total = measured.ended.since(measured.start)
         sentByteCount = timeline.sentByteCount
         receivedBodyByteCount = timeline.receivedBodyByteCount
+    }
+}
+
+/// The properties of a connection on which a request, or the way to its server, failed before there was a response.
+///
+/// A class, so that errors stay small.
+package final class FailedConnection: Sendable {
+    /// The times of its parts, and the bytes that were transferred.
+    package let metrics: HTTPMetrics
+    /// The heads of a proxy's responses to CONNECT, if it opened a tunnel and what followed failed.
+    package let tunnelHeads: [ResponseHead]
+
+    init(_ measurement: MetricsSource.Measurement, tunnelHeads: [ResponseHead] = []) {
+        metrics = HTTPMetrics(measurement)
+        self.tunnelHeads = tunnelHeads
     }
 }

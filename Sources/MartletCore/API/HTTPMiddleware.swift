@@ -21,14 +21,13 @@
 ///
 /// A middleware runs in its own task, and a connection that the call holds meanwhile does not count in the pool. So it may
 /// make calls on the same session, also to the same host.
-/// When the call is cancelled, the session is invalidated or the total clock runs out, that task is cancelled, and the call
-/// ends without waiting for it. What it throws is what the call throws.
+/// When the call is cancelled, the session is invalidated or the total timeout expires, that task is cancelled, and the call
+/// ends without waiting for it. The call throws the error of the middleware.
 public protocol HTTPMiddleware: Sendable {
     /// Answers a request.
-    ///
     /// - Parameters:
     ///   - request: The request, without the fields that come later: cookies, credentials and the session's defaults.
-    ///   - context: Where in the call this is.
+    ///   - context: The present state of the call.
     ///   - next: Sends a request, and returns the response when its head has arrived.
     /// - Returns: The response that the caller gets, unless a redirect or a retry follows.
     func handle(
@@ -37,7 +36,7 @@ public protocol HTTPMiddleware: Sendable {
 
     /// Observes the events of the call. The call waits for it, so it must return quickly.
     ///
-    /// The events are those of ``HTTPSession/events``, but for those of the session itself and of tasks that pause.
+    /// The events are those of ``HTTPSession/events``, except those of the session itself and of tasks that pause.
     func observe(_ event: SessionEvent, in context: CallContext)
 }
 
@@ -53,7 +52,7 @@ extension HTTPMiddleware {
 
 /// Sends a request to the stages after a middleware.
 ///
-/// It may be called any number of times, one call at a time, until the middleware returns. Each call first releases the
+/// It may be called repeatedly, one call at a time, until the middleware returns. Each call first releases the
 /// previous response, whose body can then no longer be read.
 public struct HTTPNext: Sendable {
     let send: @Sendable (HTTPCall.Request) async throws -> HTTPCall.Response
@@ -61,7 +60,7 @@ public struct HTTPNext: Sendable {
     /// Sends a request, and returns the response when its head has come.
     ///
     /// A request for another origin is sent without the credentials of the call.
-    /// - Throws: An ``HTTPError``, `.bodyNotReplayable` for a body that is gone among them; `CancellationError`.
+    /// - Throws: An ``HTTPError``, such as `.bodyNotReplayable` for a body that was read; `CancellationError`.
     public func callAsFunction(_ request: HTTPCall.Request) async throws -> HTTPCall.Response {
         try await send(request)
     }
@@ -103,7 +102,7 @@ public enum HTTPCall {
 
     /// A response: head and body.
     public struct Response: Sendable {
-        /// A body other than that of the network's answer.
+        /// A body in place of that of the network's response.
         enum Replacement: Sendable {
             case bytes([UInt8])
             case source(any BodySource, length: UInt64?)
@@ -111,7 +110,7 @@ public enum HTTPCall {
 
         /// The head: status and fields.
         public var head: HTTPResponse
-        /// The network's answer; `nil` for a response that a middleware made.
+        /// The network's response; `nil` for one that a middleware made.
         let answer: OpenAnswer?
         var replacement: Replacement?
 
@@ -139,13 +138,13 @@ public enum HTTPCall {
             set { head.headerFields = newValue }
         }
 
-        /// The source of the response: the network, a middleware, or what a feature names, such as `.cache`.
+        /// The source of the response: the network, a middleware, or that of a feature, such as `.cache`.
         public var source: HTTPExchange.Source { answer?.answer.source ?? .middleware }
 
-        /// The body from the network, with its content coding undone; `nil` for a response that a middleware made.
+        /// The body from the network, with content codings decoded; `nil` for a response that a middleware made.
         ///
-        /// The caller does not get what the middleware reads. The body can be read until the middleware returns or calls `next`
-        /// again; after that only by a body that wraps it.
+        /// The caller does not receive the part that the middleware reads. The body can be read until the middleware returns or
+        /// calls `next` again; after that only by a body that wraps it.
         public var body: ResponseBody? { answer?.body }
 
         /// Replaces the body by bytes in memory.
@@ -153,7 +152,7 @@ public enum HTTPCall {
 
         /// Replaces the body by a sequence that is read as the caller reads the response. It may wrap ``body``.
         ///
-        /// When the call is cancelled or its total clock runs out, reading ends without waiting for the sequence.
+        /// When the call is cancelled or its total timeout expires, reading ends without waiting for the sequence.
         /// - Parameter length: The length in bytes, if it is known.
         public mutating func setBody<Pieces: AsyncSequence & Sendable>(
             _ pieces: Pieces, length: UInt64? = nil

@@ -1,35 +1,32 @@
-import MartletCredentials
-import MartletURL
-import Logging
-import MartletConnections
-import MartletTransport
-import MartletWire
-public import SystemPackage
-
-/// Where calls are made: a pool of connections, and the settings calls start from.
+/// Sends requests: a pool of connections, and the settings that calls start from.
 ///
-/// A session needs no shutdown. When the last reference to it goes, its connections close; calls that run keep what they
-/// need until they end. Views made by ``with(_:)`` share its connections.
+/// A session needs no shutdown. When the last reference to it is released, its connections are closed; calls that run keep what
+/// they need until they end. Views made by ``with(_:)`` share its connections.
 ///
 /// Cancelling the task that awaits a call cancels the call: it throws `CancellationError` without waiting for the peer,
-/// and its connection closes.
+/// and its connection is closed.
 public actor HTTPSession {
-    /// The settings. A view with others is made by ``with(_:)``.
+    /// The settings. ``with(_:)`` makes a view that has others.
     public nonisolated var configuration: SessionConfiguration { settings.configuration }
 
     package nonisolated let settings: SessionSettings
+    /// The actor that owns the state of this session and its views.
     package nonisolated let core: SessionCore
     nonisolated let dialer: Dialer
 
-    /// A session with settings of its own.
+    /// The executor of the session and its views: that of the state they share, so that all of them are one actor.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe core.unownedExecutor }
+
+    /// Creates a session with its own connections.
     public init(configuration: SessionConfiguration = .default) {
         self.init(configuration: configuration, loop: EventLoop.sharedOrStalled)
     }
 
     init(configuration: SessionConfiguration, loop: EventLoop) {
-        settings = SessionSettings(configuration)
-        core = SessionCore(configuration: configuration, loop: loop)
-        dialer = Dialer(settings: configuration.dialSettings, loop: loop)
+        self.init(
+            settings: SessionSettings(configuration),
+            core: SessionCore(configuration: configuration, loop: loop),
+            dialer: Dialer(settings: configuration.dialSettings, loop: loop))
     }
 
     private init(settings: SessionSettings, core: SessionCore, dialer: Dialer) {
@@ -40,14 +37,14 @@ public actor HTTPSession {
 
     /// The executor that runs tasks on the event loop's own thread.
     ///
-    /// Tasks that prefer it (`Task(executorPreference:)`) are resumed without a change of threads, which carries about a
-    /// quarter more small requests where hundreds of connections are busy, and fewer where one is. Such tasks must not
-    /// block: the loop serves all sessions.
+    /// Tasks that prefer it (`Task(executorPreference:)`) are resumed without a change of threads. Where hundreds of connections
+    /// are busy this carries about a quarter more small requests, and fewer where only one is busy. Such tasks must not block:
+    /// the loop serves all sessions.
     public static var loopExecutor: any TaskExecutor { EventLoop.sharedOrStalled }
 
     /// A view of this session with other settings.
     ///
-    /// It shares the connections, and their limits. Where the change touches how connections are opened (TLS, resolver,
+    /// It shares the connections and their limits. Where the change affects how connections are opened (TLS, resolver,
     /// addresses, sockets), connections of the view and of the session are never exchanged.
     public nonisolated func with(_ change: (inout SessionConfiguration) -> Void) -> HTTPSession {
         var changed = configuration
@@ -60,19 +57,18 @@ public actor HTTPSession {
 
     // MARK: Buffered
 
-    /// Sends a request and collects its answer. A status of 400 or more is an answer, not an error.
+    /// Sends a request and collects the response. A status of 400 or more is a response, not an error.
     ///
     /// - Throws: An ``HTTPError``; `CancellationError`.
     public nonisolated func send(
         _ request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions()
     ) async throws -> HTTPExchange {
-        let call = try Call(
-            request: request, url: try HTTPSession.url(of: request), body: body, options: options,
-            settings: settings)
+        let url = try HTTPSession.url(of: request)
+        let call = try Call(request: request, url: url, body: body, options: options, settings: settings)
         return try await collect(call, TransferControl(tellsProgress: false))
     }
 
-    /// Sends a request by method and URL; else as ``send(_:body:options:)``.
+    /// Sends a request by method and URL; otherwise like ``send(_:body:options:)``.
     public nonisolated func send(
         _ method: HTTPRequest.Method, _ url: HTTPURL, headers: HTTPFields = HTTPFields(),
         body: HTTPBody = .none, options: RequestOptions = RequestOptions()
@@ -81,99 +77,78 @@ public actor HTTPSession {
         return try await collect(call, TransferControl(tellsProgress: false))
     }
 
-    /// Runs a call and collects its answer.
+    /// Runs a call and collects its response.
     package nonisolated func collect(
         _ call: Call, _ control: TransferControl, head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
         try await run(call, control, isRestartable: true) { answer in
-            let exchange = try await HTTPSession.collected(answer, call, control, head: head)
+            let exchange = try await answer.collected(control, head: head)
             guard let validator = call.validator else { return exchange }
-            return try await HTTPSession.validated(exchange, validator, call, control, core)
+            return try await validator.checked(
+                exchange, by: UserCode(call, control: control, loop: core.loop))
         }
     }
 
-    /// Collects an answer. It stands by itself, so that calls which wait for their answers hold nothing of it.
-    @inline(never)
-    private static func collected(
-        _ answer: Answer, _ call: Call, _ control: TransferControl, head: Outcome<HTTPResponse>?
+    /// Fetches a URL and collects the response. Append `.decode()` to decode JSON, or `.validated()` to require 2xx.
+    /// - Throws: An ``HTTPError``, with the code `.invalidURL` if the string is not a URL; `CancellationError`.
+    public nonisolated func get(
+        _ url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
     ) async throws -> HTTPExchange {
-        head?.replace(with: HeadConversion.response(answer.head))
-        let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
-        var body: [UInt8] = []
-        do {
-            let smallest = UInt64(min(limit, HTTPSession.smallBodyByteCount))
-            if !control.isExposed, let received = try answer.receivedBody(upTo: smallest) {
-                body = received.bytes
-                if !body.isEmpty, let observer = answer.call.observer {
-                    try await observer.bodyReceived(body.count, from: answer.channel)
-                }
-                if received.isWhole { return answer.exchange(with: body, isCollected: true) }
-            }
-            let reader = BodyReader(answer, control: control, byteLimit: limit, received: body.count)
-            if answer.codings.isEmpty, let length = answer.announcedByteCount, length > UInt64(limit),
-                control.destination == nil
-            {
-                throw reader.tooLarge(limit)
-            }
-            reader.expectWhole()
-            while true {
-                // Asked before each piece: what was taken and what follows are parted here, and nowhere else.
-                if control.isExposed, let destination = control.pendingDestination {
-                    _ = control.claimDestination()
-                    do {
-                        try await answer.write(reader, after: body, to: destination)
-                        return answer.exchange(with: [])
-                    } catch let error as HTTPError where error.code == .fileFailed && !reader.hasLostBytes {
-                        // The file could not be created: the body goes on in memory, and another file may be tried.
-                        control.refuseDestination(error)
-                        continue
-                    }
-                }
-                guard let piece = try await reader.next() else { break }
-                reader.gather(piece, behind: &body)
-            }
-        } catch var error as HTTPError {
-            // What came of a body that was cut stays available (RFC 9112 §8).
-            if body.isEmpty, case .stored(let stored) = answer.channel { body = stored.collected }
-            error.exchange = answer.exchange(with: body)
-            throw error
-        }
-        return answer.exchange(with: body, isCollected: true)
+        try await send(.get, try HTTPSession.url(url), headers: headers, options: options)
     }
 
-    /// Asks a validator about an answer that is whole.
-    /// - Throws: An ``AnswerRefusal``, which ``run(_:_:isRestartable:isDownload:_:)`` takes off again.
-    @inline(never)
-    private static func validated(
-        _ exchange: HTTPExchange, _ validator: ResponseValidator, _ call: Call, _ control: TransferControl,
-        _ core: SessionCore
+    /// Requests only the head (RFC 9110 §9.3.2).
+    public nonisolated func head(
+        _ url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
     ) async throws -> HTTPExchange {
-        do {
-            try await validator.check(
-                ValidationSubject(exchange), by: UserCode(call, control: control, loop: core.loop))
-        } catch {
-            throw AnswerRefusal(reason: error)
-        }
-        return exchange
+        try await send(.head, try HTTPSession.url(url), headers: headers, options: options)
     }
 
-    /// Up to which length a body is expected to come with its head, and read without being waited for, in bytes.
-    private static let smallBodyByteCount = 64 * 1024
+    /// Posts a body to a URL and collects the response.
+    public nonisolated func post(
+        _ url: String, body: HTTPBody, headers: HTTPFields = HTTPFields(),
+        options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        try await send(.post, try HTTPSession.url(url), headers: headers, body: body, options: options)
+    }
+
+    /// Puts a body at a URL and collects the response.
+    public nonisolated func put(
+        _ url: String, body: HTTPBody, headers: HTTPFields = HTTPFields(),
+        options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        try await send(.put, try HTTPSession.url(url), headers: headers, body: body, options: options)
+    }
+
+    /// Patches the resource at a URL and collects the response.
+    public nonisolated func patch(
+        _ url: String, body: HTTPBody, headers: HTTPFields = HTTPFields(),
+        options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        try await send(.patch, try HTTPSession.url(url), headers: headers, body: body, options: options)
+    }
+
+    /// Deletes the resource at a URL and collects the response.
+    public nonisolated func delete(
+        _ url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPExchange {
+        try await send(.delete, try HTTPSession.url(url), headers: headers, options: options)
+    }
 
     // MARK: Streamed
 
-    /// Sends a request and hands its answer to a closure as it arrives.
+    /// Sends a request and passes the response to a closure as it arrives.
     ///
-    /// When the closure returns, what is left of the body is taken up if it is small, by a task that nobody waits for;
-    /// else the connection is closed. Bodies have no limit here, unless `options` sets one.
+    /// When the closure returns, a small rest of the body is read by a task that nothing waits for; a larger one closes the
+    /// connection. Bodies have no limit here, unless `options` sets one.
     ///
     /// The closure may make calls on this session. They never wait for the connection that its own call holds: such calls
-    /// are served before others, and one at a time may have a connection above the limits of ``PoolLimits``. This holds
-    /// for the closure's task, its child tasks and tasks made by `Task`, not for detached tasks.
+    /// go first, and one at a time may have a connection above the limits of ``PoolLimits``. This holds for the closure's
+    /// task, its child tasks and tasks made by `Task`, not for detached tasks.
     ///
-    /// - Parameter validate: What the head must be for the closure to be called; `nil` for what `options` or the session
-    ///   say. A refusal carries up to 64 KiB of the body, see ``ResponseValidator``.
-    /// - Throws: An ``HTTPError``; `CancellationError`; what the closure throws, as it is.
+    /// - Parameter validate: The conditions for the head under which the closure is called; `nil` for those of `options` or the
+    ///   session. A rejection carries up to 64 KiB of the body, see ``ResponseValidator``.
+    /// - Throws: An ``HTTPError``; `CancellationError`; any error of the closure, as it is.
     public nonisolated func stream<Result>(
         _ request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions(),
         validate: ResponseValidator? = nil, _ handle: (HTTPResponse, ResponseBody) async throws -> Result
@@ -194,8 +169,8 @@ public actor HTTPSession {
 
     // MARK: Files
 
-    /// Sends a body and tells how far it has come.
-    /// - Parameter progress: Called with the newest state, not with every one; the last state always comes.
+    /// Sends a body and reports its progress.
+    /// - Parameter progress: Called with the latest state, not with every one. The last state is always reported.
     @discardableResult
     public nonisolated func upload(
         _ body: HTTPBody, to request: HTTPRequest, options: RequestOptions = RequestOptions(),
@@ -210,18 +185,17 @@ public actor HTTPSession {
         }
     }
 
-    /// Sends a request and writes the body of its answer to a file, which appears under its name when it is complete.
+    /// Sends a request and writes the body of the response to a file, which gets its name when it is complete.
     ///
-    /// Until then, and whatever fails, a file of that name is what it was. The status must be 2xx; what is refused for
-    /// another is told with up to 64 KiB of its body, see ``ResponseValidator``. The bytes are synced before the file is
-    /// renamed.
+    /// Until then, and whatever fails, an existing file of that name is unchanged. The status must be 2xx; the error for any
+    /// other carries up to 64 KiB of the body, see ``ResponseValidator``. The bytes are synced before the file is renamed.
     ///
     /// - Parameters:
-    ///   - path: The file's name; its folder must exist.
-    ///   - overwrites: Whether a file that has the name may be replaced; `false` by default.
-    ///   - progress: Called with the newest state, not with every one; the last state always comes.
+    ///   - path: The file's name; its directory must exist.
+    ///   - overwrites: Whether an existing file may be replaced; `false` by default.
+    ///   - progress: Called with the latest state, not with every one. The last state is always reported.
     /// - Returns: The exchange, with an empty body.
-    /// - Throws: An ``HTTPError``: `.fileExists` before the request is made, `.unacceptableStatus` with the response,
+    /// - Throws: An ``HTTPError``: `.fileExists` before the request is sent, `.unacceptableStatus` with the response,
     ///   `.fileFailed`; `CancellationError`.
     @discardableResult
     public nonisolated func download(
@@ -232,20 +206,12 @@ public actor HTTPSession {
         let control = TransferControl()
         return try await HTTPSession.reporting(control.download, to: progress) {
             try await self.download(
-                request, from: url, to: path, overwrites: overwrites, body: body, options: options,
-                control: control)
+                try Call(request: request, url: url, body: body, options: options, settings: self.settings),
+                to: path, overwrites: overwrites, control: control)
         }
     }
 
-    package nonisolated func download(
-        _ request: HTTPRequest, from url: HTTPURL, to path: FilePath, overwrites: Bool, body: HTTPBody,
-        options: RequestOptions, control: TransferControl, head: Outcome<HTTPResponse>? = nil
-    ) async throws -> HTTPExchange {
-        let call = try Call(request: request, url: url, body: body, options: options, settings: settings)
-        return try await download(call, to: path, overwrites: overwrites, control: control, head: head)
-    }
-
-    /// Runs a call and writes its answer to a file.
+    /// Runs a call and writes its response to a file.
     package nonisolated func download(
         _ call: Call, to path: FilePath, overwrites: Bool, control: TransferControl,
         head: Outcome<HTTPResponse>? = nil
@@ -254,17 +220,15 @@ public actor HTTPSession {
         let isNameFinal = settings.configuration.delegate == nil
         func prepare() async throws {
             guard !overwrites, isNameFinal else { return }
-            let origin = call.url.origin.description
-            let download = FileDownload(path: path, overwrites: overwrites, origin: origin)
-            let isTaken = await download.isNameTaken
+            let isTaken = await FileDownload.isTaken(path)
             if control.isCancelled { throw CancellationError() }
-            if isTaken { throw download.fileExists }
+            if isTaken { throw call.error(.fileExists, .preparing, "\(path): there is a file of that name") }
         }
         return try await run(call, control, isRestartable: true, isDownload: true, before: prepare) {
             answer in
             head?.replace(with: HeadConversion.response(answer.head))
             let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
-            // The status is what the caller has to know, whatever becomes of a body that is no file's.
+            // A wrong status is reported even if the call's own validator would reject the body.
             try await ResponseValidator.success.admit(answer, reader)
             if let validator = call.validator { try await validator.admit(answer, reader) }
             let observer = answer.call.observer
@@ -277,63 +241,109 @@ public actor HTTPSession {
         }
     }
 
-    /// Runs a call while a closure is told of its progress.
-    package static func reporting(
-        _ state: ProgressState?, to progress: (@Sendable (TransferProgress) -> Void)?,
-        _ body: @escaping @Sendable () async throws -> HTTPExchange
-    ) async throws -> HTTPExchange {
-        guard let progress, let state else { return try await body() }
-        async let exchange = {
-            // Also where the call failed before it began: the last state always comes.
-            defer { state.update { $0.isFinished = true } }
-            return try await body()
-        }()
-        var isComplete = false
-        for await value in ProgressSequence(state: state) {
-            progress(value)
-            isComplete = value.isFinished
-        }
-        // A cancelled task leaves the sequence before its end; the state is the last one when the call has ended.
-        let result: Result<HTTPExchange, any Error>
-        do { result = .success(try await exchange) } catch { result = .failure(error) }
-        if !isComplete { progress(state.value) }
-        return try result.get()
+    // MARK: The session as a whole
+
+    /// Counts of connections by what they do, and of requests that wait for one.
+    public nonisolated var poolStatus: PoolStatus { core.pool.snapshot }
+    /// The number of running calls.
+    public nonisolated var runningCallCount: Int { core.runningCount }
+
+    /// The connections and calls that the session holds now, by host, and the resources that all sessions of the process hold.
+    ///
+    /// Takes time in proportion to the number of hosts and of open descriptors: it is meant for occasional use, not for each
+    /// request.
+    public nonisolated var diagnostics: SessionDiagnostics { SessionDiagnostics(core) }
+
+    /// The limits of connections in force: those of ``SessionConfiguration/pool`` or of the last ``setPoolLimits(_:)``, as
+    /// changed by features such as the `concurrency` of `Martlet`.
+    public nonisolated var poolLimits: PoolLimits { core.poolLimits }
+
+    /// Changes the limits of connections while calls run. Views share the change.
+    ///
+    /// Connections in use are never closed: lower limits apply as these become free. Limits that a feature sets replace these.
+    public nonisolated func setPoolLimits(_ limits: PoolLimits) { core.setPoolLimits(limits) }
+
+    /// Changes the bandwidth limits of bodies, also for running calls. Views share the change.
+    public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) { core.bandwidth.setLimits(limits) }
+
+    /// The tasks of this session and its views that have not ended, in the order they were made.
+    ///
+    /// Calls that are awaited, such as ``send(_:body:options:)``, are not tasks; ``runningCallCount`` counts both.
+    public var tasks: [HTTPTask] { core.calls.tasks }
+
+    /// The tasks of a kind that have not ended, in the order they were made.
+    public func tasks(of kind: HTTPTask.Kind) -> [HTTPTask] { tasks.filter { $0.kind == kind } }
+
+    /// Lets the running calls end, then closes all connections. New calls throw immediately; views share the end.
+    ///
+    /// Awaited by code of a running call, such as the closure of a stream, it waits only for the other calls; the
+    /// session is closed when that call has ended.
+    public func finishAndInvalidate() async {
+        await core.end(cancelling: false, notifying: configuration.delegate)
     }
 
-    // MARK: Where a request goes
+    /// Cancels the running calls and closes all connections; returns when they have ended. New calls throw immediately;
+    /// views share the end.
+    ///
+    /// Awaited by code of a running call, such as a handler or the closure of a stream, it does not wait for that call,
+    /// which ends with `CancellationError` like the others.
+    public func invalidateAndCancel() async {
+        await core.end(cancelling: true, notifying: configuration.delegate)
+    }
 
+    /// The object that works on behalf of this session and its views; `nil` if none was set, or nothing keeps it.
+    package nonisolated func companion<Object: AnyObject & Sendable>(as type: Object.Type) -> Object? {
+        core.companion as? Object
+    }
+
+    /// Sets the object that works on behalf of this session and its views. They do not keep it.
+    package nonisolated func setCompanion(_ object: any AnyObject & Sendable) { core.companion = object }
+}
+
+// The URL of a request.
+extension HTTPSession {
     /// The URL that a request is for.
     package static func url(of request: HTTPRequest) throws(HTTPError) -> HTTPURL {
         guard let scheme = request.scheme, let authority = request.authority else {
-            throw HTTPError(
-                .invalidURL, phase: .preparing,
-                message: "the request has no scheme or no authority, and so no place to go")
+            throw invalidURL("the request has no scheme or no authority, and so no place to go")
         }
         let path = Call.isForServer(request) ? "/" : request.path ?? "/"
-        // Joined to a URL, a part must not reach into the next one: what they say is where the request goes.
+        // Joined to a URL, a part must not reach into the next one: the parts decide where the request goes.
         guard !authority.utf8.contains(where: { "/?#@".utf8.contains($0) }) else {
-            throw HTTPError(
-                .invalidURL, phase: .preparing,
-                message: "the request's authority is more than a host and a port")
+            throw invalidURL("the request's authority is more than a host and a port")
         }
         guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") || path.utf8.first == UInt8(ascii: "?")
-        else {
-            throw HTTPError(
-                .invalidURL, phase: .preparing, message: "the request's path does not begin with a slash")
-        }
+        else { throw invalidURL("the request's path does not begin with a slash") }
+        // A path that was parsed has no dot segments, unless they were meant to stay.
+        return try url("\(scheme)://\(authority)\(path)", pathAsIs: true)
+    }
+
+    package static func url(_ string: String, pathAsIs: Bool = false) throws(HTTPError) -> HTTPURL {
         do throws(HTTPURL.ParseError) {
-            // A path that was parsed has no dot segments, unless they were meant to stay.
-            return try HTTPURL("\(scheme)://\(authority)\(path)", pathAsIs: true)
+            return try HTTPURL(string, pathAsIs: pathAsIs)
         } catch {
-            throw HTTPError(.invalidURL, phase: .preparing, message: error.description, underlying: error)
+            throw invalidURL(error.description, underlying: error)
         }
     }
 
-    package static func url(_ string: String) throws(HTTPError) -> HTTPURL {
-        do throws(HTTPURL.ParseError) {
-            return try HTTPURL(string)
-        } catch {
-            throw HTTPError(.invalidURL, phase: .preparing, message: error.description, underlying: error)
-        }
+    private static func invalidURL(_ message: String, underlying: HTTPURL.ParseError? = nil) -> HTTPError {
+        HTTPError(.invalidURL, phase: .preparing, message: message, underlying: underlying)
+    }
+}
+
+extension HTTPRequest {
+    /// A request to a URL.
+    public init(method: HTTPRequest.Method, url: HTTPURL, headerFields: HTTPFields = HTTPFields()) {
+        self.init(
+            method: method, scheme: url.scheme.rawValue, authority: url.hostFieldValue,
+            path: url.requestTarget, headerFields: headerFields)
+    }
+
+    /// A request to a URL given as a string.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, whose message points at the character.
+    public init(
+        method: HTTPRequest.Method, url: String, headerFields: HTTPFields = HTTPFields()
+    ) throws(HTTPError) {
+        self.init(method: method, url: try HTTPSession.url(url), headerFields: headerFields)
     }
 }

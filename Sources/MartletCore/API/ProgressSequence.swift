@@ -1,18 +1,16 @@
-import MartletTransport
-
-/// The progress of a transfer as an `AsyncSequence` of newest values.
+/// The progress of a transfer as an `AsyncSequence` of its latest values.
 ///
-/// The first value comes at once, also to those who come late; a slow consumer skips what it missed and is never queued
-/// for; the last value, which has ``TransferProgress/isFinished``, always comes. Any number of tasks may iterate.
-/// Cancelling the iterating task ends its iteration and touches nothing else.
+/// The first value comes immediately, also to those who come late. A slow consumer skips the values that it missed. The last
+/// value, which has ``TransferProgress/isFinished``, always comes. Any number of tasks may iterate.
+/// Cancelling the iterating task ends only its iteration.
 public struct ProgressSequence: AsyncSequence, Sendable {
-    /// What iteration gives.
+    /// The type of the values.
     public typealias Element = TransferProgress
     /// Iteration does not fail.
     public typealias Failure = Never
 
     let state: ProgressState
-    /// The task whose progress it is; `nil` where nobody holds one.
+    /// The task whose progress it is; `nil` for a call that is only awaited.
     var task: HTTPTask?
 
     /// One pass over the values.
@@ -20,12 +18,12 @@ public struct ProgressSequence: AsyncSequence, Sendable {
         let state: ProgressState
         var seen: UInt64 = 0
 
-        /// The newest value that this iterator has not given yet; `nil` after the last one, or when cancelled.
+        /// The latest value that this iterator has not returned; `nil` after the last one, or when cancelled.
         public mutating func next() async -> TransferProgress? { await next(isolation: #isolation) }
 
-        /// The newest value that this iterator has not given yet; `nil` after the last one, or when cancelled.
+        /// The latest value that this iterator has not returned; `nil` after the last one, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> TransferProgress? {
-            guard let (version, value) = await state.next(after: seen) else { return nil }
+            guard let (version, value) = await state.newest.next(after: seen) else { return nil }
             seen = version
             return value
         }
@@ -36,26 +34,26 @@ public struct ProgressSequence: AsyncSequence, Sendable {
 
     // MARK: The task
 
-    /// The newest value, without waiting.
+    /// The latest value, without waiting.
     public var current: TransferProgress { state.value }
 
-    /// Pauses the task whose progress this is, both directions of it, as ``HTTPTask/pause()``.
+    /// Pauses both directions of the task, as ``HTTPTask/pause()``.
     public func pause() async { await task?.pause() }
 
-    /// Lets the task go on, as ``HTTPTask/resume()``.
+    /// Resumes the task, as ``HTTPTask/resume()``.
     public func resume() async { await task?.resume() }
 
     /// Cancels the task, as ``HTTPTask/cancel()``.
     public func cancel() async { await task?.cancel() }
 }
 
-/// The newest progress of one direction.
+/// The latest progress of one direction.
 package final class ProgressState: Sendable {
-    private let newest = NewestValue(TransferProgress())
+    let newest = NewestValue(TransferProgress())
 
     var value: TransferProgress { newest.value }
 
-    /// Changes the value; nothing once it is final.
+    /// Changes the value, unless it is final.
     package func update(_ change: (inout TransferProgress) -> Void) {
         var isLast = false
         newest.change { progress in
@@ -66,38 +64,54 @@ package final class ProgressState: Sendable {
         if isLast { newest.finish() }
     }
 
-    /// Begins anew.
+    /// Restarts with a body of a length, if that is known.
     func restart(of byteCount: UInt64?) {
-        update { progress in
-            progress.completedByteCount = 0
-            progress.totalByteCount = byteCount
-        }
-    }
-
-    func next(after seen: UInt64) async -> (version: UInt64, value: TransferProgress)? {
-        await newest.next(after: seen)
+        update { ($0.completedByteCount, $0.totalByteCount) = (0, byteCount) }
     }
 }
 
-/// How far a transfer has come: a state, not an event.
+extension HTTPSession {
+    /// Runs a call and reports its progress to a closure.
+    package static func reporting(
+        _ state: ProgressState?, to progress: (@Sendable (TransferProgress) -> Void)?,
+        _ body: @escaping @Sendable () async throws -> HTTPExchange
+    ) async throws -> HTTPExchange {
+        guard let progress, let state else { return try await body() }
+        async let exchange = {
+            // Also if the call failed before it began: the last state is always reported.
+            defer { state.update { $0.isFinished = true } }
+            return try await body()
+        }()
+        var isComplete = false
+        for await value in ProgressSequence(state: state) {
+            progress(value)
+            isComplete = value.isFinished
+        }
+        // A cancelled task leaves the sequence before its end. The state is the last one when the call has ended.
+        let result: Result<HTTPExchange, any Error>
+        do { result = .success(try await exchange) } catch { result = .failure(error) }
+        if !isComplete { progress(state.value) }
+        return try result.get()
+    }
+}
+
+/// The progress of a transfer: a state, not an event.
 public struct TransferProgress: Hashable, Sendable {
-    /// Bytes of the body moved so far; for downloads before content coding is undone.
+    /// The bytes of the body transferred so far; for downloads before content codings are decoded.
     public var completedByteCount: UInt64
-
-    /// Bytes of the body in all; `nil` while that is not known.
+    /// The length of the body in bytes; `nil` while it is not known.
     public var totalByteCount: UInt64?
-
-    /// Whether the transfer is over: complete, failed or cancelled. No other value follows.
+    /// Whether the transfer has ended: complete, failed or cancelled. No other value follows.
     public var isFinished: Bool
 
-    /// A state.
+    /// Creates a state.
     public init(completedByteCount: UInt64 = 0, totalByteCount: UInt64? = nil, isFinished: Bool = false) {
         self.completedByteCount = completedByteCount
         self.totalByteCount = totalByteCount
         self.isFinished = isFinished
     }
 
-    /// The part that is done, 0 to 1; `nil` while the whole is not known. An empty body is done from the start.
+    /// The part that is done, 0 to 1; `nil` while the length is not known. An empty body is done from the start.
     public var fractionCompleted: Double? {
         guard let totalByteCount else { return nil }
         return totalByteCount == 0 ? 1 : min(1, Double(completedByteCount) / Double(totalByteCount))

@@ -1,26 +1,23 @@
-public import MartletConnections
-import MartletTransport
-
-/// What a session, and the process around it, hold at one moment: for logs, health pages, and tests that look for leaks.
+/// The connections and calls of a session, and the resources of the process, at one moment: for logs, health pages, and tests
+/// that search for leaks.
 ///
-/// The parts are read one after the other while calls go on, so that their sums may be off by a call or two.
+/// The parts are read one after the other while calls run, so that their sums may be off by a call or two.
 public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
-    /// The part of a host: of all connections of one scheme, name and port, however they were opened.
+    /// The part of a host: of all connections with one scheme, name and port, however they were opened.
     public struct Host: Hashable, Sendable {
-        /// Scheme, name and port, such as `https://example.com:443`; behind them the proxy whose tunnel leads there, as in
-        /// `https://example.com:443 through http://proxy.example:3128`. A proxy that requests are handed to stands for
-        /// itself.
+        /// Scheme, name and port, such as `https://example.com:443`, followed by the proxy of a tunnel, as in
+        /// `https://example.com:443 through http://proxy.example:3128`. A proxy that requests are handed to is a host itself.
         public var origin: String
         /// Connections that are open and free.
-        public var idle: Int
+        public var idle = 0
         /// Connections in use.
-        public var leased: Int
-        /// Connections being opened, those given up but not yet ended included.
-        public var dialling: Int
+        public var leased = 0
+        /// Connections being opened, including abandoned ones that have not ended.
+        public var dialling = 0
         /// Requests that wait for a connection.
-        public var waiting: Int
+        public var waiting = 0
 
-        /// The part of a host; what is not given is none.
+        /// Creates the part of a host.
         public init(origin: String, idle: Int = 0, leased: Int = 0, dialling: Int = 0, waiting: Int = 0) {
             self.origin = origin
             self.idle = idle
@@ -28,17 +25,21 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
             self.dialling = dialling
             self.waiting = waiting
         }
+
+        fileprivate var counts: String {
+            "\(leased) leased, \(idle) idle, \(dialling) dialling, \(waiting) waiting"
+        }
     }
 
     /// Calls that have begun and not ended, in the session and its views.
     public var runningCalls: Int
     /// The connections of the session and its views by what they do, and the requests that wait for one.
     public var pool: PoolStatus
-    /// Each host with a connection or a request that waits, in the order of their names.
+    /// Each host with a connection or a request that waits, sorted by name.
     public var hosts: [Host]
-    /// Sockets that Martlet has open in this process, whichever session they belong to.
+    /// Open sockets of Martlet in this process, of all sessions.
     public var processSockets: Int
-    /// Timers that are armed in this process; those that came to nothing count until they are swept out.
+    /// Timers in this process; cancelled ones count until they are removed.
     public var processTimers: Int
     /// Threads for calls that block, such as name resolution, in this process; they end after ten idle seconds.
     public var processWorkerThreads: Int
@@ -49,12 +50,10 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
         var byOrigin: [String: Host] = [:]
         for (key, counts) in core.pool.hostCounts {
             let origin = SessionDiagnostics.origin(of: key)
-            var host = byOrigin[origin] ?? Host(origin: origin)
-            host.idle += counts.idle
-            host.leased += counts.leased
-            host.dialling += counts.dialling
-            host.waiting += counts.waiting
-            byOrigin[origin] = host
+            let host = byOrigin[origin] ?? Host(origin: origin)
+            byOrigin[origin] = Host(
+                origin: origin, idle: host.idle + counts.idle, leased: host.leased + counts.leased,
+                dialling: host.dialling + counts.dialling, waiting: host.waiting + counts.waiting)
         }
         hosts = byOrigin.values.sorted { $0.origin < $1.origin }
         processSockets = core.loop.socketCount
@@ -67,7 +66,7 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
         runningCalls == 0 && pool.leased == 0 && pool.dialling == 0 && pool.waiting == 0
     }
 
-    /// A line for the whole and one for each host.
+    /// One line for the session and one for each host.
     ///
     /// For example:
     /// ```
@@ -75,20 +74,17 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
     /// https://example.com:443: 2 leased, 1 idle, 0 dialling, 1 waiting
     /// ```
     public var description: String {
+        let all = Host(
+            origin: "", idle: pool.idle, leased: pool.leased, dialling: pool.dialling, waiting: pool.waiting)
         let whole =
-            "\(runningCalls) calls; \(pool.leased) leased, \(pool.idle) idle, \(pool.dialling) dialling, "
-            + "\(pool.waiting) waiting; process: \(processSockets) sockets, \(processTimers) timers, "
+            "\(runningCalls) calls; \(all.counts); process: \(processSockets) sockets, \(processTimers) timers, "
             + "\(processWorkerThreads) worker threads"
-        let lines = hosts.map { host in
-            "\(host.origin): \(host.leased) leased, \(host.idle) idle, \(host.dialling) dialling, "
-                + "\(host.waiting) waiting"
-        }
-        return ([whole] + lines).joined(separator: "\n")
+        return ([whole] + hosts.map { "\($0.origin): \($0.counts)" }).joined(separator: "\n")
     }
 
     private static func origin(of key: ConnectionKey) -> String {
         let destination = key.destination
-        // Where requests are handed to the proxy, it is the place itself.
+        // A proxy that requests are handed to is the destination itself.
         if let proxy = key.proxy, proxy.forwards(isSecure: destination.isSecure) { return "\(proxy)" }
         let name =
             destination.host.utf8.contains(UInt8(ascii: ":")) ? "[\(destination.host)]" : destination.host

@@ -1,7 +1,3 @@
-import MartletCredentials
-package import MartletConnections
-package import MartletTransport
-
 /// A setting that a feature adds to ``SessionConfiguration`` and ``RequestOptions``.
 ///
 /// A feature declares a key and an extension that reads and writes it, as the values of SwiftUI's environment are declared:
@@ -90,124 +86,23 @@ extension StageKey {
     ) -> Answer? { nil }
 }
 
-/// Something that accompanies a session from its start to its end, and may change the limits of its connections.
+/// An object that accompanies a session from its start to its end, and may change the limits of its connections.
 package protocol SessionAttachment: AnyObject, Sendable {
     /// The limits in force, given those of the settings. Called under the pool's lock.
     func limits(_ limits: PoolLimits) -> PoolLimits
-    /// Called when the session goes.
+    /// Called when the session is released.
     func end()
 }
 
-/// A setting that accompanies sessions. A view has what its session has.
+/// A setting that adds an attachment to sessions. Views share that of their session.
 package protocol AttachmentKey: SettingKey {
-    /// Makes what accompanies a session.
+    /// Makes the attachment of a session.
     static func attachment(_ configuration: SessionConfiguration, _ core: SessionCore)
         -> any SessionAttachment
 }
 
-/// The stage that a setting adds to the pipeline.
-struct StageSource: Sendable {
-    let key: ObjectIdentifier
-    let position: StagePosition
-    /// Whether it is one of Martlet's stages, which come after those of other packages.
-    let isOwn: Bool
-    let isActive: @Sendable (SessionConfiguration) -> Bool
-    let stage: @Sendable (Call, CallProgress) -> (any CallStage)?
-    let answerAtOnce: @Sendable (Call, SessionCore, Dialer, TransferControl) -> Answer?
-
-    private init<Key: StageKey>(_ key: Key.Type) {
-        self.key = ObjectIdentifier(key)
-        position = Key.position
-        isOwn = true
-        isActive = { Key.isActive($0[key]) }
-        stage = { Key.stage(for: $0, $1) }
-        answerAtOnce = { Key.answerAtOnce($0, $1, $2, $3) }
-    }
-
-    private init<Key: FeatureKey>(feature key: Key.Type) {
-        self.key = ObjectIdentifier(key)
-        position = Key.position
-        isOwn = false
-        isActive = { Key.middleware(for: $0[key]) != nil }
-        stage = { call, progress in
-            Key.middleware(for: call[key]).map { MiddlewareStage(middleware: $0, progress: progress) }
-        }
-        answerAtOnce = { _, _, _, _ in nil }
-    }
-
-    /// The stage of a key; `nil` if the key has none.
-    fileprivate static func of<Key: SettingKey>(_ key: Key.Type) -> StageSource? {
-        if let key = key as? any StageKey.Type { return StageSource(key) }
-        if let key = key as? any FeatureKey.Type { return StageSource(feature: key) }
-        return nil
-    }
-}
-
-/// The settings of features, by their keys. A copy costs one reference.
-struct SettingsStore: Sendable {
-    private protocol Setting: AnyObject, Sendable {}
-
-    private final class SettingOf<Value: Sendable>: Setting {
-        let value: Value
-
-        init(_ value: Value) { self.value = value }
-    }
-
-    private struct Entry {
-        let key: ObjectIdentifier
-        let setting: any Setting
-        let source: StageSource?
-        let attachment: (any AttachmentKey.Type)?
-    }
-
-    private var entries: [Entry] = []
-
-    /// The value of a key; `nil` if it was not set.
-    subscript<Key: SettingKey>(_ key: Key.Type) -> Key.Value? {
-        get {
-            let identifier = ObjectIdentifier(key)
-            guard let entry = entries.first(where: { $0.key == identifier }) else { return nil }
-            return (entry.setting as? SettingOf<Key.Value>)?.value
-        }
-        set {
-            let identifier = ObjectIdentifier(key)
-            let index = entries.firstIndex { $0.key == identifier }
-            let entry = newValue.map { value in
-                Entry(
-                    key: identifier, setting: SettingOf(value), source: .of(key),
-                    attachment: key as? any AttachmentKey.Type)
-            }
-            switch (index, entry) {
-            case (let index?, let entry?): entries[index] = entry
-            case (let index?, nil): entries.remove(at: index)
-            case (nil, let entry?): entries.append(entry)
-            case (nil, nil): break
-            }
-        }
-    }
-
-    /// Whether a setting adds a stage.
-    var hasStages: Bool { entries.contains { $0.source != nil } }
-
-    /// The stages that the settings add, in the order of the pipeline.
-    var stages: [StageSource] { StageSource.ordered(entries.compactMap(\.source)) }
-
-    /// The keys of what accompanies a session.
-    var attachments: [any AttachmentKey.Type] { entries.compactMap(\.attachment) }
-}
-
-extension StageSource {
-    /// Stages in the order of the pipeline.
-    static func ordered(_ stages: [StageSource]) -> [StageSource] {
-        stages.enumerated().sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }.map(
-            \.element)
-    }
-
-    private var place: Int { 2 * position.rawValue + (isOwn ? 1 : 0) }
-}
-
 extension SessionConfiguration {
-    /// The value of a feature's setting: what was set, otherwise the key's default.
+    /// The value of a feature's setting; the key's default if it was not set.
     public subscript<Key: SettingKey>(_ key: Key.Type) -> Key.Value {
         get { settings[key] ?? Key.defaultValue }
         set { settings[key] = newValue }
@@ -217,8 +112,8 @@ extension SessionConfiguration {
 extension RequestOptions {
     /// The value of a feature's setting for this call; `nil` (the default) for that of the session.
     public subscript<Key: SettingKey>(_ key: Key.Type) -> Key.Value? {
-        get { settings?[key] }
-        set { if newValue != nil || settings != nil { changeSettings { $0[key] = newValue } } }
+        get { settings[key] }
+        set { if newValue != nil || settings[key] != nil { settings[key] = newValue } }
     }
 }
 

@@ -1,24 +1,20 @@
-import MartletConnections
-import MartletStorage
-package import MartletTransport
-import MartletWire
-import SystemPackage
+import Synchronization
 
-/// Has a body written while the rest of it is received.
+/// Writes a body while the rest of it is received.
 package struct BodyPouring: Sendable {
     private let writer: WriteBehind
     private let origin: String?
 
     /// - Parameters:
-    ///   - sink: Where the body goes.
-    ///   - expected: How much of it will come, where that is known.
-    ///   - origin: Where it comes from, for errors.
+    ///   - sink: The destination of the body.
+    ///   - expected: The number of bytes that will come, if it is known.
+    ///   - origin: The origin of the body, for errors.
     package init(_ sink: any BlockSink, expected: UInt64?, origin: String?) {
         writer = WriteBehind(sink, expected: expected)
         self.origin = origin
     }
 
-    /// Has the rest of a body written, up to its end, or to where the sink wants no more.
+    /// Writes the rest of a body, up to its end, or until the sink wants no more.
     func pour(_ reader: BodyReader) async throws {
         if let exchange = reader.plainExchange {
             try await pourReceived(reader, exchange)
@@ -31,41 +27,46 @@ package struct BodyPouring: Sendable {
     private func pourReceived(_ reader: BodyReader, _ exchange: Exchange) async throws {
         var hasMore = true
         while hasMore, !writer.isSated {
-            let block = try await mapped { () async throws(StorageError) in try await writer.emptyBlock() }
+            let block = try await emptyBlock()
             // What has come is written while nothing else comes; while a write runs, more of it is gathered.
             do {
                 hasMore = try await reader.fill(
                     block, from: exchange, whereNothingCame: { writer.isIdle },
                     untilWanted: { await writer.waitForWorker() })
             } catch {
-                // What came before the failure is written too: a download goes on behind it.
-                if block.count > 0 {
-                    try await mapped { () async throws(StorageError) in try await writer.write(block) }
-                }
+                // The bytes before the failure are written too: a download resumes after them.
+                try await write(block)
                 throw error
             }
-            if block.count > 0 {
-                try await mapped { () async throws(StorageError) in try await writer.write(block) }
-            }
+            try await write(block)
         }
     }
 
-    /// Has bytes written, behind those that were.
+    /// Writes bytes after those before.
     package func append(_ bytes: ArraySlice<UInt8>) async throws(HTTPError) {
         var rest = bytes
         while !rest.isEmpty {
-            let block = try await mapped { () async throws(StorageError) in try await writer.emptyBlock() }
+            let block = try await emptyBlock()
             rest = rest.dropFirst(block.append(rest))
-            try await mapped { () async throws(StorageError) in try await writer.write(block) }
+            try await write(block)
         }
     }
 
-    /// Waits until all is written.
+    private func emptyBlock() async throws(HTTPError) -> FileBlock {
+        try await mapped { () async throws(StorageError) in try await writer.emptyBlock() }
+    }
+
+    private func write(_ block: FileBlock) async throws(HTTPError) {
+        guard block.count > 0 else { return }
+        try await mapped { () async throws(StorageError) in try await writer.write(block) }
+    }
+
+    /// Waits until everything is written.
     package func finish() async throws(HTTPError) {
         try await mapped { () async throws(StorageError) in try await writer.finish() }
     }
 
-    /// Waits for a write that runs, whatever came of it.
+    /// Waits for a running write, whatever its result.
     package func waitForWorker() async { await writer.waitForWorker() }
 
     private func mapped<Value: Sendable>(
@@ -79,20 +80,11 @@ package struct BodyPouring: Sendable {
     }
 }
 
-extension HTTPError {
-    /// The error of a file into which a body was to go.
-    package init(storage error: StorageError, origin: String?) {
-        self.init(
-            error.isOutOfSpace ? .diskFull : .fileFailed, phase: .receivingBody, message: error.description,
-            wasSent: true, origin: origin, underlying: error)
-    }
-}
-
 extension ResponseBody {
-    /// Has the rest of the body written while it is received, up to its end, or to where the sink wants no more: then the
-    /// connection is not used again. When it returns or throws, nothing is being written any more.
-    /// - Parameter expected: How much of it is wanted at most.
-    /// - Throws: An ``HTTPError``, `.fileFailed` and `.diskFull` among them; `CancellationError`.
+    /// Writes the rest of the body while it is received, up to its end, or until the sink wants no more: then the
+    /// connection is not used again. When it returns or throws, no write runs.
+    /// - Parameter expected: The maximum number of bytes that are wanted.
+    /// - Throws: An ``HTTPError``, such as `.fileFailed` and `.diskFull`; `CancellationError`.
     package func pour(into sink: any BlockSink, expected: UInt64?) async throws {
         let pouring = BodyPouring(sink, expected: expected, origin: reader.origin)
         do {
@@ -104,105 +96,13 @@ extension ResponseBody {
         }
     }
 
-    /// Ends the body: nothing more is taken of it, and its connection is not used again.
+    /// Ends the body: nothing more is read of it, and its connection is not used again.
     package func refuse() { reader.channel.refuse() }
 }
 
-/// Where the body of an answer comes from.
-package enum BodyChannel: Sendable {
-    /// The connection, as its exchange reads it.
-    case exchange(Exchange)
-    /// A stage that stores bodies, or shares a transfer between calls.
-    case stored(any StoredBody)
-    /// A middleware.
-    case made(MadeBody)
-
-    /// Ends the answer: nothing more is read of it.
-    func finish() {
-        switch self {
-        case .exchange(let exchange): exchange.finish()
-        case .stored(let body): body.leave()
-        case .made(let body): body.base?.finish()
-        }
-    }
-
-    /// Ends the answer, and waits a moment for the rest of a small body, so that its connection can carry another request.
-    /// - Parameter control: That of whoever waits.
-    package func finish(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {
-        switch self {
-        case .exchange(let exchange): await exchange.finish(waitingUntil: deadline)
-        case .stored(let body): await body.leave(waitingUntil: deadline, for: control)
-        case .made(let body): await body.base?.channel.finish(waitingUntil: deadline, for: control)
-        }
-    }
-
-    /// Ends the answer for what it is: nothing more is taken of it, however little is left.
-    func refuse() {
-        switch self {
-        case .exchange(let exchange): exchange.refuse()
-        case .stored(let body): body.leave()
-        case .made(let body): body.base?.channel.refuse()
-        }
-    }
-
-    /// Fields behind a chunked body, once it has been read to its end.
-    var trailers: FieldBlock? {
-        switch self {
-        case .exchange(let exchange): exchange.trailers
-        case .stored(let body): body.trailers
-        case .made(let body): body.base?.trailers
-        }
-    }
-
-    /// The exchange that may hold a connection for the body; `nil` where nothing is received.
-    package var heldExchange: Exchange? {
-        switch self {
-        case .exchange(let exchange): exchange
-        case .stored(let body): body.exchange
-        case .made(let body): body.base?.channel.heldExchange
-        }
-    }
-
-    /// Whether the connection had carried another exchange before.
-    var isReused: Bool {
-        switch self {
-        case .exchange(let exchange): exchange.isReused
-        case .stored: false
-        case .made(let body): body.base?.channel.isReused ?? false
-        }
-    }
-}
-
-/// What was handed out of a body, up to a limit.
-struct BodyMemory: Sendable {
-    private let limit: Int
-    private var pieces: [[UInt8]] = []
-    private var byteCount = 0
-    private var isWhole: Bool
-
-    /// - Parameter isWhole: Whether nothing was handed out before.
-    init(limit: Int, isWhole: Bool) {
-        self.limit = limit
-        self.isWhole = isWhole
-    }
-
-    mutating func add(_ piece: [UInt8]) {
-        guard isWhole else { return }
-        guard piece.count <= limit - byteCount else {
-            (pieces, isWhole) = ([], false)
-            return
-        }
-        byteCount += piece.count
-        pieces.append(piece)
-    }
-
-    /// All that was handed out; `nil` where a part of it is not known any more.
-    var bytes: [UInt8]? { isWhole ? Array(pieces.joined()) : nil }
-}
-
-/// Where the blocks of a body go. Its calls block: they are made on a worker, one at a time.
+/// The destination of the blocks of a body. Its functions block: they are called on a worker, one at a time.
 package protocol BlockSink: Sendable {
-    /// Takes the next bytes of a body, all of them unless it throws or wants no more.
+    /// Writes the next bytes of a body: all of them, unless it throws or wants no more.
     /// - Returns: Whether more of the body is wanted.
     func write(_ bytes: RawSpan) throws(StorageError) -> Bool
     /// The workers on which it is called: those that all sessions share, unless it waits for the disk.
@@ -216,5 +116,148 @@ extension FilePublisher: BlockSink {
     package func write(_ bytes: RawSpan) throws(StorageError) -> Bool {
         unsafe try bytes.withUnsafeBytes { bytes throws(StorageError) in unsafe try write(bytes) }
         return true
+    }
+}
+
+/// Writes blocks, mostly to a file, while the next one is received.
+///
+/// There are two blocks: a worker writes one while the other is filled. If the file is slower than the network, the reader waits,
+/// and the TCP window slows the sender down.
+final class WriteBehind: Sendable {
+    private struct State {
+        /// Blocks that are not in use.
+        var empty: [FileBlock] = []
+        var blockCount = 0
+        var isWriting = false
+        /// The result of the last write: whether the sink wants more.
+        var wantsMore = Result<Bool, StorageError>.success(true)
+        /// The wait for the worker; there is one reader.
+        var waiter: Waiter<Void>?
+    }
+
+    /// The size of a block, 512 KiB.
+    static let blockByteCount = 512 << 10
+
+    private let sink: any BlockSink
+    private let blockByteCount: Int
+    /// Guards the above: the reader, and the worker between two writes.
+    private let state = Mutex(State())
+
+    /// - Parameter expected: The number of bytes that will be written, if it is known: small files get small blocks.
+    init(_ sink: any BlockSink, expected: UInt64?) {
+        self.sink = sink
+        blockByteCount = Int(min(expected ?? .max, UInt64(WriteBehind.blockByteCount)))
+    }
+
+    /// A block to fill; waits while both are full.
+    /// - Throws: The error of an earlier write.
+    func emptyBlock() async throws(StorageError) -> FileBlock {
+        while true {
+            let block = try state.withLock { state throws(StorageError) -> FileBlock? in
+                _ = try state.wantsMore.get()
+                if let block = state.empty.popLast() { return block }
+                guard state.blockCount < 2 else { return nil }
+                state.blockCount += 1
+                return FileBlock(capacity: blockByteCount)
+            }
+            if let block { return block }
+            await waitForWorker()
+        }
+    }
+
+    var isIdle: Bool { state.withLock { !$0.isWriting } }
+
+    /// Writes a block after the one before is written. A sink that wants no more receives none.
+    /// - Throws: The error of an earlier write.
+    func write(_ block: FileBlock) async throws(StorageError) {
+        await waitForWorker()
+        let isWanted = try state.withLock { state throws(StorageError) in
+            state.isWriting = try state.wantsMore.get()
+            return state.isWriting
+        }
+        guard isWanted else { return }
+        sink.workers.submit {
+            let wantsMore = Result { () throws(StorageError) in
+                try block.empty { bytes throws(StorageError) in try self.sink.write(bytes) }
+            }
+            let waiter = self.state.withLock { state in
+                state.isWriting = false
+                state.wantsMore = wantsMore
+                state.empty.append(block)
+                return state.waiter.take()
+            }
+            waiter?.resume(returning: ())
+        }
+    }
+
+    /// Whether the sink wants no more.
+    var isSated: Bool {
+        if case .success(false) = state.withLock({ $0.wantsMore }) { true } else { false }
+    }
+
+    /// Waits until everything is written.
+    /// - Throws: The error of a write.
+    func finish() async throws(StorageError) {
+        await waitForWorker()
+        _ = try state.withLock { $0.wantsMore }.get()
+    }
+
+    /// Waits for a running write.
+    func waitForWorker() async {
+        guard !isIdle else { return }
+        await suspend { (waiter: Waiter<Void>) in
+            let isNeeded = state.withLock { state in
+                guard state.isWriting else { return false }
+                state.waiter = waiter
+                return true
+            }
+            if !isNeeded { waiter.resume(returning: ()) }
+        }
+    }
+}
+
+/// A block of memory between a body and a file: filled by the task that receives, emptied by the worker that writes.
+///
+/// One of them has it at a time; it is handed over under the lock of ``WriteBehind``.
+@safe final class FileBlock: @unchecked Sendable {
+    private let memory: UnsafeMutableRawBufferPointer
+    /// The number of bytes in it.
+    private(set) var count = 0
+
+    init(capacity: Int) {
+        unsafe memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, capacity), alignment: 4096)
+    }
+
+    deinit { unsafe memory.deallocate() }
+
+    /// The number of bytes for which there is room.
+    var freeByteCount: Int { unsafe memory.count - count }
+
+    var isFull: Bool { unsafe count == memory.count }
+
+    /// Lets a closure fill the free part.
+    /// - Parameter body: Returns the number of bytes that it added, and a result.
+    func fill<Value, Failure: Error>(
+        _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> (Int, Value)
+    ) throws(Failure) -> Value {
+        let (added, value) = unsafe try body(UnsafeMutableRawBufferPointer(rebasing: memory[count...]))
+        count += added
+        return value
+    }
+
+    /// Copies as many bytes as there is room for, and returns their number.
+    func append(_ bytes: ArraySlice<UInt8>) -> Int {
+        let length = unsafe min(bytes.count, memory.count - count)
+        unsafe bytes.withUnsafeBytes { source in
+            unsafe memory[count...].copyBytes(from: source.prefix(length))
+        }
+        count += length
+        return length
+    }
+
+    /// Passes all bytes to a closure, and is empty afterwards, also if it throws.
+    func empty<Failure: Error>(_ body: (RawSpan) throws(Failure) -> Bool) throws(Failure) -> Bool {
+        defer { count = 0 }
+        return try body(unsafe UnsafeRawBufferPointer(rebasing: memory[..<count]).bytes)
     }
 }

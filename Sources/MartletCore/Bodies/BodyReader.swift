@@ -1,54 +1,137 @@
-import MartletCredentials
-import MartletContent
-import MartletConnections
-import MartletTransport
 import Synchronization
 
-/// The body of a response as it is read: from the connection, through the decoder, under the limit.
+extension Answer {
+    /// The longest body that is expected to come with its head, and first read without a reader, in bytes.
+    private static let smallByteCount: UInt64 = 64 * 1024
+
+    /// Collects the body: what has come of a short one first, the rest by a reader.
+    ///
+    /// It is not inlined, so that calls which wait for their response hold no variable of it.
+    /// - Parameter outcome: Receives the head.
+    @inline(never)
+    func collected(
+        _ control: TransferControl, head outcome: Outcome<HTTPResponse>?
+    ) async throws -> HTTPExchange {
+        outcome?.replace(with: HeadConversion.response(head))
+        let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
+        var body: [UInt8] = []
+        do {
+            let smallest = min(UInt64(limit), Answer.smallByteCount)
+            if !control.isExposed, let received = try receivedBody(upTo: smallest) {
+                body = received.bytes
+                if !body.isEmpty, let observer = call.observer {
+                    try await observer.bodyReceived(body.count, from: channel)
+                }
+                if received.isWhole { return exchange(with: body, isCollected: true) }
+            }
+            let reader = BodyReader(self, control: control, byteLimit: limit, received: body.count)
+            if let length = reader.expectedByteCount, length > UInt64(limit), control.destination == nil {
+                throw reader.tooLarge(limit)
+            }
+            reader.expectWhole()
+            while true {
+                // Checked before each piece: the bytes that were taken and those that follow are separated only here.
+                if control.isExposed, let destination = control.pendingDestination {
+                    _ = control.claimDestination()
+                    do {
+                        try await write(reader, after: body, to: destination)
+                        return exchange(with: [])
+                    } catch let error as HTTPError where error.code == .fileFailed && !reader.hasLostBytes {
+                        // The file could not be created: the body continues in memory, and another file may be tried.
+                        control.refuseDestination(error)
+                        continue
+                    }
+                }
+                guard let piece = try await reader.next() else { break }
+                reader.gather(piece, after: &body)
+            }
+        } catch var error as HTTPError {
+            // The part that came of a body that was cut off stays available (RFC 9112 §8).
+            if body.isEmpty, case .stored(let stored) = channel { body = stored.collected }
+            error.exchange = exchange(with: body)
+            throw error
+        }
+        return exchange(with: body, isCollected: true)
+    }
+
+    /// The body, if it is short and all of it is there without waiting; otherwise the part that is there.
+    /// - Parameter limit: The longest body that is taken, in bytes.
+    /// - Returns: The bytes, and whether they are the whole body; `nil` if nothing was tried.
+    /// - Throws: ``HTTPError``, or `CancellationError`.
+    private func receivedBody(upTo limit: UInt64) throws -> (bytes: [UInt8], isWhole: Bool)? {
+        guard codings.isEmpty, let length = announcedByteCount, length <= limit else { return nil }
+        switch channel {
+        case .made: return nil
+        case .stored(let body): return body.takeWhole().map { ($0, true) }
+        case .exchange(let exchange):
+            guard !exchange.isHeldBack(.down) else { return nil }
+            do throws(ExchangeError) {
+                let bytes = try exchange.readBodyAtOnce(upTo: Int(length))
+                return (bytes, exchange.isFinished)
+            } catch {
+                throw failure(error, of: exchange)
+            }
+        }
+    }
+
+    /// Ends an exchange that failed while the body was read.
+    fileprivate func failure(_ error: ExchangeError, of exchange: Exchange) -> any Error {
+        exchange.finish()
+        return call.failure(error, attempts: attempts)
+    }
+}
+
+/// The body of a response as it is read: from the connection, through the decoder, up to the limit.
 ///
-/// One task reads at a time. Bytes are received straight into the array that is handed out; nothing is read ahead, so that
-/// a slow consumer holds the sender by the TCP window.
+/// One task reads at a time. Bytes are received straight into the array that is handed out. Nothing is read ahead, so that
+/// a slow consumer slows the sender down by the TCP window.
 package final class BodyReader: Sendable {
     private struct State {
         var decoder: ContentDecoder?
-        /// Received and not yet decoded.
+        /// Bytes that were received and not decoded.
         var encoded: [UInt8] = []
         var encodedOffset = 0
-        var isEnded = false
-        var isDecoded = false
+        var input = Input.open
         var pieceByteCount = 16 * 1024
         var deliveredByteCount: UInt64 = 0
-        /// When waiting for more is given up, where that is sooner than the clocks have it.
+        /// The end of waits for more, if that is sooner than the timeouts have it.
         var patience: MonotonicTime?
-        /// The most bytes that are handed out; `nil` for any number.
+        /// The maximum number of bytes that are handed out; `nil` for no limit.
         var byteLimit: Int?
-        /// What was handed out, where it is remembered.
+        /// The bytes that were handed out, if they are remembered.
         var memory: BodyMemory?
-        /// Whether bytes of the body are lost, so that no file of it can be whole.
+        /// Whether bytes of the body are lost, so that no file of it can be complete.
         var hasLostBytes = false
     }
 
-    /// The response whose body it is.
+    /// The input of a decoder.
+    private enum Input {
+        case open
+        /// All of it was received.
+        case ended
+        /// All of it was decoded.
+        case decoded
+    }
+
     let answer: Answer
-    let channel: BodyChannel
-    private let call: Call
     let control: TransferControl
-    private let attempts: Int
-    /// Guards the decoder and what feeds it: whoever reads.
+    /// The announced number of bytes, if no coding is decoded.
+    let expectedByteCount: UInt64?
+    /// Guards the decoder and its input: the task that reads.
     private let state: Mutex<State>
 
-    /// A reader of an answer's body.
-    /// - Parameter received: How much of the body was received before, and is not handed out here.
+    private var call: Call { answer.call }
+    var channel: BodyChannel { answer.channel }
+
+    /// A reader of the body of a response.
+    /// - Parameter received: The number of bytes that were received before, and are not handed out here.
     package init(_ answer: Answer, control: TransferControl, byteLimit: Int?, received: Int = 0) {
         self.answer = answer
-        channel = answer.channel
-        call = answer.call
         self.control = control
-        attempts = answer.attempts
         expectedByteCount = answer.codings.isEmpty ? answer.announcedByteCount : nil
         state = Mutex(State(deliveredByteCount: UInt64(received), byteLimit: byteLimit))
         if !answer.codings.isEmpty {
-            let limits = call.settings.configuration.decompressionLimits
+            let limits = answer.call.settings.configuration.decompressionLimits
             state.withLock { $0.decoder = ContentDecoder(codings: answer.codings, limits: limits) }
         }
     }
@@ -58,21 +141,19 @@ package final class BodyReader: Sendable {
     package func next() async throws -> [UInt8]? {
         var isFruitless = false
         while true {
-            switch decoded() {
-            case .success(let piece?): return piece.isEmpty ? nil : try await deliver(piece)
-            case .success(nil): break
-            case .failure(let error): throw await refusal(error)
-            }
-            // The decoder wants more, or there is none.
+            let piece: [UInt8]?
+            do throws(ContentDecodingError) { piece = try decoded() } catch { throw await refusal(error) }
+            if let piece { return piece.isEmpty ? nil : try await deliver(piece) }
+            // The decoder needs more, or there is none.
             guard let received = try await receive() else {
                 let isPlain = state.withLock { state in
-                    state.isEnded = true
+                    state.input = .ended
                     return state.decoder == nil
                 }
                 if isPlain { return nil }
                 continue
             }
-            // Bytes that come to nothing may go on for ever; between them others have their turn.
+            // Input may decode to nothing for ever; other tasks run in between.
             if isFruitless { await Task.yield() }
             isFruitless = true
             let isPlain = state.withLock { state in
@@ -86,161 +167,71 @@ package final class BodyReader: Sendable {
     }
 
     private func deliver(_ piece: [UInt8]) async throws -> [UInt8] {
-        try delivered(piece)
+        try delivered(piece.count, piece)
         if let observer = call.observer { try await observer.bodyReceived(piece.count, from: channel) }
         return piece
     }
 
-    /// Counts what is handed out, up to the limit.
-    private func delivered(_ count: Int) throws {
+    /// Counts bytes that are handed out, up to the limit.
+    /// - Parameter piece: The bytes; `nil` if they cannot be remembered.
+    private func delivered(_ count: Int, _ piece: [UInt8]? = nil) throws {
         let (total, limit) = state.withLock { state in
             state.deliveredByteCount += UInt64(count)
-            state.memory = nil
+            if let piece { state.memory?.add(piece) } else { state.memory = nil }
             return (state.deliveredByteCount, state.byteLimit)
         }
         if let limit, total > UInt64(limit) { throw tooLarge(limit) }
     }
 
-    private func delivered(_ piece: [UInt8]) throws {
-        let (total, limit) = state.withLock { state in
-            state.deliveredByteCount += UInt64(piece.count)
-            state.memory?.add(piece)
-            return (state.deliveredByteCount, state.byteLimit)
-        }
-        if let limit, total > UInt64(limit) { throw tooLarge(limit) }
-    }
-
-    /// Hands out any number of bytes from now on: they go to a file.
-    /// - Returns: The limit until now.
-    func liftLimit() -> Int? {
-        state.withLock { state in
-            defer { state.byteLimit = nil }
-            return state.byteLimit
+    /// Decodes received bytes; empty at the end, `nil` if more are needed.
+    private func decoded() throws(ContentDecodingError) -> [UInt8]? {
+        try state.withLock { state throws(ContentDecodingError) in
+            guard let decoder = state.decoder else { return nil }
+            if state.input == .decoded { return [] }
+            let input = state.encoded[state.encodedOffset...]
+            if state.input == .open && state.deliveredByteCount == 0 && state.encoded.isEmpty { return nil }
+            let piece = try decoder.decode(input, endOfInput: state.input == .ended, upTo: 64 * 1024)
+            state.encodedOffset += piece.consumed
+            if piece.isFinished { state.input = .decoded }
+            if !piece.bytes.isEmpty { return piece.bytes }
+            return piece.isFinished ? [] : nil
         }
     }
 
-    /// Hands out so many bytes in all.
-    func setLimit(_ limit: Int?) { state.withLock { $0.byteLimit = limit } }
+    // MARK: Receiving
 
-    /// Remembers what is handed out from now on.
-    func remember(upTo limit: Int) {
-        state.withLock { state in
-            guard state.memory == nil else { return }
-            state.memory = BodyMemory(limit: limit, isWhole: state.deliveredByteCount == 0)
-        }
-    }
-
-    /// What was handed out so far; `nil` where that is not all known.
-    var remembered: [UInt8]? { state.withLock { $0.deliveredByteCount == 0 ? [] : $0.memory?.bytes } }
-
-    /// Notes that the rest of the body goes to a file, from which it cannot be had again.
-    func beginWriting() { state.withLock { $0.memory = nil } }
-
-    /// Whether bytes of the body are lost: reading them failed, or a file that they went to did.
-    var hasLostBytes: Bool { state.withLock { $0.hasLostBytes } }
-
-    /// Notes that bytes of the body are lost. What follows them is never the rest of the body.
-    func loseBytes() { state.withLock { $0.hasLostBytes = true } }
-
-    func tooLarge(_ limit: Int) -> HTTPError {
-        refusal(.bodyTooLarge, "the body is larger than the limit of \(limit) bytes")
-    }
-
-    /// The error of a part of the body that is beyond its limit, after which the connection is not used again.
-    package func limitExceeded(_ message: String) -> HTTPError { refusal(.limitExceeded, message) }
-
-    /// The error of a response that is not what it should be, after which the connection is not used again.
-    package func refusal(_ code: HTTPError.Code, _ message: String) -> HTTPError {
-        channel.refuse()
-        loseBytes()
-        return HTTPError(
-            code, phase: .receivingBody, message: message, wasSent: true,
-            origin: call.url.origin.description, attempts: attempts)
-    }
-
-    /// Decodes what has been received; empty at the end, `nil` when more is needed.
-    private func decoded() -> Result<[UInt8]?, ContentDecodingError> {
-        state.withLock { state in
-            guard let decoder = state.decoder else { return .success(nil) }
-            if state.isDecoded { return .success([]) }
-            do throws(ContentDecodingError) {
-                let input = state.encoded[state.encodedOffset...]
-                if input.isEmpty && !state.isEnded && state.deliveredByteCount == 0 && state.encoded.isEmpty {
-                    return .success(nil)
-                }
-                let piece = try decoder.decode(input, endOfInput: state.isEnded, upTo: 64 * 1024)
-                state.encodedOffset += piece.consumed
-                if piece.isFinished { state.isDecoded = true }
-                if !piece.bytes.isEmpty { return .success(piece.bytes) }
-                return .success(piece.isFinished ? [] : nil)
-            } catch {
-                return .failure(error)
-            }
-        }
-    }
-
-    /// The error of a body that cannot be decoded. What is stored of it goes: it would fail whoever asks next.
-    private func refusal(_ error: ContentDecodingError) async -> HTTPError {
-        if error.isOfBody, case .stored(let body) = channel { await body.withdraw() }
-        channel.refuse()
-        loseBytes()
-        let code: HTTPError.Code
-        if case .tooLarge = error { code = .bodyTooLarge } else { code = .contentDecodingFailed }
-        return HTTPError(
-            code, phase: .receivingBody, message: error.description, wasSent: true,
-            origin: call.url.origin.description, attempts: attempts, underlying: error)
-    }
-
-    /// Receives bytes as they are on the wire.
     private func receive() async throws -> [UInt8]? {
-        switch channel {
-        case .exchange(let exchange): return try await receive(from: exchange)
-        case .stored(let body):
+        do {
             let bytes: [UInt8]?
-            do {
+            switch channel {
+            case .exchange(let exchange): return try await receive(from: exchange)
+            case .stored(let body):
                 bytes = try await body.next(
-                    for: call, control: control, patience: state.withLock { $0.patience })
-            } catch {
-                loseBytes()
-                throw error
+                    for: call, control: control, patience: state.withLock(\.patience))
+            case .made(let body):
+                bytes = try await body.next()
+                // Bytes of the network were counted when they were received.
+                if body.base != nil { return bytes }
             }
-            if let bytes { control.download?.update { $0.completedByteCount += UInt64(bytes.count) } }
+            if let bytes { count(bytes.count) }
             return bytes
-        case .made(let body):
-            do {
-                let bytes = try await body.next()
-                // What came from the network was counted as it came.
-                if let bytes, body.base == nil {
-                    control.download?.update { $0.completedByteCount += UInt64(bytes.count) }
-                }
-                return bytes
-            } catch {
-                loseBytes()
-                throw error
-            }
+        } catch {
+            loseBytes()
+            throw error
         }
     }
 
     private func receive(from exchange: Exchange) async throws -> [UInt8]? {
-        // A small body gets an array of its size: what is handed out may be kept.
-        let size = max(1, min(state.withLock { $0.pieceByteCount }, exchange.payloadByteCountBound))
+        // A small body gets an array of its size: the array that is handed out may be kept.
+        let size = max(1, min(state.withLock(\.pieceByteCount), exchange.payloadByteCountBound))
         while true {
             do throws(ExchangeError) {
-                try await exchange.waitWhilePaused()
-                var allowed = size
-                let isHeldBack = exchange.isHeldBack(.down)
-                if isHeldBack {
-                    allowed = try await exchange.allowance(of: size)
-                    if exchange.isPaused {
-                        exchange.giveBack(allowed)
-                        continue
-                    }
-                }
+                let (allowed, isHeldBack) = try await allowance(of: size, from: exchange)
                 let received = try attempt(allowed, exchange)
                 if isHeldBack { exchange.giveBack(allowed - (received?.count ?? 0)) }
                 if let bytes = received {
                     if bytes.isEmpty { return nil }
-                    control.download?.update { $0.completedByteCount += UInt64(bytes.count) }
+                    count(bytes.count)
                     state.withLock { state in
                         if bytes.count == state.pieceByteCount, state.pieceByteCount < 256 * 1024 {
                             state.pieceByteCount *= 4
@@ -254,90 +245,26 @@ package final class BodyReader: Sendable {
                     try await exchange.waitForBody()
                 }
             } catch {
-                exchange.finish()
-                loseBytes()
-                throw call.failure(error, attempts: attempts)
+                throw answer.failure(error, of: exchange)
             }
         }
     }
 
-    /// Where the body comes from.
-    var origin: String { call.url.origin.description }
-
-    /// Whether a coding is undone.
-    var isCoded: Bool { state.withLock { $0.decoder != nil } }
-
-    /// How many bytes are said to come, where that is known and no coding is undone.
-    let expectedByteCount: UInt64?
-
-    /// The exchange that reads straight into whatever it is given; `nil` where bytes have to be decoded, or come from the
-    /// cache.
-    var plainExchange: Exchange? {
-        guard !isCoded, case .exchange(let exchange) = channel else { return nil }
-        return exchange
-    }
-
-    /// Receives into a block until it is full, or it holds something and nothing more has come.
-    ///
-    /// - Parameter exchange: That of ``plainExchange``.
-    /// - Parameter mayStop: Asked when nothing more has come, whether what is there is wanted now.
-    /// - Parameter untilWanted: Waits until it is: more may come meanwhile, and what came is not held back for it.
-    /// - Returns: Whether there may be more.
-    /// - Throws: ``HTTPError``, or `CancellationError`.
-    func fill(
-        _ block: FileBlock, from exchange: Exchange, whereNothingCame mayStop: () -> Bool,
-        untilWanted: () async -> Void
-    ) async throws -> Bool {
-        while !block.isFull {
-            let attempt: Exchange.BodyAttempt
-            do throws(ExchangeError) {
-                try await exchange.waitWhilePaused()
-                var allowed = Int.max
-                let isHeldBack = exchange.isHeldBack(.down)
-                if isHeldBack {
-                    allowed = try await exchange.allowance(of: block.freeByteCount)
-                    if exchange.isPaused {
-                        exchange.giveBack(allowed)
-                        continue
-                    }
-                }
-                attempt = unsafe try block.fill { free throws(ExchangeError) in
-                    let free = unsafe UnsafeMutableRawBufferPointer(rebasing: free.prefix(allowed))
-                    let attempt = unsafe try exchange.tryReadBody(into: free)
-                    if case .bytes(let count) = attempt { return (count, attempt) }
-                    return (0, attempt)
-                }
-                if isHeldBack {
-                    var count = 0
-                    if case .bytes(let received) = attempt { count = received }
-                    exchange.giveBack(allowed - count)
-                }
-                if case .wouldBlock = attempt {
-                    if block.count > 0 {
-                        if mayStop() { return true }
-                        await untilWanted()
-                    } else {
-                        try await exchange.waitForBody()
-                    }
-                }
-            } catch {
-                exchange.finish()
-                loseBytes()
-                throw call.failure(error, attempts: attempts)
-            }
-            switch attempt {
-            case .bytes(let count):
-                control.download?.update { $0.completedByteCount += UInt64(count) }
-                try delivered(count)
-                if let observer = call.observer { try await observer.bodyReceived(count, from: channel) }
-            case .end: return false
-            case .wouldBlock: continue
-            }
+    /// Waits while the transfer is paused, and for its share of the bandwidth.
+    /// - Returns: The number of bytes that may be read, and whether what is not read has to be given back.
+    private func allowance(
+        of size: Int, from exchange: Exchange
+    ) async throws(ExchangeError) -> (Int, isHeldBack: Bool) {
+        while true {
+            try await exchange.waitWhilePaused()
+            guard exchange.isHeldBack(.down) else { return (size, false) }
+            let allowed = try await exchange.allowance(of: size)
+            guard exchange.isPaused else { return (allowed, true) }
+            exchange.giveBack(allowed)
         }
-        return true
     }
 
-    /// One attempt; empty at the end, `nil` when it would block.
+    /// Reads once without waiting; empty at the end, `nil` if it would block.
     private func attempt(_ size: Int, _ exchange: Exchange) throws(ExchangeError) -> [UInt8]? {
         var outcome = Result<Exchange.BodyAttempt, ExchangeError>.success(.wouldBlock)
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
@@ -356,7 +283,68 @@ package final class BodyReader: Sendable {
         }
     }
 
-    /// Notes that all of the body is wanted, and no part of it sooner, unless somebody is told of each.
+    private func count(_ byteCount: Int) {
+        control.download?.update { $0.completedByteCount += UInt64(byteCount) }
+    }
+
+    /// The exchange that can read straight into a block; `nil` if bytes have to be decoded, or come from elsewhere.
+    var plainExchange: Exchange? {
+        guard !isCoded, case .exchange(let exchange) = channel else { return nil }
+        return exchange
+    }
+
+    private var isCoded: Bool { state.withLock { $0.decoder != nil } }
+
+    /// Receives into a block until it is full, or until it holds something and nothing more has come.
+    ///
+    /// - Parameters:
+    ///   - exchange: The ``plainExchange``.
+    ///   - mayStop: Called when nothing more has come; returns whether the block is wanted now.
+    ///   - untilWanted: Waits until it is. More may come meanwhile, and what came is not held back for it.
+    /// - Returns: Whether there may be more.
+    /// - Throws: ``HTTPError``, or `CancellationError`.
+    func fill(
+        _ block: FileBlock, from exchange: Exchange, whereNothingCame mayStop: () -> Bool,
+        untilWanted: () async -> Void
+    ) async throws -> Bool {
+        while !block.isFull {
+            let attempt: Exchange.BodyAttempt
+            do throws(ExchangeError) {
+                let (allowed, isHeldBack) = try await allowance(of: block.freeByteCount, from: exchange)
+                let before = block.count
+                attempt = unsafe try block.fill { free throws(ExchangeError) in
+                    let free = unsafe UnsafeMutableRawBufferPointer(rebasing: free.prefix(allowed))
+                    let attempt = unsafe try exchange.tryReadBody(into: free)
+                    if case .bytes(let count) = attempt { return (count, attempt) }
+                    return (0, attempt)
+                }
+                if isHeldBack { exchange.giveBack(allowed - (block.count - before)) }
+                if case .wouldBlock = attempt {
+                    if block.count == 0 {
+                        try await exchange.waitForBody()
+                    } else if mayStop() {
+                        return true
+                    } else {
+                        await untilWanted()
+                    }
+                }
+            } catch {
+                loseBytes()
+                throw answer.failure(error, of: exchange)
+            }
+            switch attempt {
+            case .bytes(let count):
+                self.count(count)
+                try delivered(count)
+                if let observer = call.observer { try await observer.bodyReceived(count, from: channel) }
+            case .end: return false
+            case .wouldBlock: continue
+            }
+        }
+        return true
+    }
+
+    /// Notes that all of the body is wanted and no part of it sooner, unless each part is reported.
     func expectWhole() {
         guard !isCoded, call.observer == nil, !control.isExposed, case .stored(let body) = channel else {
             return
@@ -364,27 +352,23 @@ package final class BodyReader: Sendable {
         body.collect()
     }
 
-    /// Puts a piece behind what has come of the body.
-    func gather(_ piece: [UInt8], behind body: inout [UInt8]) {
+    /// Appends a piece to the part of the body that came before.
+    func gather(_ piece: [UInt8], after body: inout [UInt8]) {
         guard !body.isEmpty else {
             body = piece
             return
         }
-        // Room for all of it, once some of it has come: but no more than for sixteen times what has, since a length is easily
-        // said.
+        // Room for all of the body once some of it has come, but at most for sixteen times that: a length is easily announced.
         if body.capacity < body.count + piece.count, let length = expectedByteCount {
             body.reserveCapacity(Int(min(length, UInt64(body.count) * 16)))
         }
         body += piece
     }
 
-    /// Whether its call was cancelled, be it by its task.
-    var isCancelled: Bool { control.isCancelled || Task.isCancelled }
-
-    /// The beginning of the body, of which nobody wants the rest: as much as comes in a while, up to a limit.
+    /// The beginning of a body whose rest is not wanted: as much as comes in a while, up to a limit.
     func beginning(upTo limit: Int, within patience: Duration) async -> [UInt8] {
         let end = min(MonotonicTime.now().advanced(by: patience), call.totalDeadline)
-        // How much is kept is bounded here: what the caller takes of a body says nothing of one that is refused.
+        // The bytes are limited here: the caller's limit for a body does not apply to one that is rejected.
         state.withLock { ($0.patience, $0.byteLimit) = (end, nil) }
         var beginning: [UInt8] = []
         do {
@@ -392,8 +376,81 @@ package final class BodyReader: Sendable {
                 beginning += piece.prefix(limit - beginning.count)
             }
         } catch {
-            // What came before it broke is what there is.
+            // The part before the failure is kept.
         }
         return beginning
+    }
+
+    // MARK: Becoming a file
+
+    /// The maximum number of bytes that are handed out; `nil` for no limit.
+    var byteLimit: Int? {
+        get { state.withLock { $0.byteLimit } }
+        set { state.withLock { $0.byteLimit = newValue } }
+    }
+
+    /// Remembers the bytes that are handed out from now on.
+    func remember(upTo limit: Int) {
+        state.withLock { state in
+            guard state.memory == nil else { return }
+            state.memory = BodyMemory(limit: limit, bytes: state.deliveredByteCount == 0 ? [] : nil)
+        }
+    }
+
+    /// The bytes that were handed out so far; `nil` if a part of them is not known.
+    var remembered: [UInt8]? { state.withLock { $0.deliveredByteCount == 0 ? [] : $0.memory?.bytes } }
+
+    /// Notes that the rest of the body goes to a file, from which it cannot be read again.
+    func beginWriting() { state.withLock { $0.memory = nil } }
+
+    /// Whether bytes of the body are lost: reading them failed, or a file that they went to did.
+    var hasLostBytes: Bool { state.withLock { $0.hasLostBytes } }
+
+    /// Notes that bytes of the body are lost. The bytes after them are never the rest of the body.
+    func loseBytes() { state.withLock { $0.hasLostBytes = true } }
+
+    var origin: String { call.url.origin.description }
+
+    /// Whether the call was cancelled, possibly by its task.
+    var isCancelled: Bool { control.isCancelled || Task.isCancelled }
+
+    // MARK: Errors
+
+    func tooLarge(_ limit: Int) -> HTTPError {
+        refusal(.bodyTooLarge, "the body is larger than the limit of \(limit) bytes")
+    }
+
+    /// The error of a part of the body that is beyond its limit, after which the connection is not used again.
+    package func limitExceeded(_ message: String) -> HTTPError { refusal(.limitExceeded, message) }
+
+    /// The error of an invalid response, after which the connection is not used again.
+    package func refusal(
+        _ code: HTTPError.Code, _ message: String, underlying: (any Error)? = nil
+    ) -> HTTPError {
+        channel.refuse()
+        loseBytes()
+        return HTTPError(
+            code, phase: .receivingBody, message: message, wasSent: true, origin: origin,
+            attempts: answer.attempts, underlying: underlying)
+    }
+
+    /// The error of a body that cannot be decoded. A stored body is removed: the next reader would fail too.
+    private func refusal(_ error: ContentDecodingError) async -> HTTPError {
+        if error.isOfBody, case .stored(let body) = channel { await body.withdraw() }
+        let isTooLarge = if case .tooLarge = error { true } else { false }
+        return refusal(
+            isTooLarge ? .bodyTooLarge : .contentDecodingFailed, error.description, underlying: error)
+    }
+}
+
+/// The bytes that were handed out of a body, up to a limit.
+private struct BodyMemory: Sendable {
+    let limit: Int
+    /// `nil` if a part of them is not known.
+    var bytes: [UInt8]?
+
+    mutating func add(_ piece: [UInt8]) {
+        guard let count = bytes?.count else { return }
+        if piece.count <= limit - count { bytes?.append(contentsOf: piece) } else { bytes = nil }
     }
 }

@@ -1,9 +1,6 @@
-import MartletConnections
-import MartletStorage
-import MartletTransport
 import Synchronization
 
-/// A body's source that gives out bytes in memory, once.
+/// Returns bytes in memory, once.
 actor BytesSource: BodySource {
     private var bytes: [UInt8]?
 
@@ -12,15 +9,24 @@ actor BytesSource: BodySource {
     func next() async throws -> [UInt8]? { bytes.take() }
 }
 
-/// A body's source that reads a file, on a worker, a quarter of a MiB at a time; the next piece is read while one is sent.
+/// Reads a file on a worker, 256 KiB at a time. The next piece is read while one is sent.
 actor FileSource: BodySource {
     private static let pieceByteCount = 256 * 1024
     private let file: FileReader
     private var offset: UInt64 = 0
-    /// The piece behind the one that was handed out, on its way.
+    /// The piece after the one that was returned, while it is read.
     private var ahead: OneShot<Result<[UInt8], StorageError>>?
 
-    init(_ file: FileReader) { self.file = file }
+    private init(_ file: FileReader) { self.file = file }
+
+    static func open(_ path: FilePath) async throws(StorageError) -> FileSource {
+        let name = path.string
+        return FileSource(
+            try await BlockingWorkers.shared.run { () throws(StorageError) in try FileReader(path: name) })
+    }
+
+    /// The length of the file when it was opened.
+    nonisolated var byteCount: UInt64 { file.byteCount }
 
     func next() async throws -> [UInt8]? {
         let piece = ahead.take() ?? read()
@@ -30,7 +36,7 @@ actor FileSource: BodySource {
         let bytes = try result.get()
         offset += UInt64(bytes.count)
         if bytes.isEmpty { return nil }
-        // Where a file is at its end, asking once more costs little, and tells one that has grown.
+        // At the end of a file, one more read costs little, and shows that the file has grown.
         ahead = read()
         return bytes
     }
@@ -42,24 +48,20 @@ actor FileSource: BodySource {
         let rest = file.byteCount > offset ? file.byteCount - offset : 1
         let limit = Int(min(rest, UInt64(FileSource.pieceByteCount)))
         BlockingWorkers.shared.submit {
-            do throws(StorageError) {
-                piece.fulfil(.success(try file.read(at: offset, limit: limit)))
-            } catch {
-                piece.fulfil(.failure(error))
-            }
+            piece.fulfil(Result { () throws(StorageError) in try file.read(at: offset, limit: limit) })
         }
         return piece
     }
 }
 
-/// A body's source that reads an asynchronous sequence.
+/// Reads an asynchronous sequence.
 actor SequenceSource<Pieces: AsyncSequence & Sendable>: BodySource where Pieces.Element: Sequence<UInt8> {
     private var iterator: Pieces.AsyncIterator?
 
     init(_ pieces: Pieces) { iterator = pieces.makeAsyncIterator() }
 
     func next() async throws -> [UInt8]? {
-        // Taken out while it is asked, since the actor may be entered again meanwhile; it is not, for one task asks.
+        // Taken out while it is in use, since the actor could be entered again meanwhile. It is not: one task reads.
         guard var current = iterator.take() else { return nil }
         let piece = try await current.next(isolation: self)
         guard let piece else { return nil }
@@ -68,22 +70,22 @@ actor SequenceSource<Pieces: AsyncSequence & Sendable>: BodySource where Pieces.
     }
 }
 
-/// A source that can be read but once, and opened until that is begun: a server that answers before it has seen any of a body
-/// has not cost it.
+/// A source that can be read only once, and opened until it is read: a server that responds before it has received any of the
+/// body has not used it up.
 package final class OnceSource: Sendable {
     private struct State {
-        /// How many times it was opened, or taken back.
+        /// The number of times it was opened, or taken back.
         var number: UInt64 = 0
         var isBegun = false
     }
 
     private let source: any BodySource
-    /// Guards who may read: the exchange that has it open, and whoever takes it back from that.
+    /// Guards the right to read: the exchange that has it open, and the code that takes it back.
     private let state = Mutex(State())
 
     init(_ source: any BodySource) { self.source = source }
 
-    /// The source, unless it was begun; whoever had it before reads nothing of it.
+    /// The source, unless it was read. A source that was opened before reads nothing more.
     func open() -> (any BodySource)? {
         let number = state.withLock { state -> UInt64? in
             guard !state.isBegun else { return nil }
@@ -96,7 +98,7 @@ package final class OnceSource: Sendable {
     /// Whether nothing was read.
     var isWhole: Bool { state.withLock { !$0.isBegun } }
 
-    /// Takes it back, so that whoever has it open reads nothing of it.
+    /// Takes the source back: one that was opened before reads nothing more.
     /// - Returns: Whether nothing was read.
     func takeBack() -> Bool { open() != nil }
 

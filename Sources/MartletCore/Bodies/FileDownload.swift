@@ -1,10 +1,4 @@
-import MartletCredentials
-import MartletConnections
-import MartletStorage
-import MartletTransport
-package import SystemPackage
-
-/// Writes a body to a file that is published when it is complete.
+/// Writes a body to a file that gets its name when it is complete.
 package struct FileDownload: Sendable {
     let path: FilePath
     let overwrites: Bool
@@ -16,8 +10,8 @@ package struct FileDownload: Sendable {
         self.origin = origin
     }
 
-    /// Writes the whole body; what was written is removed when anything fails.
-    /// - Parameter beginning: What was read of the body before.
+    /// Writes the whole body. If anything fails, the bytes that were written are removed.
+    /// - Parameter beginning: The part of the body that was read before.
     func write(_ reader: BodyReader, after beginning: ArraySlice<UInt8> = []) async throws {
         guard !reader.hasLostBytes else {
             throw reader.refusal(
@@ -42,7 +36,7 @@ package struct FileDownload: Sendable {
         }
     }
 
-    /// Writes bytes that are there as a whole.
+    /// Writes a body in memory.
     func write(_ bytes: [UInt8]) async throws {
         let (name, collision) = (path.string, collision)
         try await blocking { () throws(StorageError) in
@@ -58,22 +52,14 @@ package struct FileDownload: Sendable {
     }
 
     /// Whether a file has the name. One that appears later is found when the file is opened or gets the name.
-    var isNameTaken: Bool {
-        get async {
-            let name = path.string
-            return await BlockingWorkers.shared.run { (try? LinuxFileSystem().status(at: name)) != nil }
-        }
-    }
-
-    /// The error of a name that a file has, before anything was sent.
-    var fileExists: HTTPError {
-        HTTPError(
-            .fileExists, phase: .preparing, message: "\(path): there is a file of that name", origin: origin)
+    static func isTaken(_ path: FilePath) async -> Bool {
+        let name = path.string
+        return await BlockingWorkers.shared.run { (try? LinuxFileSystem().status(at: name)) != nil }
     }
 
     private var collision: FilePublisher.Collision { overwrites ? .replace : .fail }
 
-    /// Makes the file, which has no name yet.
+    /// Creates the file, which has no name yet.
     package func open() async throws(HTTPError) -> FilePublisher {
         let (name, collision) = (path.string, collision)
         return try await blocking { () throws(StorageError) in
@@ -81,7 +67,7 @@ package struct FileDownload: Sendable {
         }
     }
 
-    /// Gives the file its name. Where all is written and synced, and only the name cannot be had, the bytes are kept.
+    /// Gives the file its name. If everything is written and synced and only the name fails, the bytes are kept.
     package func publish(_ file: FilePublisher) async throws(HTTPError) {
         let collision = collision
         do throws(HTTPError) {
@@ -108,27 +94,27 @@ package struct FileDownload: Sendable {
     }
 }
 
-/// Where a body goes that becomes a download.
+/// The file of a body that becomes a download.
 struct DownloadDestination: Hashable, Sendable {
-    /// The file's name.
     var path: FilePath
-    /// Whether a file that has the name may be replaced.
+    /// Whether an existing file may be replaced.
     var overwrites: Bool
 }
 
 extension Answer {
-    /// Writes the rest of the body to a file, behind what was taken before, under the rules of a download.
+    /// Writes the rest of the body to a file, after the part that was taken before, under the rules of a download.
     ///
-    /// The limit of bodies in memory holds again after a file that could not be created: no byte is lost then.
+    /// The limit of bodies in memory applies again after a file that could not be created: no byte is lost then.
     func write(_ reader: BodyReader, after taken: [UInt8], to destination: DownloadDestination) async throws {
-        let limit = reader.liftLimit()
+        let limit = reader.byteLimit
+        reader.byteLimit = nil
         let download = FileDownload(
             path: destination.path, overwrites: destination.overwrites,
             origin: call.url.origin.description)
         do {
             try await download.write(reader, after: taken[...])
         } catch {
-            if !reader.hasLostBytes { reader.setLimit(limit) }
+            if !reader.hasLostBytes { reader.byteLimit = limit }
             throw error
         }
         await call.observer?.downloadFinished(at: destination.path)

@@ -1,15 +1,9 @@
-public import MartletContent
-import MartletURL
 public import FoundationEssentials
-package import MartletConnections
-import MartletStorage
-import MartletTransport
-public import SystemPackage
 
-/// The body of a request, and its promise of what sending it twice would take.
+/// The body of a request, and how often it can be sent.
 ///
-/// A body is apart from the request's head, so that the head stays a value. Redirects, retries and answers that ask for
-/// the request again all consult ``replay``.
+/// A body is separate from the request's head, so that the head stays a value. Redirects, retries and responses that request
+/// a repetition all consult ``replay``.
 public struct HTTPBody: Sendable {
     /// Whether a body can be sent again.
     public enum Replay: String, Hashable, Sendable {
@@ -17,8 +11,8 @@ public struct HTTPBody: Sendable {
         case replayable
         /// From its beginning: a source that can be opened again.
         case restartable
-        /// Not at all: what was read is gone. As long as nothing was, as where a server refuses a request that asked it first
-        /// (`Expect: 100-continue`), it can be sent again all the same.
+        /// Not after a part of it was read. If nothing was, as when a server rejects a request that asked first
+        /// (`Expect: 100-continue`), it can be sent again.
         case once
     }
 
@@ -34,7 +28,7 @@ public struct HTTPBody: Sendable {
 
     package let storage: Storage
 
-    /// What `Content-Type` says unless the request sets it; `nil` for nothing.
+    /// The value of `Content-Type` unless the request sets it; `nil` for none.
     public var contentType: String?
 
     package init(_ storage: Storage, contentType: String?) {
@@ -52,7 +46,7 @@ public struct HTTPBody: Sendable {
 
     /// A text in UTF-8.
     public static func text(_ text: String, contentType: String? = "text/plain; charset=utf-8") -> HTTPBody {
-        HTTPBody(.bytes(Array(text.utf8)), contentType: contentType)
+        .bytes(text.utf8, contentType: contentType)
     }
 
     /// A value as JSON. It is encoded here; if that fails, the call throws the encoder's error before anything is sent.
@@ -60,7 +54,7 @@ public struct HTTPBody: Sendable {
         -> HTTPBody
     {
         do {
-            return HTTPBody(.bytes(Array(try encoder.encode(value))), contentType: "application/json")
+            return .bytes(try encoder.encode(value), contentType: "application/json")
         } catch {
             return HTTPBody(.failure(error), contentType: nil)
         }
@@ -71,13 +65,12 @@ public struct HTTPBody: Sendable {
         .bytes(value.bytes(), contentType: "application/json")
     }
 
-    /// Names and values as a form sends them (`application/x-www-form-urlencoded`), in the order given.
+    /// Names and values as a form (`application/x-www-form-urlencoded`), in the given order.
     public static func form(_ items: [QueryItem]) -> HTTPBody {
-        HTTPBody(
-            .bytes(Array(FormEncoding.encoded(items).utf8)), contentType: "application/x-www-form-urlencoded")
+        .bytes(FormEncoding.encoded(items).utf8, contentType: "application/x-www-form-urlencoded")
     }
 
-    /// A file, read as it is sent; its length is what it is when the call begins, and a file that turns out shorter or
+    /// A file, read as it is sent. Its length is that at the beginning of the call; a file that turns out shorter or
     /// longer is an error.
     public static func file(_ path: FilePath, contentType: String? = "application/octet-stream") -> HTTPBody {
         HTTPBody(.file(path), contentType: contentType)
@@ -85,8 +78,8 @@ public struct HTTPBody: Sendable {
 
     /// A sequence of pieces that can be opened again from its beginning.
     /// - Parameters:
-    ///   - length: Bytes in all, which must be met exactly: the piece that completes them is sent once the sequence has ended, which
-    ///     shows that no more follow. `nil` sends the body in chunks.
+    ///   - length: The length in bytes, which must be met exactly: the piece that completes it is sent when the sequence has ended,
+    ///     which shows that no more follow. `nil` sends the body in chunks.
     ///   - open: Called once for each time the body is sent.
     public static func stream<Pieces: AsyncSequence & Sendable>(
         length: UInt64? = nil, contentType: String? = "application/octet-stream",
@@ -95,8 +88,8 @@ public struct HTTPBody: Sendable {
         HTTPBody(.stream(length: length, open: { SequenceSource(open()) }), contentType: contentType)
     }
 
-    /// A sequence of pieces that can be read but once.
-    /// - Parameter length: Bytes in all, as with ``stream(length:contentType:_:)``; `nil` sends the body in chunks.
+    /// A sequence of pieces that can be read only once.
+    /// - Parameter length: The length in bytes, as with ``stream(length:contentType:_:)``; `nil` sends the body in chunks.
     public static func once<Pieces: AsyncSequence & Sendable>(
         _ pieces: Pieces, length: UInt64? = nil, contentType: String? = "application/octet-stream"
     ) -> HTTPBody where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
@@ -113,7 +106,7 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Whether it can be sent now, be it again: as its ``replay`` promises, or because nothing was read of it yet.
+    /// Whether it can be sent now: as its ``replay`` says, or because nothing of it was read.
     var isWhole: Bool {
         switch storage {
         case .once(_, let once): once.isWhole
@@ -122,8 +115,8 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Makes sure that it can be sent again: whoever has it open reads nothing of it any more, where it can be read but once.
-    /// - Returns: Whether it can, as ``isWhole`` says.
+    /// Takes the body back from the exchange that has it open, which reads nothing more of a body that can be read only once.
+    /// - Returns: Whether it can be sent again, as ``isWhole``.
     func takeBack() -> Bool {
         switch storage {
         case .once(_, let once): once.takeBack()
@@ -132,7 +125,7 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Bytes in all, as far as that is known without looking: `nil` for files and for streams of unknown length.
+    /// The length in bytes, if it is known without opening the body: `nil` for files and for streams of unknown length.
     public var length: UInt64? {
         switch storage {
         case .none: 0
@@ -143,7 +136,7 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// The bytes, where they are all in memory; an error, where they could not be put together.
+    /// The bytes, if all of them are in memory; an error if they could not be encoded.
     package var bytesInMemory: Result<[UInt8], any Error>? {
         switch storage {
         case .none: .success([])
@@ -154,19 +147,16 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Whether there is a body at all, be it an empty one.
+    /// Whether there is a body, possibly an empty one.
     package var isPresent: Bool { if case .none = storage { false } else { true } }
-}
-
-extension HTTPBody {
-    /// The file it is; `nil` for another body.
+    /// The path of the file; `nil` for another body.
     package var file: FilePath? { if case .file(let path) = storage { path } else { nil } }
 
     /// Collects the body, so that it can be signed or changed before it is sent.
     ///
     /// - Parameter limit: The largest body that is collected, in bytes.
     /// - Throws: An ``HTTPError``: `.bodyNotReplayable` for a body that can be read only once and would be gone, `.bodyTooLarge`
-    ///   above the limit; what the body's source throws.
+    ///   above the limit; any error of the body's source.
     public func collect(upTo limit: ByteCount = .mebibytes(16)) async throws -> [UInt8] {
         if case .bytes(let bytes) = storage, bytes.count <= limit.bytes { return bytes }
         guard replay != .once else {
@@ -187,8 +177,8 @@ extension HTTPBody {
         return whole
     }
 
-    /// Opens it to be read once, without a request.
-    /// - Returns: Where it comes from, and how long it is, where that is known.
+    /// Opens the body to be read once.
+    /// - Returns: Its source, and its length if that is known.
     /// - Throws: An ``HTTPError``: `.fileFailed`, `.bodyNotReplayable`, `.invalidRequest`.
     package func open() async throws(HTTPError) -> (source: any BodySource, length: UInt64?) {
         switch storage {
@@ -211,12 +201,9 @@ extension HTTPBody {
                     message: "\(error)", underlying: error)
             }
         case .file(let path):
-            let name = path.string
             do throws(StorageError) {
-                let file = try await BlockingWorkers.shared.run { () throws(StorageError) in
-                    try FileReader(path: name)
-                }
-                return (FileSource(file), file.byteCount)
+                let file = try await FileSource.open(path)
+                return (file, file.byteCount)
             } catch {
                 throw HTTPError(storing: error)
             }

@@ -1,27 +1,18 @@
-public import MartletContent
-public import MartletStorage
-import MartletTransport
-public import SystemPackage
-
 extension MediaTypeTable {
-    /// Larger files are no tables, in bytes: Debian's has 74 KB.
+    /// The largest file that is read, in bytes: Debian's table has 74 KB.
     private static let fileLimit: UInt64 = 4 << 20
-    /// Where the machine's table is: Debian's package `media-types` puts it there.
-    private static let systemPath = "/etc/mime.types"
+    /// The machine's types, from the file of Debian's package `media-types`. The first use reads it; others wait.
+    private static let systemTypes = (try? read("/etc/mime.types")) ?? [:]
 
-    /// The machine's types, read by whoever asks first; the others wait for it.
-    private static let systemTypes = (try? read(systemPath)) ?? [:]
-
-    /// The machine's table, `/etc/mime.types`; where there is none, ``builtIn``.
+    /// The machine's table, `/etc/mime.types`; ``builtIn`` if there is none.
     ///
-    /// It is read once in a process, when it is first asked for a type, which takes a few milliseconds. ``prepare()`` has
-    /// that done on a thread of its own.
+    /// It is read once in a process, on its first use, which takes a few milliseconds. ``prepare()`` does that on another thread.
     public static let system = MediaTypeTable { systemTypes }
 
-    /// The table of a `mime.types` file, read on a thread of its own.
+    /// Reads a `mime.types` file on another thread.
     ///
-    /// Lines that are none, and types that are none, are skipped. Of two types with one suffix the last counts.
-    /// - Throws: A ``StorageError``: the file cannot be read, or has more than 4 MiB.
+    /// Invalid lines and types are skipped. Of two types with one suffix the last is used.
+    /// - Throws: A ``StorageError`` if the file cannot be read, or has more than 4 MiB.
     public init(contentsOf path: FilePath) async throws(StorageError) {
         let name = path.string
         let types = try await BlockingWorkers.shared.run { () throws(StorageError) in
@@ -30,7 +21,7 @@ extension MediaTypeTable {
         self.init { types }
     }
 
-    /// Reads the machine's table on a thread of its own, if nobody has yet.
+    /// Reads the machine's table on another thread, unless it was read before.
     public static func prepare() async { await BlockingWorkers.shared.run { _ = systemTypes } }
 
     /// Reads a file; blocks.

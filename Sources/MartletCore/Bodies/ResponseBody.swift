@@ -1,19 +1,15 @@
-import MartletContent
-import MartletWire
-public import SystemPackage
-
-/// The body of a response as it arrives: an `AsyncSequence` of pieces, pulled.
+/// The body of a response as it arrives: an `AsyncSequence` of pieces, which are pulled.
 ///
-/// Nothing is read that was not asked for: whoever stops asking holds the sender by the TCP window, and a body of any
+/// Nothing is read before it is requested: a consumer that stops slows the sender down by the TCP window, and a body of any
 /// size passes through less than 1 MiB. It can be read once, by one task at a time, and only within the closure it was
-/// given to; behind that, reading throws.
+/// passed to; after that, reading throws.
 public struct ResponseBody: AsyncSequence, Sendable {
     /// A piece of the body; never empty.
     public typealias Element = [UInt8]
 
     package let reader: BodyReader
 
-    /// The length that the head announced, before content coding is undone; `nil` when it did not.
+    /// The length in the head, before content codings are decoded; `nil` if there is none.
     public let announcedByteCount: UInt64?
 
     package init(reader: BodyReader, announcedByteCount: UInt64?) {
@@ -27,8 +23,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
         /// The next piece; `nil` at the end.
         ///
-        /// When the task is cancelled it throws `CancellationError` at once, and the connection is closed.
-        /// - Throws: An ``HTTPError``: a clock, a limit, a truncated or malformed body.
+        /// When the task is cancelled it throws `CancellationError` immediately, and the connection is closed.
+        /// - Throws: An ``HTTPError``: a timeout, a limit, a truncated or malformed body.
         public mutating func next() async throws -> [UInt8]? { try await reader.next() }
 
         /// The next piece; `nil` at the end.
@@ -39,18 +35,18 @@ public struct ResponseBody: AsyncSequence, Sendable {
         }
     }
 
-    /// A pass that goes on where the last one stopped.
+    /// A pass that continues where the last one stopped.
     public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
 
-    /// The exchange that this is the body of, with what was taken of the body.
+    /// The exchange of the body, with the part of it that was taken.
     /// - Parameter isCollected: Whether that is all of it.
     package func exchange(with body: [UInt8], isCollected: Bool) -> HTTPExchange {
         reader.answer.exchange(with: body, isCollected: isCollected)
     }
 
-    /// Collects what is left.
-    /// - Throws: An ``HTTPError`` with the code `.bodyTooLarge` when there is more than the limit, whereupon the
-    ///   connection is closed.
+    /// Collects the rest of the body.
+    /// - Throws: An ``HTTPError`` with the code `.bodyTooLarge` if there is more than the limit; the connection is
+    ///   closed then.
     public func collect(upTo limit: ByteCount = .mebibytes(16)) async throws -> [UInt8] {
         var whole: [UInt8] = []
         while let piece = try await reader.next() {
@@ -60,14 +56,13 @@ public struct ResponseBody: AsyncSequence, Sendable {
         return whole
     }
 
-    /// Turns what is left of the body into a download: writes it to a file, which appears under its name when it is
-    /// complete.
+    /// Turns the rest of the body into a download: writes it to a file, which gets its name when it is complete.
     ///
     /// - Parameters:
-    ///   - path: The file's name; its folder must exist.
-    ///   - beginning: What was read of the body before, to stand first in the file; nothing by default.
-    ///   - overwrites: Whether a file that has the name may be replaced; `false` by default.
-    /// - Throws: An ``HTTPError``, `.fileFailed` among them; `CancellationError`.
+    ///   - path: The file's name; its directory must exist.
+    ///   - beginning: The part of the body that was read before, for the beginning of the file; nothing by default.
+    ///   - overwrites: Whether an existing file may be replaced; `false` by default.
+    /// - Throws: An ``HTTPError``, such as `.fileFailed`; `CancellationError`.
     public func write(
         to path: FilePath, startingWith beginning: some Sequence<UInt8> = [], overwrites: Bool = false
     ) async throws {
@@ -75,32 +70,32 @@ public struct ResponseBody: AsyncSequence, Sendable {
         try await download.write(reader, after: ArraySlice(beginning))
     }
 
-    /// The same body, which remembers from here on what it gives, so that ``write(to:_:overwrites:)`` can write all of it.
+    /// The same body, which remembers its pieces from now on, so that ``write(to:_:overwrites:)`` can write all of it.
     ///
-    /// - Parameter limit: The most bytes that are remembered; where more are taken, the whole can no longer be written.
+    /// - Parameter limit: The maximum number of bytes that are remembered; after more, the whole can no longer be written.
     public func remembering(upTo limit: ByteCount = .mebibytes(1)) -> ResponseBody {
         reader.remember(upTo: limit.bytes)
         return self
     }
 
-    /// What of a body a download of it has.
+    /// The part of a body that is written.
     public enum Extent: String, Hashable, Sendable {
-        /// What has not been taken yet.
+        /// The part that has not been taken.
         case rest
-        /// All of it, what was taken from a body that is ``ResponseBody/remembering(upTo:)`` included.
+        /// All of it, including the part that was taken from a body that is ``ResponseBody/remembering(upTo:)``.
         case whole
     }
 
-    /// Turns the body into a download, amid its stream: writes it to a file, which appears under its name when it is
-    /// complete, without losing or doubling a byte.
+    /// Turns the body into a download during its stream: writes it to a file, which gets its name when it is
+    /// complete, without losing or duplicating a byte.
     ///
     /// - Parameters:
-    ///   - path: The file's name; its folder must exist.
-    ///   - extent: Whether what was taken before stands first in the file.
-    ///   - overwrites: Whether a file that has the name may be replaced; `false` by default.
-    /// - Throws: An ``HTTPError``: `.fileFailed`; `.limitExceeded` where the whole is wanted and what was taken is not
-    ///   remembered, or no longer; `.truncated` where bytes were lost to a read or a write that failed before. After a file
-    ///   that could not be created, nothing is lost and another may be tried. `CancellationError`.
+    ///   - path: The file's name; its directory must exist.
+    ///   - extent: Whether the part that was taken before is written first.
+    ///   - overwrites: Whether an existing file may be replaced; `false` by default.
+    /// - Throws: An ``HTTPError``: `.fileFailed`; `.limitExceeded` if the whole is wanted and the part that was taken is not
+    ///   remembered, or no longer; `.truncated` if bytes were lost to a read or a write that failed before. If the file
+    ///   cannot be created, nothing is lost and another may be tried. `CancellationError`.
     public func write(to path: FilePath, _ extent: Extent, overwrites: Bool = false) async throws {
         var taken: [UInt8] = []
         if extent == .whole {
@@ -113,6 +108,6 @@ public struct ResponseBody: AsyncSequence, Sendable {
         try await write(to: path, startingWith: taken, overwrites: overwrites)
     }
 
-    /// Fields that came behind a chunked body, once it has been read to its end.
+    /// The fields after a chunked body, once it has been read to its end.
     public var trailers: HTTPFields? { reader.channel.trailers.map(HeadConversion.fields) }
 }

@@ -1,22 +1,17 @@
-import MartletTransport
-import Synchronization
-
-/// The task in which what an object runs, such as a manager's downloads, runs: all of it its children.
+/// A task that owns the work of an object, such as the downloads of a manager: every piece of work is a child of it.
 package final class RunGroup: Sendable {
     package typealias Work = @Sendable () async -> Void
 
     private let work: AsyncStream<Work>.Continuation
     private let task: Task<Void, Never>
-    /// How many pieces of work have not ended: those who begin them, and their ends.
-    private let count: Mutex<Int>
-    private let isEmpty = NewestValue(true)
+    /// The number of pieces of work that have not ended.
+    private let runningCount = NewestValue(0)
 
-    /// A group of nothing so far.
+    /// Creates a group without work.
     package init() {
         let (stream, continuation) = AsyncStream<Work>.makeStream(bufferingPolicy: .unbounded)
         work = continuation
-        count = Mutex(0)
-        // Unstructured, since what runs is the owner's and not that of whoever makes it; the one task of an owner.
+        // Unstructured, since the work belongs to the owner and not to the task that creates it. There is one for each owner.
         task = Task {
             await withDiscardingTaskGroup { group in
                 for await work in stream {
@@ -28,29 +23,23 @@ package final class RunGroup: Sendable {
 
     deinit { cancel() }
 
-    /// Begins a piece of work.
+    /// Starts a piece of work.
     package func add(_ body: @escaping Work) {
-        change(by: 1)
+        runningCount.change { $0 += 1 }
         work.yield { [weak self] in
             await body()
-            self?.change(by: -1)
+            self?.runningCount.change { $0 -= 1 }
         }
     }
 
-    private func change(by number: Int) {
-        count.withLock { $0 += number }
-        // Looked at again under the value's own lock: of two changes at once, what both made is what remains.
-        isEmpty.update { count.withLock { $0 == 0 } }
-    }
-
-    /// Waits for all that was begun, and what that begins. Nothing can be begun any more afterwards.
+    /// Waits for all work that was started, and for the work that it starts. Nothing can be started afterwards.
     package func finish() async {
-        await isEmpty.becomesTrue()
+        _ = await runningCount.next { $0 == 0 }
         work.finish()
         await task.value
     }
 
-    /// Cancels all that was begun, without waiting.
+    /// Cancels all work without waiting for its end.
     package func cancel() {
         work.finish()
         task.cancel()

@@ -1,18 +1,16 @@
-import MartletCredentials
-import MartletConnections
-import MartletTransport
+import Logging
 
-/// Runs one call as far as the response's head: connection, request, head; again on a fresh connection where a kept one
-/// turned out dead, and without its expectation after a 417.
+/// Runs one call up to the head of the response: connection, request, head. The request is sent again on a fresh connection if
+/// a reused one turned out dead, and without its expectation after a 417.
 ///
-/// Here is what waits; what is done in between are methods of ``CallAttempts``, which do not. Each variable of a function
-/// that waits is held for as long as it does, by every call in flight.
+/// Its methods are those that wait. The methods of ``CallAttempts`` do the work between the waits, since each variable of a
+/// function that waits is held by every call in flight for as long as it waits.
 package struct CallRunner: Sendable {
     let core: SessionCore
     let dialer: Dialer
     let call: Call
     let control: TransferControl
-    /// Asked before each write and each read; `nil` for the control, where somebody holds it.
+    /// Asked before each write and each read; `nil` for the control, if something outside of the call holds it.
     var gate: (any TransferGate)?
 
     package init(
@@ -26,9 +24,8 @@ package struct CallRunner: Sendable {
         self.gate = gate
     }
 
-    /// Which of those that wait for a connection goes first.
-    var priority: RequestPriority {
-        // Who was not handed the call cannot have changed it: no need to look.
+    fileprivate var priority: RequestPriority {
+        // Only a control that something outside of the call holds can have changed it.
         (control.isExposed ? control.priority : nil) ?? call.options.priority
             ?? call.settings.configuration.priority
     }
@@ -72,7 +69,7 @@ package struct CallRunner: Sendable {
         }
     }
 
-    // Errors that are told by their types have room in each frame that may get them; these are boxed, when they come.
+    // Errors of typed throws have room in each frame that may receive them; these are boxed when they occur.
 
     @inline(never)
     private func body(of composer: RequestComposer) async throws -> RequestComposer.PreparedBody {
@@ -96,11 +93,13 @@ package struct CallRunner: Sendable {
         control.begin(.none)
         await control.waitWhilePaused(until: call.totalDeadline, on: core.loop)
         if control.isCancelled || Task.isCancelled { throw CancellationError() }
-        guard MonotonicTime.now() < call.totalDeadline else { throw pausedForTooLong() }
+        guard MonotonicTime.now() < call.totalDeadline else {
+            throw call.totalTimeout(.preparing, "while the call was paused")
+        }
     }
 
-    /// Waits for a connection. A call that is paused meanwhile has no place in the line, and no connection; when it goes on, it
-    /// has its old place.
+    /// Waits for a connection. While the call is paused it is not queued and holds no connection; when it resumes, it has its
+    /// old place.
     @inline(never)
     private func connection(
         _ acquisition: ConnectionPool.Acquisition, _ attempts: inout CallAttempts
@@ -123,8 +122,8 @@ package struct CallRunner: Sendable {
         }
     }
 
-    /// Waits in the line.
-    /// - Returns: The connection; `nil` where the call was paused, and gave up its place.
+    /// Waits in the queue for a connection.
+    /// - Returns: The connection; `nil` if the call was paused and left the queue.
     @inline(never)
     private func lease(for ticket: ConnectionPool.Ticket, _ attempts: Int) async throws -> Lease? {
         control.begin(.waiting(ticket))
@@ -133,11 +132,12 @@ package struct CallRunner: Sendable {
             return try await ticket.lease()
         } catch {
             if case .cancelled = error.cause, !control.isCancelled { return nil }
-            throw failure(error, attempts)
+            throw control.isCancelled ? CancellationError() : call.failure(error, attempts: attempts)
         }
     }
 
-    /// A connection that has carried no exchange: what another request gives back meanwhile is as old as the one that died.
+    /// Waits for a connection that has carried no exchange: one that another request returns meanwhile is as old as the one that
+    /// died.
     @inline(never)
     private func freshConnection(_ attempts: inout CallAttempts, instead given: Lease) async throws -> Lease {
         var lease = given
@@ -146,17 +146,296 @@ package struct CallRunner: Sendable {
         }
         return lease
     }
+}
 
-    @inline(never)
-    private func failure(_ error: ExchangeError, _ attempts: Int) -> any Error {
-        control.isCancelled ? CancellationError() : call.failure(error, attempts: attempts)
+/// The state of a call from one wait of its ``CallRunner`` to the next, and the work between the waits.
+///
+/// None of its methods waits, and none is inlined into the function that does: their temporary variables are on the thread's
+/// stack, and not in a frame that each call in flight holds. The runner is passed each time, since a copy kept here would
+/// retain each of its references once more.
+struct CallAttempts {
+    enum Reception {
+        case answer(Answer)
+        /// The request is to be sent once more.
+        case again
+        /// Nothing has come.
+        case wait(until: MonotonicTime, ExchangeError.Clock)
     }
 
+    /// The number of times the request was begun.
+    private(set) var number = 0
+    private(set) var composer: RequestComposer
+    /// Whether credentials were sent after a 407.
+    private var hasConvinced = false
+    /// The number of attempts that a response caused, rather than a dead connection.
+    private var wantedRepeats = 0
+    private var interim: [ResponseHead] = []
+    /// Whether only a connection that has carried no exchange is accepted: a reused one died under this request, which is sent
+    /// again once (RFC 9112 §9.3.1).
+    private var needsFreshConnection = false
+    /// The request, composed and not sent. Nothing of its body is read before the first write, so that a body that can be read
+    /// only once survives a connection that accepts no byte.
+    private var request: ExchangeRequest?
+    private var expectsContinue = false
+    /// The time at which a connection was requested.
+    private(set) var asked: MonotonicTime
+    /// The start of the call plus the wait for a connection: what came before the request for one is not part of the wait.
+    private var waited: MonotonicTime
+
     @inline(never)
-    private func pausedForTooLong() -> HTTPError {
-        HTTPError(
-            .timedOut, phase: .preparing, message: "the total clock ran out while the call was paused",
-            origin: call.url.origin.description, clock: .total, elapsed: MonotonicTime.now().since(call.start)
-        )
+    init(_ runner: CallRunner) {
+        // Made as it has to be: a change in place would copy it as a whole.
+        composer = RequestComposer(
+            call: runner.call,
+            proxyAuthorization: runner.call.isForwarded
+                ? ProxyConvincing(call: runner.call, dialer: runner.dialer)?.unasked : nil)
+        asked = runner.call.start
+        waited = runner.call.start
     }
+
+    // MARK: The request
+
+    /// Begins an attempt, and composes its request.
+    /// - Returns: Whether the body was there, as most are. Otherwise it has to be opened and passed to ``compose(_:_:)``.
+    @inline(never)
+    mutating func prepare(_ runner: CallRunner) throws -> Bool {
+        number += 1
+        if number > 1, runner.control.isCancelled { throw CancellationError() }
+        if request == nil {
+            guard let body = try composer.prepareBodyAtOnce() else { return false }
+            request = try composer.compose(body)
+        }
+        announce(runner)
+        return true
+    }
+
+    /// Composes the request with a body that was opened.
+    @inline(never)
+    mutating func compose(_ runner: CallRunner, _ body: RequestComposer.PreparedBody) throws {
+        request = try composer.compose(body)
+        announce(runner)
+    }
+
+    private mutating func announce(_ runner: CallRunner) {
+        guard let request else { return }
+        expectsContinue = request.expectsContinue
+        runner.control.watcher?.sent(request.head)
+        // If a 303 led to a request without a body, the progress remains that of the body that was sent.
+        if case .none = request.body, !runner.call.hops.isEmpty { return }
+        let length: UInt64? =
+            switch request.body {
+            case .none: 0
+            case .bytes(let bytes): UInt64(bytes.count)
+            case .source(_, let length): length
+            }
+        runner.control.upload?.restart(of: length)
+        runner.call.observer?.upload?.restart(of: length)
+    }
+
+    /// Sends the request, or as much of it as the socket accepts without waiting.
+    /// - Throws: ``ExchangeError``.
+    @inline(never)
+    mutating func send(_ runner: CallRunner, on exchange: Exchange) throws {
+        guard let request else { return }
+        if case .source = request.body {
+            // The source may be code of the program, which runs in a task that begins here.
+            try UserCode.$enclosingCalls.withValue(UserCode.enclosingCalls + [runner.control]) {
+                try exchange.send(request)
+            }
+        } else {
+            try exchange.send(request)
+        }
+        self.request = nil
+        runner.call.observer?.requestSent()
+    }
+
+    // MARK: The connection
+
+    /// Whether a connection that was waited for is too old, or has ended since it was returned.
+    func refuses(_ lease: Lease, _ call: Call) -> Bool {
+        guard lease.connection.hasCarriedExchange else { return false }
+        return needsFreshConnection || (!call.maySendAgain && !lease.isQuiet)
+    }
+
+    /// Requests a connection.
+    /// - Parameters:
+    ///   - refused: A connection that was waited for and not accepted.
+    ///   - former: The lease or place that was given up for a pause. The pause does not count as waiting.
+    @inline(never)
+    mutating func acquire(
+        _ runner: CallRunner, insteadOf refused: Lease? = nil,
+        again former: ConnectionPool.Acquisition? = nil, pausedSince: MonotonicTime? = nil
+    ) throws -> ConnectionPool.Acquisition {
+        // Not the start of the call: redirects, credentials, middleware and pauses may have come before.
+        let now = MonotonicTime.now()
+        if let pausedSince {
+            asked = asked.advanced(by: now.since(pausedSince))
+        } else if refused == nil {
+            asked = now
+        }
+        let call = runner.call
+        var request = ConnectionPool.Request(
+            priority: runner.priority, order: call.options.order ?? call.settings.configuration.order,
+            poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
+            totalDeadline: call.totalDeadline,
+            start: now, isFresh: needsFreshConnection, mustLook: !call.maySendAgain)
+        request.waited = now.since(asked)
+        if case .ticket(let ticket)? = former { request.arrival = ticket.arrival }
+        do throws(ExchangeError) {
+            guard let refused else {
+                return try runner.core.pool.acquire(
+                    call.destination, by: runner.dialer, through: call.proxy, request)
+            }
+            return try runner.core.pool.acquire(
+                call.destination, by: runner.dialer, through: call.proxy, request, insteadOf: refused)
+        } catch {
+            throw HTTPError(error, call: call, attempts: number)
+        }
+    }
+
+    /// Begins the exchange on a connection.
+    /// - Parameter waited: The time at which there was one.
+    @inline(never)
+    mutating func begin(_ runner: CallRunner, on lease: Lease, since waited: MonotonicTime) -> Exchange {
+        self.waited = runner.call.start.advanced(by: waited.since(asked))
+        let exchange = makeExchange(runner, lease)
+        runner.control.begin(.exchanging(exchange))
+        runner.control.watcher?.connected(exchange.isReused ? [] : lease.connection.tunnelHeads)
+        runner.call.observer?.connected(lease.connection.stream.information, isReused: exchange.isReused)
+        return exchange
+    }
+
+    private func makeExchange(_ runner: CallRunner, _ lease: Lease) -> Exchange {
+        let call = runner.call
+        var onUpload: (@Sendable (Int) -> Void)?
+        let upload = runner.control.upload
+        let observed = call.observer?.upload
+        if upload != nil || observed != nil {
+            onUpload = { count in
+                upload?.update { $0.completedByteCount += UInt64(count) }
+                observed?.update { $0.completedByteCount += UInt64(count) }
+            }
+        }
+        let bandwidth = runner.core.bandwidth
+        return Exchange(
+            lease: lease,
+            clocks: ExchangeClocks(
+                head: call.timeouts.head, idle: call.timeouts.idle, totalDeadline: call.totalDeadline),
+            loop: runner.core.loop, onUpload: onUpload,
+            gate: runner.gate ?? (runner.control.isExposed ? runner.control : nil),
+            pace: TransferPace(
+                bandwidth,
+                lane: BandwidthLane(
+                    host: call.url.host,
+                    transfer: call.options.bandwidthGroup?.number
+                        ?? runner.control.transferNumber(under: call.options.bandwidth, bandwidth))))
+    }
+
+    // MARK: The response
+
+    /// Checks for the head.
+    /// - Throws: ``ExchangeError``.
+    @inline(never)
+    mutating func receive(_ runner: CallRunner, from exchange: Exchange) throws -> Reception {
+        switch try exchange.tryReceiveHead() {
+        case .wouldBlock(let deadline, let clock): return .wait(until: deadline, clock)
+        case .head(let head, let framing, let before):
+            if !before.isEmpty { interim += before }
+            if isToBeRepeated(runner, after: head) {
+                runner.control.watcher?.repeated(interim + [head])
+                interim = []
+                exchange.finish()
+                wantedRepeats += 1
+                // A connection that has just carried a response is good.
+                needsFreshConnection = false
+                return .again
+            }
+            let codings: [ContentCoding]
+            do throws(ContentDecodingError) {
+                // Without a body nothing is decoded, whatever the head says.
+                codings = framing == .none || framing == .length(0) ? [] : try runner.call.codings(of: head)
+            } catch {
+                throw ExchangeError(cause: .coding(error), phase: .receivingBody, wasSent: true)
+            }
+            let length: UInt64? =
+                switch framing {
+                case .none: 0
+                case .length(let count): count
+                case .chunked, .untilClose: nil
+                }
+            runner.control.download?.update { $0.totalByteCount = length }
+            return .answer(
+                Answer(
+                    call: runner.call, channel: .exchange(exchange), head: head, codings: codings,
+                    announcedByteCount: length, hasTrailers: framing == .chunked, interim: interim,
+                    attempts: number, waited: waited))
+        }
+    }
+
+    /// Whether a head asks for the same request in another form.
+    private mutating func isToBeRepeated(_ runner: CallRunner, after head: ResponseHead) -> Bool {
+        guard head.status == 417 || head.status == 407 else { return false }
+        let call = runner.call
+        if head.status == 417, expectsContinue, call.body.takeBack() {
+            // The server does not know the expectation, and has not read the body (RFC 9110 §15.5.18).
+            composer.allowsExpectation = false
+            call.settings.configuration.logger.debug("417: sending once more without Expect")
+            return true
+        }
+        if head.status == 407, !hasConvinced,
+            let convincing = ProxyConvincing(call: call, dialer: runner.dialer),
+            let value = convincing.answer(to: head, refused: composer.proxyAuthorization)
+        {
+            composer.proxyAuthorization = value
+            hasConvinced = true
+            call.settings.configuration.logger.debug("407: sending once more with credentials")
+            return true
+        }
+        return false
+    }
+
+    /// Decides whether a failed exchange is followed by another; throws if it is not.
+    @inline(never)
+    mutating func judge(_ runner: CallRunner, _ error: ExchangeError, _ exchange: Exchange) throws {
+        let call = runner.call
+        let hasReceivedAnyByte = exchange.hasReceivedAnyByte
+        exchange.finish()
+        if case .cancelled = error.cause { throw CancellationError() }
+        // A request that was not sent has its body as it is; otherwise the body is opened again, if nothing of it was read.
+        guard number - wantedRepeats == 1,
+            call.maySendAgain(
+                after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte),
+            request != nil || call.body.takeBack()
+        else {
+            var failure = HTTPError(error, call: call, attempts: number)
+            failure.connection = FailedConnection(
+                MetricsSource.Measurement(exchange, of: call, waited: waited, attempts: number))
+            throw failure
+        }
+        needsFreshConnection = true
+        // The other idle connections to the host are as old, and have most likely ended too.
+        runner.core.pool.closeIdle(destination: call.destination, dialer: runner.dialer, proxy: call.proxy)
+        call.settings.configuration.logger.debug(
+            "a kept connection had died; sending once more",
+            metadata: ["origin": "\(call.url.origin)", "attempt": "\(number + 1)"])
+    }
+}
+
+/// Calls of a session, or of its views, that share one bandwidth limit. It ends with its last reference.
+package final class BandwidthGroup: Sendable {
+    private let governor: BandwidthGovernor
+    package let number: UInt64
+
+    package init(_ session: HTTPSession, limit: BandwidthLimit) {
+        governor = session.core.bandwidth
+        number = governor.enter(limit)
+    }
+
+    deinit { governor.leave(number) }
+
+    /// How the limits of the group and of the session held back the bodies received since the last check.
+    package func look() -> BandwidthHold { governor.hold(transfer: number, .down) }
+
+    /// Changes the limit, also for transfers that wait.
+    package func setLimit(_ limit: BandwidthLimit) { governor.setLimit(limit, ofTransfer: number) }
 }

@@ -1,11 +1,25 @@
-import MartletConnections
-package import MartletStorage
-import MartletTransport
-import MartletWire
-
 extension Call {
-    /// What the caller is told when an exchange has failed and is not followed by another: a cancelled one is no
-    /// ``HTTPError``.
+    func error(
+        _ code: HTTPError.Code, _ phase: HTTPError.Phase, _ message: String, wasSent: Bool = false,
+        attempts: Int = 1, underlying: (any Error)? = nil, exchange: HTTPExchange? = nil
+    ) -> HTTPError {
+        HTTPError(
+            code, phase: phase, message: message, wasSent: wasSent, origin: url.origin.description,
+            attempts: attempts, underlying: underlying, exchange: exchange)
+    }
+
+    /// The error of a call whose total timeout expired.
+    /// - Parameter moment: The moment at which it did, to follow “the total clock ran out”.
+    func totalTimeout(_ phase: HTTPError.Phase, _ moment: String, sentCount: Int = 0) -> HTTPError {
+        var error = error(
+            .timedOut, phase, "the total clock ran out \(moment)", wasSent: sentCount > 0,
+            attempts: max(1, sentCount))
+        error.clock = .total
+        error.elapsed = MonotonicTime.now().since(start)
+        return error
+    }
+
+    /// The error of a call whose exchange has failed and is not followed by another: `CancellationError` if it was cancelled.
     func failure(_ error: ExchangeError, attempts: Int) -> any Error {
         if case .cancelled = error.cause { return CancellationError() }
         return HTTPError(error, call: self, attempts: attempts)
@@ -13,7 +27,7 @@ extension Call {
 }
 
 extension HTTPError {
-    /// The one place where errors of the layers below become the public one. A cancelled exchange has no place here.
+    /// Maps the errors of the layers below to the public one. A cancelled exchange is not mapped here.
     init(_ error: ExchangeError, call: Call, attempts: Int) {
         let origin = call.url.origin.description
         let attempts = attempts + call.hops.count
@@ -24,7 +38,11 @@ extension HTTPError {
             elapsed: error.waited ?? elapsed, attempts: attempts)
         proxy = error.proxy?.description
         connection = error.reached.map {
-            FailedConnection($0, tunnelHeads: error.tunnelHeads, call: call, attempts: attempts)
+            FailedConnection(
+                MetricsSource.Measurement(
+                    start: call.start, waited: call.start, ended: MonotonicTime.now(), attempts: attempts,
+                    hops: call.hops, proxy: call.proxy?.description, timeline: ExchangeTimeline(),
+                    connection: $0.information, dial: $0.timings), tunnelHeads: error.tunnelHeads)
         }
         switch error.cause {
         case .transport(let cause): describe(cause, call)
@@ -101,13 +119,13 @@ extension HTTPError {
         }
     }
 
-    /// Too many open files here or in the system, or no memory for another socket: nothing that the peer did.
+    /// Whether there are too many open files, or no memory for another socket: not the peer's fault.
     private static func isLocalShortage(_ code: Int32) -> Bool {
         // EMFILE, ENFILE, ENOMEM, ENOBUFS
         code == 24 || code == 23 || code == 12 || code == 105
     }
 
-    /// A duration as people read it: `1.5 s`, `250 ms`.
+    /// A duration in words: `1.5 s`, `250 ms`.
     static func text(_ duration: Duration) -> String {
         let milliseconds = duration.wholeMilliseconds
         if milliseconds < 1000 { return "\(milliseconds) ms" }
@@ -130,7 +148,7 @@ extension HTTPError.Phase {
         }
     }
 
-    /// What the call is doing, in words that follow "while".
+    /// The activity of the call in words that follow "while".
     var words: String {
         switch self {
         case .preparing: "preparing the request"
@@ -161,30 +179,34 @@ extension HTTPError.Clock {
 
 extension HTTPError.Code {
     init(_ error: WireError) {
-        if error.isLocalFault {
-            self = .invalidRequest
-        } else {
-            switch error.code {
-            case .emptyResponse: self = .emptyResponse
-            case .truncated: self = .truncated
-            case .headTooLarge, .lineTooLong, .tooManyLines, .tooManyInformationalResponses,
-                .trailersTooLarge, .chunkExtensionsTooLarge, .chunkSizeTooLong:
-                self = .limitExceeded
-            default: self = .protocolViolation
-            }
+        switch error.code {
+        case _ where error.isLocalFault: self = .invalidRequest
+        case .emptyResponse: self = .emptyResponse
+        case .truncated: self = .truncated
+        case .headTooLarge, .lineTooLong, .tooManyLines, .tooManyInformationalResponses, .trailersTooLarge,
+            .chunkExtensionsTooLarge, .chunkSizeTooLong:
+            self = .limitExceeded
+        default: self = .protocolViolation
         }
     }
 }
 
 extension HTTPError {
-    /// What became of a file that is kept beside calls: of a directory of downloads, or of requests.
+    /// The error of a file into which a body was to go.
+    package init(storage error: StorageError, origin: String?) {
+        self.init(
+            error.isOutOfSpace ? .diskFull : .fileFailed, phase: .receivingBody, message: error.description,
+            wasSent: true, origin: origin, underlying: error)
+    }
+
+    /// The error of a file that is not part of a call: of a directory of downloads, or of requests.
     package init(storing error: StorageError) {
         self.init(storage: error, origin: nil)
         phase = .preparing
         wasSent = false
     }
 
-    /// Does something with the disk before anything was sent.
+    /// Runs a disk operation before anything is sent.
     package static func storing<Value>(
         _ body: () throws(StorageError) -> Value
     ) throws(HTTPError) -> Value {
@@ -195,34 +217,27 @@ extension HTTPError {
         }
     }
 
-    /// Why a folder of records was not opened.
+    /// The error of a directory of records that was not opened.
     /// - Parameters:
-    ///   - owner: What has it, such as `download manager`.
-    ///   - contents: What is in it, such as `downloads`.
+    ///   - owner: The object that opens it, such as `download manager`.
+    ///   - contents: The records, such as `downloads`.
     package init(refusing refusal: RecordFolder.Refusal, path: String, owner: String, contents: String) {
+        let reason: String
         switch refusal {
-        case .storage(let error): self.init(storing: error)
+        case .storage(let error):
+            self.init(storing: error)
+            return
         case .foreign:
-            self.init(
-                .fileFailed, phase: .preparing,
-                message:
-                    "\(path): the directory of the \(contents) belongs to another user; choose one of your own"
-            )
+            reason = "the directory of the \(contents) belongs to another user; choose one of your own"
         case .writableByOthers:
-            self.init(
-                .fileFailed, phase: .preparing,
-                message:
-                    "\(path): others than its owner may write to the directory of the \(contents); chmod 700 it"
-            )
-        case .otherFiles(let reason):
-            self.init(
-                .fileFailed, phase: .preparing,
-                message: "\(path): is not the directory of a \(owner): \(reason); "
-                    + "nothing in it was changed; choose a new or an empty one")
-        case .inUse:
-            self.init(
-                .alreadyInProgress, phase: .preparing,
-                message: "\(path): another \(owner) has this directory, here or in another process")
+            reason = "others than its owner may write to the directory of the \(contents); chmod 700 it"
+        case .otherFiles(let files):
+            reason =
+                "is not the directory of a \(owner): \(files); nothing in it was changed; choose a new or an empty one"
+        case .inUse: reason = "another \(owner) has this directory, here or in another process"
         }
+        let isInUse = if case .inUse = refusal { true } else { false }
+        self.init(
+            isInUse ? .alreadyInProgress : .fileFailed, phase: .preparing, message: "\(path): \(reason)")
     }
 }

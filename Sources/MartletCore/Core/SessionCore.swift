@@ -1,37 +1,44 @@
 import Logging
-package import MartletConnections
-package import MartletTransport
-import MartletWire
 import Synchronization
 
-/// What a session and the views of it share: the loop, the pool, the tasks that run.
-package final class SessionCore: Sendable {
-    /// The connections.
-    package let pool: ConnectionPool
-    package let loop: EventLoop
-    /// How fast bodies may go.
-    package let bandwidth: BandwidthGovernor
-    /// How many repetitions calls may still have.
-    let retryBudget = RetryBudget()
-    /// When a request that runs alone waits awake.
-    let briefWait = BriefWait()
-    /// Which calls run.
-    package let calls = CallRegistry()
-    /// The tasks that have not ended.
-    let tasks = TaskList()
-    /// Where what happens is told.
-    let events = EventHub<SessionEvent>()
-    /// What works on behalf of the session.
-    let companion = SessionCompanion()
+/// The parts that a session and its views share: event loop, connection pool, running calls, and the end of them all.
+///
+/// An actor, because the end has an order: calls are refused, those that run end or are cancelled, the connections are closed,
+/// and the delegate is notified. Calls do not enter the actor: the parts that they use have locks of their own.
+package actor SessionCore {
+    package nonisolated let pool: ConnectionPool
+    package nonisolated let loop: EventLoop
+    /// The limits on how fast bodies are transferred.
+    package nonisolated let bandwidth: BandwidthGovernor
+    /// The number of retries that calls may still make.
+    nonisolated let retryBudget = RetryBudget()
+    /// Decides whether a request that runs alone polls its socket instead of suspending.
+    nonisolated let briefWait = BriefWait()
+    package nonisolated let calls = CallRegistry()
+    nonisolated let events = EventHub<SessionEvent>()
 
-    /// What features keep with the session.
+    /// The life of a session and its views.
+    private enum Phase: Comparable {
+        case open
+        /// No call can begin. Those that run may end.
+        case finishing
+        /// No call can begin. Those that ran were cancelled.
+        case cancelling
+        /// No call runs, and no connection is open.
+        case closed
+    }
+
+    private var phase = Phase.open
+
+    /// Objects that features keep with the session.
     private struct Features {
-        /// The limits of connections, as the settings have them.
         var limits: PoolLimits
         var attachments: [any SessionAttachment] = []
         var states: [ObjectIdentifier: any AnyObject & Sendable] = [:]
+        /// An object that works on behalf of the session, which does not keep it.
+        weak var companion: (any AnyObject & Sendable)?
     }
-    /// Guards the above. It may be taken under the pool's lock, and never the other way round.
+    /// Guards the above. It may be taken under the pool's lock, never the other way round.
     private let features: Mutex<Features>
 
     init(configuration: SessionConfiguration, loop: EventLoop) {
@@ -60,10 +67,46 @@ package final class SessionCore: Sendable {
         pool.shutDown()
     }
 
+    // MARK: The end
+
+    /// Ends the session: refuses further calls, cancels those that run if asked to, and returns when all have ended and no
+    /// connection is open.
+    ///
+    /// Code of a running call does not wait for that call, nor for others whose code waits here. The session is closed when the
+    /// last of these has ended.
+    /// - Parameter delegate: Notified when the session is closed, if nobody ended it before.
+    func end(cancelling: Bool, notifying delegate: (any SessionDelegate)? = nil) async {
+        let notified = phase == .open ? delegate : nil
+        phase = max(phase, cancelling ? .cancelling : .finishing)
+        let running = calls.refuse()
+        if cancelling {
+            for control in running { control.cancel() }
+        }
+        let own = calls.running(UserCode.enclosingCalls)
+        guard own.isEmpty else {
+            // Unstructured, because it waits for the very call that this one is made in.
+            Task { await close(notifying: notified) }
+            return await calls.waitUntilEmpty(except: own)
+        }
+        await close(notifying: notified)
+    }
+
+    private func close(notifying delegate: (any SessionDelegate)?) async {
+        await calls.waitUntilEmpty()
+        if phase != .closed {
+            phase = .closed
+            pool.shutDown()
+            events.end(with: SessionEvent(.sessionInvalidated))
+            calls.end()
+        }
+        guard let delegate else { return }
+        try? await waitUnlessCancelled { await delegate.sessionInvalidated() }
+    }
+
     // MARK: Features
 
     /// The state that a feature keeps with the session and its views: one object of each type.
-    package func state<State: AnyObject & Sendable>(_ make: () -> State) -> State {
+    package nonisolated func state<State: AnyObject & Sendable>(_ make: () -> State) -> State {
         features.withLock { features in
             let key = ObjectIdentifier(State.self)
             if let state = features.states[key] as? State { return state }
@@ -73,8 +116,9 @@ package final class SessionCore: Sendable {
         }
     }
 
-    /// The attachment of a type; `make` makes one for a session that has none.
-    package func attachment<Attachment: SessionAttachment>(_ make: () -> Attachment) -> Attachment {
+    /// The attachment of a type; `make` creates it for a session that has none.
+    package nonisolated func attachment<Attachment: SessionAttachment>(_ make: () -> Attachment) -> Attachment
+    {
         features.withLock { features in
             for case let attachment as Attachment in features.attachments { return attachment }
             let attachment = make()
@@ -83,87 +127,154 @@ package final class SessionCore: Sendable {
         }
     }
 
+    /// The object that was set to work on behalf of the session, as long as something else keeps it.
+    nonisolated var companion: (any AnyObject & Sendable)? {
+        get { features.withLock { $0.companion } }
+        set { features.withLock { $0.companion = newValue } }
+    }
+
     /// The limits of connections that are in force.
-    package var poolLimits: PoolLimits {
+    package nonisolated var poolLimits: PoolLimits {
         let (limits, attachments) = features.withLock { ($0.limits, $0.attachments) }
         return attachments.reduce(limits) { $1.limits($0) }
     }
 
-    /// Changes the limits of connections, as the settings have them.
-    func setPoolLimits(_ limits: PoolLimits) {
+    /// Changes the limits of connections that come from the settings.
+    nonisolated func setPoolLimits(_ limits: PoolLimits) {
         features.withLock { $0.limits = limits }
         limitsChanged()
     }
 
     /// Applies the limits in force to the pool.
-    package func limitsChanged() {
-        // Read again under the pool's lock: two changes at once both take effect.
+    package nonisolated func limitsChanged() {
+        // Read again under the pool's lock: of two changes at the same time, both take effect.
         pool.setLimits { self.poolLimits }
     }
 
-    // MARK: Who runs
+    // MARK: Running calls
 
-    /// Whether one call runs, and it is one to wait awake for.
-    var waitsAwake: Bool { calls.runningCount == 1 && briefWait.isDue() }
+    /// Whether the only running call should poll its socket for a moment.
+    nonisolated var waitsAwake: Bool { calls.runningCount == 1 && briefWait.isDue() }
 
-    /// How many calls run.
-    var runningCount: Int { calls.runningCount }
+    nonisolated var runningCount: Int { calls.runningCount }
 
-    /// Refuses further calls; cancels those that run, if asked to; returns when all have ended and nothing is open.
-    ///
-    /// Code of a call that runs does not wait for that call, nor for others whose code waits here: the session is closed when
-    /// the last of these has ended.
-    /// - Parameter ended: Called when the session is closed, the first time.
-    func invalidate(cancelling: Bool, _ ended: @escaping @Sendable () async -> Void) async {
-        let (running, isFirst) = calls.invalidate()
-        if cancelling {
-            for control in running { control.cancel() }
-        }
-        let own = calls.running(UserCode.enclosingCalls)
-        guard own.isEmpty else {
-            // Unstructured, because it waits for the very call that this one is made in.
-            Task {
-                await close()
-                if isFirst { await ended() }
+    /// Whether the events of a call are reported to a delegate, a middleware, an instrument or a subscriber.
+    nonisolated func observesCalls(_ settings: SessionSettings) -> Bool {
+        settings.isObserved || events.isWatched
+    }
+}
+
+/// The running work of a session and its views: calls, and the tasks that callers hold.
+///
+/// Calls enter and leave synchronously.
+package final class CallRegistry: Sendable {
+    private enum Admission {
+        case open
+        /// The session was invalidated.
+        case refused
+        /// No call runs, and none can come.
+        case over
+    }
+
+    private struct State {
+        var admission = Admission.open
+        /// The running calls by their numbers. Free numbers are used again.
+        var running: [TransferControl?] = []
+        var vacant: [Int] = []
+        /// The calls whose own code waits for the end of the others.
+        var excused: [TransferControl] = []
+        var tasks: [UInt64: HTTPTask] = [:]
+
+        var runningCount: Int { running.count - vacant.count }
+    }
+
+    private let state = GuardedState(State())
+
+    var runningCount: Int { state.withLock { $0.runningCount } }
+
+    /// Registers a call.
+    /// - Returns: Its number; `nil` if the session was invalidated.
+    package func enter(_ control: TransferControl) -> Int? {
+        state.change { state in
+            guard state.admission == .open else { return nil }
+            if let number = state.vacant.popLast() {
+                state.running[number] = control
+                return number
             }
-            return await calls.waitUntilEmpty(except: own)
+            state.running.append(control)
+            return state.running.count - 1
         }
-        await close()
-        if isFirst { await ended() }
     }
 
-    private func close() async {
-        await calls.waitUntilEmpty()
-        pool.shutDown()
-        events.end(with: SessionEvent(.sessionInvalidated))
-        calls.end()
+    /// Removes a call that has ended.
+    package func leave(_ number: Int) {
+        state.change { state in
+            state.running[number] = nil
+            state.vacant.append(number)
+        }
     }
+
+    /// Refuses further calls.
+    /// - Returns: The calls that run.
+    func refuse() -> [TransferControl] {
+        state.change { state in
+            if state.admission == .open { state.admission = .refused }
+            return state.running.compactMap(\.self)
+        }
+    }
+
+    var isInvalidated: Bool { state.withLock { $0.admission != .open } }
+
+    /// Those of some calls that run here.
+    func running(_ calls: [TransferControl]) -> [TransferControl] {
+        guard !calls.isEmpty else { return [] }
+        return state.withLock { state in
+            calls.filter { call in state.running.contains { $0 === call } }
+        }
+    }
+
+    /// Waits until no call runs, after the session was invalidated.
+    /// - Parameter calls: The calls whose code waits. Neither this wait nor another like it waits for them.
+    func waitUntilEmpty(except calls: [TransferControl] = []) async {
+        guard !calls.isEmpty else { return await state.wait { $0.runningCount == 0 } }
+        state.change { $0.excused += calls }
+        await state.wait { state in
+            state.running.allSatisfy { call in call == nil || state.excused.contains { $0 === call } }
+        }
+    }
+
+    /// Ends the waits for another number of calls, since no call can come.
+    func end() { state.change { $0.admission = .over } }
+
+    /// The number of running calls once it differs; `nil` if no call can come, or if the task is cancelled.
+    func runningCount(otherThan seen: Int?) async -> Int? {
+        let count = await state.next { state -> Int?? in
+            if state.runningCount != seen { return state.runningCount }
+            return state.admission == .over ? .some(nil) : nil
+        }
+        return count ?? nil
+    }
+
+    // MARK: Tasks
+
+    /// The tasks that have not ended, in the order they were made.
+    var tasks: [HTTPTask] { state.withLock { Array($0.tasks.values) }.sorted { $0.id < $1.id } }
+
+    func add(_ task: HTTPTask) { state.withLock { $0.tasks[task.id] = task } }
+
+    /// Removes a task that has ended. It is released after the lock.
+    func remove(task id: UInt64) { _ = state.withLock { $0.tasks.removeValue(forKey: id) } }
 }
 
-/// Something that works on behalf of a session and is found by it, without being kept alive.
-final class SessionCompanion: Sendable {
-    private struct Reference: Sendable { weak var object: (any AnyObject & Sendable)? }
+/// A weak reference to a session and its views, which can be ended as long as something else keeps it or a call of it runs.
+package struct WeakSession: Sendable {
+    private weak var core: SessionCore?
 
-    /// Guards the reference: who opens it, and who looks for it.
-    private let reference = Mutex(Reference())
+    package init(_ session: HTTPSession) { core = session.core }
 
-    init() {}
+    /// Whether there is still a session to end.
+    package var isAlive: Bool { core != nil }
 
-    /// The one that was named last, as long as somebody keeps it.
-    var object: (any AnyObject & Sendable)? {
-        get { reference.withLock { $0.object } }
-        set { reference.withLock { $0.object = newValue } }
-    }
-}
-
-extension HTTPSession {
-    /// What was named to work on behalf of this session and of its views; `nil` where nothing was, or nobody keeps it.
-    package nonisolated func companion<Object: AnyObject & Sendable>(as type: Object.Type) -> Object? {
-        core.companion.object as? Object
-    }
-
-    /// Names what works on behalf of this session and of its views.
-    package nonisolated func setCompanion(_ object: any AnyObject & Sendable) {
-        core.companion.object = object
-    }
+    /// Ends it as ``HTTPSession/invalidateAndCancel()`` does. Delegates are not notified.
+    package func invalidateAndCancel() async { await core?.end(cancelling: true) }
 }

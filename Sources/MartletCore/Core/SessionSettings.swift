@@ -1,196 +1,238 @@
 #if Metrics
-    import MartletContent
-    import MartletURL
     import CoreMetrics
 #endif
-import MartletConnections
-import MartletWire
 
-/// A session's configuration, held once for all of its calls, and what follows from it for each of them.
+/// A session's configuration, held once for all of its calls, and the values that calls derive from it.
 package final class SessionSettings: Sendable {
-    /// The configuration.
     package let configuration: SessionConfiguration
-    /// Whether the default fields say which codings are taken, so that nothing is asked for besides.
+    /// Whether the default fields contain `Accept-Encoding`, so that no codings are requested besides.
     let defaultsNameAcceptEncoding: Bool
-    /// What `Accept` says by the default fields; `nil` where they have none.
-    let defaultAccept: String?
-    /// The lines of the fields that every request has, encoded once.
-    let defaultLines: DefaultLines?
+    /// The default fields, encoded once; `nil` if they depend on the request.
+    private let defaultFields: DefaultFields?
     /// The environment's proxies, as they were when the first of the session's views was made.
     let environment: ProxyEnvironment
-    /// Whether no call goes through a proxy unless it asks for one itself.
+    /// Whether no call goes through a proxy unless its own options say so.
     let isWithoutProxies: Bool
-    /// The stages that features add to each call, in the order of the pipeline.
+    /// The stages that settings of features add.
+    let features: [StageSource]
+    /// The stages that calls may need, in the order of the pipeline.
     let stages: [StageSource]
-    /// Whether each call needs the pipeline.
-    let hasStages: Bool
-    /// The stage of calls that set nothing themselves, if it is the only one they need.
-    let onlyStage: StageSource?
-    /// Whether each call is told to somebody: the delegate, middleware, or instruments.
+    /// The stages that calls need which set nothing themselves.
+    let activeStages: [StageSource]
+    /// Whether each call is reported: to the delegate, middleware, or instruments.
     let isObserved: Bool
     /// Whether connections lead elsewhere than to servers, and so never through a proxy.
     private let ignoresProxies: Bool
+    #if Metrics
+        private let meters: CallMeters
+    #endif
 
-    /// Settings.
-    /// - Parameter environment: What another view has read; `nil` to read it now.
+    /// - Parameter environment: The variables that another view has read; `nil` to read them now.
     init(_ configuration: SessionConfiguration, environment: ProxyEnvironment? = nil) {
         let environment = environment ?? ProxyEnvironment()
         self.environment = environment
         ignoresProxies = configuration.dialSettings.ignoresProxies
         isWithoutProxies = ignoresProxies || configuration.proxy.isIdle(environment)
-        isObserved =
-            configuration.delegate != nil || !configuration.middleware.isEmpty
-            || SessionSettings.isInstrumented
-        stages = configuration.settings.stages
-        let active = stages.filter { $0.isActive(configuration) }
-        let isRepeated = isObserved || configuration.retry.attempts > 1
-        hasStages = isRepeated || !active.isEmpty
-        onlyStage = !isRepeated && active.count == 1 ? active.first : nil
+        #if Metrics || Tracing
+            isObserved = true
+        #else
+            isObserved = configuration.delegate != nil || !configuration.middleware.isEmpty
+        #endif
+        features = configuration.settings.stages
+        stages = StageSource.pipeline(configuration, features)
+        activeStages = stages.filter { $0.isActive(configuration) }
         self.configuration = configuration
         #if Metrics
             meters = CallMeters(configuration.metricsFactory ?? MetricsSystem.factory)
         #endif
         defaultsNameAcceptEncoding = configuration.headers[.acceptEncoding] != nil
-        defaultAccept = configuration.headers[.accept]
-        defaultLines = DefaultLines(configuration)
+        defaultFields = DefaultFields(configuration)
     }
 
-    /// Whether the package was built to measure or trace calls.
-    private static var isInstrumented: Bool {
-        #if Metrics || Tracing
-            true
-        #else
-            false
-        #endif
-    }
-
-    #if Metrics
-        /// What calls are counted with.
-        private let meters: CallMeters
-    #endif
-
-    /// What measures or traces a call.
+    /// The instruments that measure or trace a call.
     func instruments(for call: Call, pool: ConnectionPool) -> [any CallInstrument] {
-        #if Metrics && Tracing
-            [
-                CallMeasurement(meters, pool: pool),
-                CallSpan(configuration.tracer, method: call.method, url: call.url),
-            ]
-        #elseif Metrics
-            [CallMeasurement(meters, pool: pool)]
-        #elseif Tracing
-            [CallSpan(configuration.tracer, method: call.method, url: call.url)]
-        #else
-            []
+        var instruments: [any CallInstrument] = []
+        #if Metrics
+            instruments.append(CallMeasurement(meters, pool: pool))
         #endif
+        #if Tracing
+            instruments.append(CallSpan(configuration.tracer, method: call.method, url: call.url))
+        #endif
+        return instruments
     }
 
     /// The proxy of a call that may have one.
-    /// - Parameter own: What the call says itself.
+    /// - Parameter own: The call's own setting.
     func proxy(
         for url: HTTPURL, _ own: ProxySettings?, request: () -> HTTPRequest
     ) throws(HTTPError) -> ProxyServer? {
         if ignoresProxies { return nil }
         let found = try (own ?? configuration.proxy).proxy(for: url, environment, request: request)
-        // A proxy that is handed a request goes where its URL says: only a tunnel can lead elsewhere, as in curl.
+        // A forwarding proxy connects to the place in the URL: only a tunnel can lead elsewhere, as in curl.
         let leadsElsewhere = configuration.connectRedirections.contains {
             $0.applies(to: url.host, port: url.port)
         }
         return leadsElsewhere ? found?.tunnellingEverything() : found
     }
+
+    // MARK: Header fields
+
+    /// The fields that a request is sent with, in order, except `Host`, those that a cache adds, and those of its body.
+    /// - Parameters:
+    ///   - own: The fields that were given.
+    ///   - hidesProxyAuthorization: Whether `Proxy-Authorization` is left out.
+    func sentFields(
+        _ own: HTTPFields, _ options: RequestOptions, asksForCoding: Bool, hidesProxyAuthorization: Bool,
+        _ supplement: CallSupplement?
+    ) -> SentFields {
+        let omitted = options.omittedFields
+        var usual: SentFields?
+        if let defaultFields, omitted.isEmpty, defaultFields.apply(to: own) {
+            usual = asksForCoding ? defaultFields.asking : defaultFields.plain
+        }
+        if let usual, own.isEmpty, supplement?.cookies == nil, supplement?.authorization == nil {
+            return usual
+        }
+        func isHidden(_ name: HTTPField.Name) -> Bool {
+            RequestComposer.isSetHere(name) || (hidesProxyAuthorization && name == .proxyAuthorization)
+        }
+        var block = FieldBlock()
+        for field in own where !isHidden(field.name) { block.append(field) }
+        // Several Cookie fields are one in HTTP/1.1 (RFC 6265bis §5.7.3).
+        var cookies = own[fields: .cookie].map(\.valueBytes)
+        if cookies.isEmpty, !omitted.contains(.cookie) {
+            cookies = configuration.headers[fields: .cookie].map(\.valueBytes)
+        }
+        // After the given ones: of two cookies of one name most servers take the first.
+        if let jar = supplement?.cookies { cookies.append(jar) }
+        if !cookies.isEmpty {
+            block.append(name: "Cookie".utf8, value: cookies.joined(separator: "; ".utf8))
+        }
+        if let usual = usual?.block {
+            for index in usual.indices {
+                block.append(name: usual.name(at: index), value: usual.value(at: index))
+            }
+        } else {
+            configuration.addDefaultFields(to: &block, asksForCoding: asksForCoding) {
+                isHidden($0) || own[$0] != nil || omitted.contains($0)
+            }
+        }
+        if let authorization = supplement?.authorization {
+            block.append(name: "Authorization".utf8, value: authorization)
+        }
+        return SentFields(block: block)
+    }
 }
 
-/// The lines that requests have by their session's configuration: its own fields, `User-Agent`, `Accept` and
+/// Header fields in the order they are sent.
+struct SentFields: Sendable {
+    let block: FieldBlock
+    /// The fields as lines, if they were encoded before.
+    var lines: [UInt8]?
+}
+
+/// The fields that requests have by their session's configuration, encoded once: its own, `User-Agent`, `Accept` and
 /// `Accept-Encoding`.
 ///
-/// They are the same for each request that names none of these fields itself.
-final class DefaultLines: Sendable {
+/// They are the same for each request that has none of these fields itself.
+private final class DefaultFields: Sendable {
     private let names: Set<HTTPField.Name>
-    /// The lines with `Accept-Encoding`.
-    let asking: [UInt8]
-    /// The lines without it.
-    let plain: [UInt8]
-    /// The fields of ``asking``.
-    let askingFields: FieldBlock
-    /// The fields of ``plain``.
-    let plainFields: FieldBlock
+    /// The fields with `Accept-Encoding`.
+    let asking: SentFields
+    /// The fields without it.
+    let plain: SentFields
 
-    /// `nil` where the fields have to be looked at for each request: they cannot be encoded, or depend on the request.
+    /// `nil` if the fields differ from request to request, or cannot be encoded.
     init?(_ configuration: SessionConfiguration) {
         let defaults = configuration.headers
-        guard defaults[.cookie] == nil, defaults[.contentType] == nil, defaults[.proxyAuthorization] == nil,
-            defaults[.connection] == nil, defaults[.expect] == nil,
-            !defaults.contains(where: { RequestComposer.isSetHere($0.name) })
+        let dependent: [HTTPField.Name] = [.contentType, .proxyAuthorization, .connection, .expect]
+        guard !defaults.contains(where: { RequestComposer.isSetHere($0.name) || dependent.contains($0.name) })
         else { return nil }
+        func encoded(asksForCoding: Bool) throws(WireError) -> SentFields {
+            var block = FieldBlock()
+            configuration.addDefaultFields(to: &block, asksForCoding: asksForCoding) { _ in false }
+            var encoder = RequestEncoder()
+            encoder.beginLines()
+            for index in block.indices { try encoder.field(of: block, at: index) }
+            return SentFields(block: block, lines: encoder.bytes)
+        }
         do throws(WireError) {
-            (plain, plainFields) = try DefaultLines.lines(configuration, asksForCoding: false)
-            (asking, askingFields) = try DefaultLines.lines(configuration, asksForCoding: true)
+            asking = try encoded(asksForCoding: true)
+            plain = try encoded(asksForCoding: false)
         } catch {
             return nil
         }
         names = Set(defaults.map(\.name)).union([.userAgent, .accept])
     }
 
-    private static func lines(
-        _ configuration: SessionConfiguration, asksForCoding: Bool
-    ) throws(WireError) -> ([UInt8], FieldBlock) {
-        var encoder = RequestEncoder()
-        var fields = FieldBlock()
-        encoder.beginLines()
-        for field in configuration.defaultFields(asksForCoding: asksForCoding, leavingOut: { _ in false }) {
-            fields.append(field)
-            try field.encode(&encoder)
-        }
-        return (encoder.bytes, fields)
-    }
-
-    /// Whether the lines are those of a request with these fields of its own.
-    func suit(_ fields: HTTPFields) -> Bool { fields.isEmpty || !fields.contains { names.contains($0.name) } }
-}
-
-/// A field that requests have besides their own.
-struct DefaultField {
-    let name: HTTPField.Name
-    /// The field of the session; `nil` for one of Martlet's own.
-    let field: HTTPField?
-    /// The value of one of Martlet's own, which was not checked yet.
-    let value: String
-
-    /// Writes it.
-    func encode(_ encoder: inout RequestEncoder) throws(WireError) {
-        guard let field else { return try encoder.field(name: name.rawName, value: value) }
-        try RequestComposer.encode(field, &encoder)
+    /// Whether a request with these fields of its own has the default fields as they are.
+    func apply(to fields: HTTPFields) -> Bool {
+        fields.isEmpty || !fields.contains { names.contains($0.name) }
     }
 }
 
 extension SessionConfiguration {
-    /// The fields that a request has besides its own: those of the session, `User-Agent`, `Accept` and `Accept-Encoding`.
-    ///
-    /// The encoder, the keys of the cache and `Vary` all use these.
+    /// Adds the fields that a request has besides its own.
     /// - Parameter isLeftOut: Whether the request has a field itself, or does not want it.
-    func defaultFields(asksForCoding: Bool, leavingOut isLeftOut: (HTTPField.Name) -> Bool) -> [DefaultField]
-    {
-        var fields = headers.filter { !isLeftOut($0.name) }.map {
-            DefaultField(name: $0.name, field: $0, value: "")
+    fileprivate func addDefaultFields(
+        to block: inout FieldBlock, asksForCoding: Bool, leavingOut isLeftOut: (HTTPField.Name) -> Bool
+    ) {
+        for field in headers where !isLeftOut(field.name) { block.append(field) }
+        let added: [(HTTPField.Name, String?)] = [
+            (.userAgent, userAgent), (.accept, "*/*"),
+            (.acceptEncoding, asksForCoding ? ContentCoding.acceptedNames : nil),
+        ]
+        for case (let name, let value?) in added where headers[name] == nil && !isLeftOut(name) {
+            block.append(name: name.rawName, value: value)
         }
-        func add(_ name: HTTPField.Name, _ value: String?) {
-            guard let value, headers[name] == nil, !isLeftOut(name) else { return }
-            fields.append(DefaultField(name: name, field: nil, value: value))
-        }
-        add(.userAgent, userAgent)
-        add(.accept, "*/*")
-        add(.acceptEncoding, asksForCoding ? ContentCoding.acceptedNames : nil)
-        return fields
     }
 }
 
-extension FieldBlock {
-    /// Adds a field at the end, as it goes out.
-    mutating func append(_ field: DefaultField) {
-        if let given = field.field {
-            append(given)
-        } else {
-            append(name: field.name.rawName, value: field.value)
+/// The settings of features by their keys. A copy costs one reference.
+struct SettingsStore: Sendable {
+    private protocol Setting: AnyObject, Sendable {}
+
+    private final class SettingOf<Value: Sendable>: Setting {
+        let value: Value
+
+        init(_ value: Value) { self.value = value }
+    }
+
+    private struct Entry {
+        let key: ObjectIdentifier
+        let setting: any Setting
+        let source: StageSource?
+        let attachment: (any AttachmentKey.Type)?
+    }
+
+    private var entries: [Entry] = []
+
+    /// The value of a key; `nil` if it was not set.
+    subscript<Key: SettingKey>(_ key: Key.Type) -> Key.Value? {
+        get {
+            let identifier = ObjectIdentifier(key)
+            guard let entry = entries.first(where: { $0.key == identifier }) else { return nil }
+            return (entry.setting as? SettingOf<Key.Value>)?.value
+        }
+        set {
+            let identifier = ObjectIdentifier(key)
+            let index = entries.firstIndex { $0.key == identifier }
+            let entry = newValue.map { value in
+                Entry(
+                    key: identifier, setting: SettingOf(value), source: .of(key),
+                    attachment: key as? any AttachmentKey.Type)
+            }
+            switch (index, entry) {
+            case (let index?, let entry?): entries[index] = entry
+            case (let index?, nil): entries.remove(at: index)
+            case (nil, let entry?): entries.append(entry)
+            case (nil, nil): break
+            }
         }
     }
+
+    var hasStages: Bool { entries.contains { $0.source != nil } }
+    var stages: [StageSource] { entries.compactMap(\.source) }
+    /// The keys of attachments to sessions.
+    var attachments: [any AttachmentKey.Type] { entries.compactMap(\.attachment) }
 }

@@ -1,12 +1,8 @@
-import MartletURL
-import MartletConnections
-package import MartletTransport
-import MartletWire
 import Synchronization
 
-/// The handle on a running call: what cancels it, pauses it and tells its progress, whatever it is doing just now.
+/// The handle on a running call: cancels it, pauses it and reports its progress, whatever it is doing.
 package final class TransferControl: TransferGate {
-    /// What a cancel has to interrupt.
+    /// The wait or exchange that a cancel interrupts.
     package enum Activity: Sendable {
         case none
         case waiting(ConnectionPool.Ticket)
@@ -14,94 +10,98 @@ package final class TransferControl: TransferGate {
         case pausing(OneShot<Void>)
     }
 
+    /// The file that a collected body is written to instead.
+    private enum Target {
+        case none
+        /// A file that was set while the call ran. Nothing writes it yet.
+        case wanted(DownloadDestination)
+        /// The same, and something writes it.
+        case claimed(DownloadDestination)
+        /// A file that the delegate chose, and the call itself writes.
+        case delegated(DownloadDestination)
+
+        var destination: DownloadDestination? {
+            switch self {
+            case .none: nil
+            case .wanted(let destination), .claimed(let destination), .delegated(let destination): destination
+            }
+        }
+    }
+
     private struct State {
         var isCancelled = false
         var isPaused = false
-        /// How urgent the call is since somebody changed it.
+        /// The priority, if it was changed.
         var priority: RequestPriority?
         var activity = Activity.none
-        var waiters: [UInt64: OneShot<Void>] = [:]
-        var lastWaiter: UInt64 = 0
+        /// Waits for the end of a pause.
+        var waiters: [OneShot<Void>] = []
         /// Waits for code of the program, which a cancel ends.
-        var userWaits: [UInt64: any InterruptibleWait] = [:]
-        /// The number of the call's own limit of bandwidth.
+        var userWaits: [UInt64: @Sendable () -> Void] = [:]
+        var lastUserWait: UInt64 = 0
         var transfer: UInt64?
-        /// Where the answer's body goes, where it is to become a download.
-        var destination: DownloadDestination?
-        /// Whether somebody has seen to that.
-        var isDestinationClaimed = false
-        /// The reasons why the files of earlier destinations could not be created, until they are told.
+        var target = Target.none
+        /// The reasons why the files of earlier destinations could not be created, until they are reported.
         var destinationFailures: [DownloadDestination: HTTPError] = [:]
-        /// Whether the delegate chose the destination, and the session's core wrote the file.
-        var isDestinationDelegated = false
     }
 
-    /// Guards the above: the call's tasks, and whoever cancels or pauses.
+    /// Guards the above: the call's tasks, and callers that cancel or pause.
     private let state = Mutex(State())
-    /// The call's number, where it was given one before it began.
+    /// The call's number, if it was assigned before the call began.
     let callNumber: UInt64?
-    /// What has gone up; `nil` where nobody can ask.
+    /// The progress of the request's body; `nil` if nothing can ask for it.
     package let upload: ProgressState?
-    /// What has come down; likewise.
+    /// The progress of the response's body; likewise.
     package let download: ProgressState?
-    /// Who watches its requests; nobody, mostly.
+    /// Receives the requests of the call; `nil` for most calls.
     package let watcher: CallWatcher?
 
-    /// The control of a call that has not begun.
-    /// - Parameters:
-    ///   - tellsProgress: Whether anybody can ask how far it has come; most calls are awaited and no more.
-    ///   - watcher: Who watches the call's requests.
-    package convenience init(tellsProgress: Bool = true, watcher: CallWatcher? = nil) {
-        self.init(tellsProgress: tellsProgress, callNumber: nil, watcher: watcher)
-    }
-
-    init(tellsProgress: Bool, callNumber: UInt64?, watcher: CallWatcher? = nil) {
+    /// Creates the control of a call that has not begun.
+    /// - Parameter tellsProgress: Whether something outside of the call holds the control; most calls are only awaited.
+    package init(
+        tellsProgress: Bool = true, callNumber: UInt64? = nil, watcher: CallWatcher? = nil
+    ) {
         self.callNumber = callNumber
         self.watcher = watcher
         upload = tellsProgress ? ProgressState() : nil
         download = tellsProgress ? ProgressState() : nil
     }
 
-    /// Whether somebody outside of the call holds it, and so may pause the call.
+    /// Whether something outside of the call holds the control, and so may pause the call.
     package var isExposed: Bool { upload != nil }
 
-    /// Whether the call was cancelled.
     package var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// The exchange that the call has begun; it may be over.
+    /// The exchange that the call has begun; it may have ended.
     var exchange: Exchange? {
-        state.withLock { state in
-            if case .exchanging(let exchange) = state.activity { return exchange }
-            return nil
-        }
+        if case .exchanging(let exchange) = state.withLock({ $0.activity }) { exchange } else { nil }
     }
 
-    /// Notes what the call is doing, and interrupts it at once if it was cancelled before.
+    /// Sets the current activity, and interrupts it if the call was cancelled before.
     package func begin(_ activity: Activity) {
         // The former activity is released outside of the lock: it may be the last reference to an exchange.
         let (_, isCancelled, isPaused, priority) = state.withLock { state in
             defer { state.activity = activity }
             return (state.activity, state.isCancelled, state.isPaused, state.priority)
         }
-        // It may have changed after the call asked for the connection, and before there was a place in the line.
+        // It may have changed after the call requested the connection, and before it was queued.
         if let priority, case .waiting(let ticket) = activity { ticket.setPriority(priority) }
         if isCancelled {
             TransferControl.interrupt(activity)
         } else if isPaused {
-            TransferControl.leaveLine(activity)
+            TransferControl.leaveQueue(activity)
         }
     }
 
-    /// Gives up the place in the line for a connection, which could not be used in a pause. The call takes its place again
-    /// when it goes on.
-    private static func leaveLine(_ activity: Activity) {
+    /// Leaves the queue for a connection, which could not be used in a pause. The call gets its place back when it resumes.
+    private static func leaveQueue(_ activity: Activity) {
         if case .waiting(let ticket) = activity { ticket.cancel() }
     }
 
-    /// How urgent the call is since somebody changed it; `nil` when nobody has.
+    /// The priority, if it was changed.
     var priority: RequestPriority? { state.withLock { $0.priority } }
 
-    /// Changes how urgent the call is, also while it waits for a connection.
+    /// Changes the priority, also while the call waits for a connection.
     func setPriority(_ priority: RequestPriority) {
         let activity = state.withLock { state in
             state.priority = priority
@@ -110,31 +110,17 @@ package final class TransferControl: TransferGate {
         if case .waiting(let ticket) = activity { ticket.setPriority(priority) }
     }
 
-    /// Cancels the call, once and for all.
+    /// Cancels the call for good.
     package func cancel() {
         let (activity, waiters, waits) = state.withLock {
-            state -> (Activity, [OneShot<Void>], [any InterruptibleWait]) in
+            state -> (Activity, [OneShot<Void>], [@Sendable () -> Void]) in
             state.isCancelled = true
-            return (state.activity, Array(state.waiters.values), Array(state.userWaits.values))
+            return (state.activity, state.waiters, Array(state.userWaits.values))
         }
         TransferControl.interrupt(activity)
         for waiter in waiters { waiter.fulfil(()) }
-        for wait in waits { wait.interrupt() }
+        for endWait in waits { endWait() }
     }
-
-    /// Notes a wait for code of the program, and ends it at once if the call was cancelled before.
-    func beginWait(_ wait: any InterruptibleWait) -> UInt64 {
-        let (number, isCancelled) = state.withLock { state in
-            state.lastWaiter += 1
-            state.userWaits[state.lastWaiter] = wait
-            return (state.lastWaiter, state.isCancelled)
-        }
-        if isCancelled { wait.interrupt() }
-        return number
-    }
-
-    /// Forgets a wait that has ended.
-    func endWait(_ number: UInt64) { _ = state.withLock { $0.userWaits.removeValue(forKey: number) } }
 
     private static func interrupt(_ activity: Activity) {
         switch activity {
@@ -145,9 +131,22 @@ package final class TransferControl: TransferGate {
         }
     }
 
+    /// Adds a wait for code of the program, and ends it if the call was cancelled before.
+    func beginWait(_ end: @escaping @Sendable () -> Void) -> UInt64 {
+        let (number, isCancelled) = state.withLock { state in
+            state.lastUserWait += 1
+            state.userWaits[state.lastUserWait] = end
+            return (state.lastUserWait, state.isCancelled)
+        }
+        if isCancelled { end() }
+        return number
+    }
+
+    func endWait(_ number: UInt64) { _ = state.withLock { $0.userWaits.removeValue(forKey: number) } }
+
     // MARK: Bandwidth
 
-    /// The number of the call's own limit, which all of its requests are under together; `nil` where there is none.
+    /// The number of the call's own limit, which all of its requests share; `nil` if there is none.
     func transferNumber(under limit: BandwidthLimit, _ governor: BandwidthGovernor) -> UInt64? {
         guard limit != .none else { return nil }
         if let number = state.withLock({ $0.transfer }) { return number }
@@ -164,65 +163,64 @@ package final class TransferControl: TransferGate {
 
     /// Ends the call's own limit.
     func endTransfer(_ governor: BandwidthGovernor) {
-        let number = state.withLock { state in
-            defer { state.transfer = nil }
-            return state.transfer
-        }
-        if let number { governor.leave(number) }
+        if let number = state.withLock({ $0.transfer.take() }) { governor.leave(number) }
     }
 
     // MARK: Becoming a download
 
-    /// Where the answer's body goes; `nil` for memory.
-    var destination: DownloadDestination? { state.withLock { $0.destination } }
+    /// The destination of the body; `nil` for memory.
+    var destination: DownloadDestination? { state.withLock { $0.target.destination } }
 
-    /// The destination that whoever collects the body has to write; `nil` where the delegate's file has the body.
+    /// The destination that the code which collects the body has to write; `nil` if the delegate's file has the body.
     var pendingDestination: DownloadDestination? {
-        state.withLock { $0.isDestinationDelegated ? nil : $0.destination }
+        state.withLock { state in
+            if case .delegated = state.target { nil } else { state.target.destination }
+        }
     }
 
-    /// Notes that the delegate turns the call into a download, also in a later attempt.
-    /// - Returns: Whether nobody else has.
+    /// Sets the delegate's destination, also in a later attempt.
+    /// - Returns: Whether there was no other.
     func setDelegatedDestination(_ destination: DownloadDestination) -> Bool {
         state.withLock { state in
-            guard state.destination == nil || state.isDestinationDelegated else { return false }
-            state.destination = destination
-            state.isDestinationClaimed = true
-            state.isDestinationDelegated = true
+            switch state.target {
+            case .wanted, .claimed: return false
+            case .none, .delegated: state.target = .delegated(destination)
+            }
             return true
         }
     }
 
-    /// Takes it on oneself to write the body there; the first who does is the one.
-    func claimDestination() -> Bool {
+    /// Sets the destination of the body.
+    /// - Returns: Whether it had none before.
+    func setDestination(_ destination: DownloadDestination) -> Bool {
         state.withLock { state in
-            defer { state.isDestinationClaimed = true }
-            return state.destination != nil && !state.isDestinationClaimed
+            guard case .none = state.target else { return false }
+            state.target = .wanted(destination)
+            return true
         }
     }
 
-    /// Takes the destination back, since its file could not be written and no byte was lost: another may be set.
+    /// Claims the destination for writing. Only the first caller succeeds.
+    func claimDestination() -> Bool {
+        state.withLock { state in
+            guard case .wanted(let destination) = state.target else { return false }
+            state.target = .claimed(destination)
+            return true
+        }
+    }
+
+    /// Removes the destination, since its file could not be written and no byte was lost: another may be set.
     func refuseDestination(_ error: HTTPError) {
         state.withLock { state in
-            guard let destination = state.destination.take() else { return }
-            state.isDestinationClaimed = false
+            guard let destination = state.target.destination else { return }
+            state.target = .none
             state.destinationFailures[destination] = error
         }
     }
 
-    /// The reason why a destination was refused, once.
+    /// Takes the reason why a destination was refused.
     func takeFailure(of destination: DownloadDestination) -> HTTPError? {
         state.withLock { $0.destinationFailures.removeValue(forKey: destination) }
-    }
-
-    /// Has the answer's body written to a file.
-    /// - Returns: Whether it had nowhere to go before.
-    func setDestination(_ destination: DownloadDestination) -> Bool {
-        state.withLock { state in
-            guard state.destination == nil else { return false }
-            state.destination = destination
-            return true
-        }
     }
 
     // MARK: Pausing
@@ -235,17 +233,17 @@ package final class TransferControl: TransferGate {
             defer { state.isPaused = true }
             return (state.activity, state.isPaused)
         }
-        if !wasPaused { TransferControl.leaveLine(activity) }
+        if !wasPaused { TransferControl.leaveQueue(activity) }
         return !wasPaused
     }
 
-    /// Goes on.
+    /// Continues after a pause.
     /// - Returns: Whether it was paused before.
     @discardableResult
     package func resume() -> Bool {
-        let (activity, waiters, wasPaused) = state.withLock { state -> (Activity, [OneShot<Void>], Bool) in
+        let (activity, waiters, wasPaused) = state.withLock { state in
             defer { state.isPaused = false }
-            return (state.activity, Array(state.waiters.values), state.isPaused)
+            return (state.activity, state.waiters, state.isPaused)
         }
         if case .exchanging(let exchange) = activity { exchange.transferResumed() }
         for waiter in waiters { waiter.fulfil(()) }
@@ -257,79 +255,42 @@ package final class TransferControl: TransferGate {
     package func waitWhilePaused(until deadline: MonotonicTime, on loop: EventLoop) async {
         while !Task.isCancelled, MonotonicTime.now() < deadline {
             let waiter = OneShot<Void>()
-            let number = state.withLock { state -> UInt64? in
-                guard state.isPaused, !state.isCancelled else { return nil }
-                state.lastWaiter += 1
-                state.waiters[state.lastWaiter] = waiter
-                return state.lastWaiter
+            let isNeeded = state.withLock { state in
+                guard state.isPaused, !state.isCancelled else { return false }
+                state.waiters.append(waiter)
+                return true
             }
-            guard let number else { return }
-            // A writer is stopped by cancelling its task; nothing else would call it out of a pause that never ends.
+            guard isNeeded else { return }
+            // A writer is stopped by cancelling its task; nothing else would end its wait in a pause that never ends.
             _ = await waiter.waitUnlessCancelled(until: deadline, on: loop)
-            _ = state.withLock { $0.waiters.removeValue(forKey: number) }
+            state.withLock { $0.waiters.removeAll { $0 === waiter } }
         }
     }
 }
 
-/// What an exchange was, as the wire had it. The types of the public API are made of it when they are asked for: many
-/// callers look at a status and a body and at nothing else.
-final class ExchangeStorage: Sendable {
-    let method: HTTPRequest.Method
-    private let fields: HTTPFields
-    private let givenRequest: HTTPRequest?
-    /// What the session's `Accept` says, where it is sent with requests that have none.
-    let defaultAccept: String?
-    let url: HTTPURL
-    let head: ResponseHead
-    let body: [UInt8]
-    /// Whether the body is all that came: it was not written elsewhere, nor left unread, nor that of a HEAD, which never comes.
-    let isBodyCollected: Bool
-    let trailers: FieldBlock?
-    let interim: [ResponseHead]
-    private let measured: MetricsSource
-    let source: HTTPExchange.Source
-    /// Which stored body it is: the same number as long as the cache keeps that body; `nil` where it has none.
-    let representation: UInt64?
-    /// The part that a stage had in the answer; `nil` for one of the network.
-    let provenance: (any AnswerProvenance)?
-    /// Guards the response, which whoever asks first makes.
-    private let converted = Mutex<HTTPResponse?>(nil)
+/// Receives the requests of a call, for programs that show each of them.
+///
+/// Its closures are called by the call itself, one after the other, and must return quickly.
+package final class CallWatcher: Sendable {
+    /// Called with each request's head, byte by byte and with its credentials, before it is sent.
+    let sent: @Sendable ([UInt8]) -> Void
+    /// Called whenever there is a connection for a request, new or reused, with the heads of a proxy's responses to CONNECT if
+    /// it is new.
+    let connected: @Sendable ([ResponseHead]) -> Void
+    /// Called with the heads of a response after which the same request is sent again: a 417, or a 407.
+    let repeated: @Sendable ([ResponseHead]) -> Void
+    /// Called with each request that another follows, and its response without the body; `nil` if the request failed.
+    let followed: @Sendable (HTTPHop, HTTPExchange?) -> Void
 
-    init(
-        _ call: Call, head: ResponseHead, body: [UInt8], isBodyCollected: Bool = false, trailers: FieldBlock?,
-        interim: [ResponseHead], metrics: MetricsSource, source: HTTPExchange.Source,
-        representation: UInt64? = nil, provenance: (any AnswerProvenance)? = nil
+    package init(
+        sent: @escaping @Sendable ([UInt8]) -> Void,
+        connected: @escaping @Sendable ([ResponseHead]) -> Void = { _ in },
+        repeated: @escaping @Sendable ([ResponseHead]) -> Void = { _ in },
+        followed: @escaping @Sendable (HTTPHop, HTTPExchange?) -> Void
     ) {
-        method = call.method
-        fields = call.fields
-        givenRequest = call.givenRequest
-        let accept = call.settings.defaultAccept
-        defaultAccept = accept == nil || call.options.omittedFields.contains(.accept) ? nil : accept
-        url = call.url
-        self.head = head
-        self.body = body
-        self.isBodyCollected = isBodyCollected
-        self.trailers = trailers
-        self.interim = interim
-        measured = metrics
-        self.source = source
-        self.representation = representation
-        self.provenance = provenance
-    }
-
-    /// What happened, and when.
-    var metrics: HTTPMetrics { measured.metrics }
-
-    /// The request as it was asked for.
-    var request: HTTPRequest { givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields) }
-
-    /// The response, made once.
-    var response: HTTPResponse {
-        converted.withLock { converted in
-            if let response = converted { return response }
-            let response = HeadConversion.response(head)
-            converted = response
-            return response
-        }
+        self.sent = sent
+        self.connected = connected
+        self.repeated = repeated
+        self.followed = followed
     }
 }

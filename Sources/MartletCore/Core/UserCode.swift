@@ -1,19 +1,15 @@
-import MartletConnections
-import MartletTransport
-
 /// Runs code of the program on behalf of a call: middleware, the delegate, handlers and token providers.
 ///
-/// The rules that hold for all of it:
-/// 1. It runs in a task of its own. Cancelling the call, invalidating the session and the call's total clock end the wait
-///    at once. The task is cancelled, and nobody waits for it.
-/// 2. The call's connection, where it still has one, does not count against the pool's limits meanwhile, so that calls which
+/// These rules hold for all of it:
+/// 1. It runs in its own task. Cancelling the call, invalidating the session and the call's total timeout end the wait
+///    immediately. The task is cancelled, and nothing waits for it.
+/// 2. The call's connection, if it still has one, does not count against the pool's limits meanwhile, so that calls which
 ///    the code makes can always have one (``Exemption``).
-/// 3. The session knows which calls the code runs in, so that an invalidation does not wait for them.
+/// 3. The session knows the calls that the code runs in, so that an invalidation does not wait for them.
 package struct UserCode: Sendable {
     /// The calls that the running task works for, the outermost first.
     @TaskLocal static var enclosingCalls: [TransferControl] = []
-
-    /// The time that code has which is told of the end of a call that was cancelled, or whose total clock ran out.
+    /// The time for code that is notified of the end of a call that was cancelled, or whose total timeout expired.
     private static let grace = Duration.seconds(1)
 
     private let control: TransferControl
@@ -32,7 +28,7 @@ package struct UserCode: Sendable {
     ///   - name: The function, for the error of a call that ran out of time.
     ///   - phase: The call's phase, for the same error.
     ///   - exchange: The exchange whose connection the call holds.
-    /// - Throws: What the code throws; `CancellationError`; ``HTTPError/Code/timedOut``.
+    /// - Throws: Any error of the code; `CancellationError`; ``HTTPError/Code/timedOut``.
     package func run<Value: Sendable>(
         _ name: String, _ phase: HTTPError.Phase, holding exchange: Exchange? = nil, sentCount: Int = 0,
         _ body: @escaping @Sendable () async throws -> Value
@@ -42,10 +38,7 @@ package struct UserCode: Sendable {
         defer { exemption?.end() }
         let outcome = OneShot<Result<Value, any Error>>()
         let task = start(body, outcome)
-        let wait = control.beginWait(outcome)
-        let ended = await outcome.waitUnlessCancelled(until: call.totalDeadline, on: loop)
-        control.endWait(wait)
-        switch ended {
+        switch await wait(for: outcome, until: call.totalDeadline) {
         case .value(let result):
             // The code may have ended the call itself, before there was a wait to interrupt.
             if control.isCancelled { throw CancellationError() }
@@ -55,17 +48,14 @@ package struct UserCode: Sendable {
             throw CancellationError()
         case .timedOut:
             task.cancel()
-            throw HTTPError(
-                .timedOut, phase: phase, message: "the total clock ran out before \(name) returned",
-                wasSent: sentCount > 0, origin: call.url.origin.description, clock: .total,
-                elapsed: MonotonicTime.now().since(call.start), attempts: max(1, sentCount))
+            throw call.totalTimeout(phase, "before \(name) returned", sentCount: sentCount)
         }
     }
 
-    /// Runs code that is told of the end of the call, and does not change it.
+    /// Runs code that is notified of the end of the call, and does not change it.
     ///
-    /// The end of a call that was cancelled or ran out of time is told as well, for which the code has a second.
-    /// - Returns: What the code returned; `nil` if it took too long.
+    /// It is also notified of a call that was cancelled or ran out of time, and has a second then.
+    /// - Returns: The result of the code; `nil` if it took too long.
     @discardableResult
     func tell<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value? {
         let outcome = OneShot<Result<Value, any Error>>()
@@ -75,20 +65,27 @@ package struct UserCode: Sendable {
         if control.isCancelled || Task.isCancelled {
             ended = await outcome.wait(until: graceEnd, on: loop)
         } else {
-            let wait = control.beginWait(outcome)
-            ended = await outcome.waitUnlessCancelled(until: max(graceEnd, call.totalDeadline), on: loop)
-            control.endWait(wait)
+            ended = await wait(for: outcome, until: max(graceEnd, call.totalDeadline))
         }
         if case .value(.success(let value)) = ended { return value }
         task.cancel()
         return nil
     }
 
+    /// Waits for the code, until the call or its task is cancelled.
+    private func wait<Value>(
+        for outcome: OneShot<Value>, until deadline: MonotonicTime
+    ) async -> OneShot<Value>.Outcome {
+        let wait = control.beginWait { outcome.interrupt() }
+        defer { control.endWait(wait) }
+        return await outcome.waitUnlessCancelled(until: deadline, on: loop)
+    }
+
     private func start<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value, _ outcome: OneShot<Result<Value, any Error>>
     ) -> Task<Void, Never> {
         let calls = UserCode.enclosingCalls + [control]
-        // Unstructured, because nobody can wait for code that does not return. It inherits priority and task-locals.
+        // Unstructured, because a structured one would have to be waited for. It inherits priority and task-local values.
         return Task {
             await UserCode.$enclosingCalls.withValue(calls) {
                 do {
@@ -100,9 +97,9 @@ package struct UserCode: Sendable {
         }
     }
 
-    /// Runs the closure that a response is handed to, in the task of the call.
+    /// Runs the closure that a response is passed to, in the task of the call.
     ///
-    /// - Throws: What the closure throws; `CancellationError` if the session was invalidated and its calls were cancelled.
+    /// - Throws: Any error of the closure; `CancellationError` if the session was invalidated and its calls were cancelled.
     package static func handle<Value>(
         _ control: TransferControl, _ core: SessionCore, _ body: () async throws -> Value
     ) async throws -> Value {
@@ -112,8 +109,3 @@ package struct UserCode: Sendable {
         return value
     }
 }
-
-/// A wait that can be ended from outside.
-protocol InterruptibleWait: Sendable { @discardableResult func interrupt() -> Bool }
-
-extension OneShot: InterruptibleWait {}

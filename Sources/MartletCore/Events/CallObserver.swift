@@ -1,25 +1,20 @@
-import MartletCredentials
-import MartletURL
-import MartletTransport
 import Synchronization
-import SystemPackage
 
-/// What happens in one call, told to whom it concerns: subscribers, middleware, instruments and the session's delegate.
+/// Reports the events of one call to subscribers, middleware, instruments and the session's delegate.
 ///
-/// Calls that concern nobody have none.
+/// Calls without any of these have none.
 package final class CallObserver: Sendable {
     private struct Counts {
         var sent = 0
         var begun = 0
         var redirects = 0
-        /// Whether the call has ended: a transfer that it began for others as well may go on.
+        /// Whether the call has ended: a transfer that it began for others as well may continue.
         var isOver = false
     }
 
-    /// The call's number.
     let number: UInt64
     package let delegate: (any SessionDelegate)?
-    /// What has gone up; `nil` where no delegate is told.
+    /// The progress of the request's body; `nil` without a delegate.
     let upload: ProgressState?
     private let start: MonotonicTime
     private let hub: EventHub<SessionEvent>
@@ -27,14 +22,14 @@ package final class CallObserver: Sendable {
     private let instruments: [any CallInstrument]
     private let isDownload: Bool
     private let userCode: UserCode
-    /// Guards what contexts say: the call's tasks.
+    /// Guards the values of contexts: the call's tasks.
     private let counts = Mutex(Counts())
 
-    /// An observer of a call, where anybody wants to know of it.
-    /// - Parameter isDownload: Whether its body is written to a file in any case.
+    /// Creates the observer of a call, if there is anything to report to.
+    /// - Parameter isDownload: Whether the body is written to a file in any case.
     init?(_ call: Call, core: SessionCore, control: TransferControl, isDownload: Bool) {
         let settings = call.settings
-        guard settings.isObserved || core.events.isWatched else { return nil }
+        guard core.observesCalls(settings) else { return nil }
         number = control.callNumber ?? CallNumber.next()
         start = call.start
         hub = core.events
@@ -46,9 +41,8 @@ package final class CallObserver: Sendable {
         userCode = UserCode(call, control: control, loop: core.loop)
     }
 
-    // MARK: Telling
+    // MARK: Events
 
-    /// Tells what happened.
     func tell(_ kind: SessionEvent.Kind, hop: HTTPHop? = nil) {
         guard !counts.withLock({ $0.isOver }) else { return }
         let event = SessionEvent(kind, call: number, elapsed: MonotonicTime.now().since(start))
@@ -59,7 +53,6 @@ package final class CallObserver: Sendable {
         for middleware in middleware { middleware.observe(event, in: context) }
     }
 
-    /// Tells that a request went out.
     func requestSent() {
         let attempt = counts.withLock { counts in
             counts.begun += 1
@@ -68,12 +61,11 @@ package final class CallObserver: Sendable {
         tell(.requestSent(attempt: attempt))
     }
 
-    /// Tells what a request is sent over.
     func connected(_ connection: ConnectionInformation, isReused: Bool) {
         tell(isReused ? .connectionReused(connection) : .connectionOpened(connection))
     }
 
-    /// Tells that another request follows.
+    /// Reports that another request follows.
     func follows(_ hop: HTTPHop, to target: HTTPURL?) {
         switch hop.reason {
         case .redirect:
@@ -84,7 +76,6 @@ package final class CallObserver: Sendable {
         }
     }
 
-    /// Where in the call this is.
     var context: CallContext {
         let counts = counts.withLock { $0 }
         return CallContext(
@@ -92,22 +83,45 @@ package final class CallObserver: Sendable {
             elapsed: MonotonicTime.now().since(start))
     }
 
-    /// Notes what contexts say.
     func note(sentCount: Int, redirectCount: Int) {
         counts.withLock { ($0.sent, $0.redirects) = (sentCount, redirectCount) }
     }
 
-    /// Whether instruments have fields to add.
     var hasInstruments: Bool { !instruments.isEmpty }
 
-    /// Adds the fields of instruments.
     func inject(into fields: inout HTTPFields) {
         for instrument in instruments { instrument.inject(into: &fields) }
     }
 
     // MARK: The delegate
 
-    /// Has the delegate asked about challenges before the handler.
+    /// Runs a function of the delegate whose result the call needs.
+    /// - Parameters:
+    ///   - name: The function, for the error of a call that ran out of time.
+    ///   - exchange: The exchange whose connection the call holds.
+    ///   - otherwise: The result without a delegate.
+    func ask<Value: Sendable>(
+        _ name: String, _ phase: HTTPError.Phase, holding exchange: Exchange?, sentCount: Int? = nil,
+        otherwise: Value,
+        _ body: @escaping @Sendable (any SessionDelegate, CallContext) async throws -> Value
+    ) async throws -> Value {
+        guard let delegate else { return otherwise }
+        let context = context
+        return try await userCode.run(
+            "the delegate's \(name)", phase, holding: exchange, sentCount: sentCount ?? context.sentCount
+        ) { try await body(delegate, context) }
+    }
+
+    /// Runs a function of the delegate that is notified, and does not change the call.
+    private func notify(
+        _ body: @escaping @Sendable (any SessionDelegate, CallContext) async -> Void
+    ) async {
+        guard let delegate else { return }
+        let context = context
+        await userCode.tell { await body(delegate, context) }
+    }
+
+    /// Makes the delegate answer challenges before the handler.
     func addDelegate(to sources: inout CredentialSources) {
         guard let delegate else { return }
         let handler = sources.handler
@@ -120,39 +134,28 @@ package final class CallObserver: Sendable {
         }
     }
 
-    /// Tells the delegate how far the request's body has gone, until that is at its end or the task is cancelled.
-    /// - Returns: Whether it was told the end.
-    func tellUpload() async -> Bool {
-        guard let upload, let delegate else { return true }
+    /// Reports the progress of the request's body to the delegate, until its end or until the task is cancelled.
+    /// - Returns: Whether the end was reported.
+    private func tellUpload() async -> Bool {
+        guard let upload, delegate != nil else { return true }
         var isComplete = false
         for await progress in ProgressSequence(state: upload) {
-            let context = context
-            await userCode.tell { await delegate.bodySent(progress, in: context) }
+            await notify { await $0.bodySent(progress, in: $1) }
             isComplete = progress.isFinished
         }
         return isComplete
     }
 
-    /// Ends ``tellUpload()``.
-    func endUpload() { upload?.update { $0.isFinished = true } }
-
-    /// Tells the delegate the last state of the request's body, which a cancelled ``tellUpload()`` has not.
-    func tellUploadEnd() async {
-        guard let upload, let delegate else { return }
-        let (progress, context) = (upload.value, context)
-        await userCode.tell { await delegate.bodySent(progress, in: context) }
-    }
-
-    /// Tells that the answer is there, and asks what becomes of it.
-    /// - Returns: The answer to go on with.
+    /// Decides with the delegate about a response whose head has come.
+    /// - Returns: The response to continue with.
     func admit(_ answer: Answer, _ control: TransferControl) async throws -> Answer {
         tell(.responseReceived(status: answer.head.status, byteCount: answer.announcedByteCount))
-        guard let delegate else { return answer }
-        let (response, context) = (HeadConversion.response(answer.head), context)
-        let disposition = try await userCode.run(
-            "the delegate's received(_:in:)", .evaluating, holding: answer.channel.heldExchange,
-            sentCount: context.sentCount
-        ) { try await delegate.received(response, in: context) }
+        guard delegate != nil else { return answer }
+        let response = HeadConversion.response(answer.head)
+        let disposition = try await ask(
+            "received(_:in:)", .evaluating, holding: answer.channel.heldExchange,
+            otherwise: ResponseDisposition.allow
+        ) { try await $0.received(response, in: $1) }
         if control.isCancelled { throw CancellationError() }
         switch disposition {
         case .allow: return answer
@@ -160,7 +163,7 @@ package final class CallObserver: Sendable {
             control.cancel()
             throw CancellationError()
         case .becomeDownload(let path, let overwrites):
-            // A task that became a download before has its own file, which the whole body goes to.
+            // A task that became a download before has its own file, to which the whole body goes.
             let place = DownloadDestination(path: path, overwrites: overwrites)
             guard !isDownload, control.setDelegatedDestination(place) else { return answer }
             let reader = BodyReader(answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes)
@@ -172,30 +175,25 @@ package final class CallObserver: Sendable {
         }
     }
 
-    /// Where a download goes.
+    /// The destination of a download.
     func destination(of answer: Answer, proposed: FilePath) async throws -> FilePath {
-        guard let delegate else { return proposed }
+        guard delegate != nil else { return proposed }
         let response = HeadConversion.response(answer.head)
-        let context = context
-        return try await userCode.run(
-            "the delegate's destination(of:proposed:in:)", .evaluating, holding: answer.channel.heldExchange,
-            sentCount: context.sentCount
-        ) { try await delegate.destination(of: response, proposed: proposed, in: context) ?? proposed }
+        return try await ask(
+            "destination(of:proposed:in:)", .evaluating, holding: answer.channel.heldExchange,
+            otherwise: proposed
+        ) { try await $0.destination(of: response, proposed: proposed, in: $1) ?? proposed }
     }
 
     func downloadFinished(at path: FilePath) async {
-        guard let delegate else { return }
-        let context = context
-        await userCode.tell { await delegate.downloadFinished(at: path, in: context) }
+        await notify { await $0.downloadFinished(at: path, in: $1) }
     }
 
     func bodyReceived(_ byteCount: Int, from channel: BodyChannel) async throws {
-        guard let delegate else { return }
-        let context = context
-        try await userCode.run(
-            "the delegate's bodyReceived(_:in:)", .receivingBody, holding: channel.heldExchange,
-            sentCount: context.sentCount
-        ) { await delegate.bodyReceived(byteCount, in: context) }
+        guard delegate != nil else { return }
+        try await ask(
+            "bodyReceived(_:in:)", .receivingBody, holding: channel.heldExchange, otherwise: ()
+        ) { await $0.bodyReceived(byteCount, in: $1) }
     }
 
     // MARK: The call
@@ -209,45 +207,44 @@ package final class CallObserver: Sendable {
         async let told = tellUpload()
         do {
             let (result, exchange) = try await body()
-            endUpload()
+            upload?.update { $0.isFinished = true }
             if !(await told) { await tellUploadEnd() }
             if let exchange { await completed(exchange) }
             return result
         } catch {
-            endUpload()
+            upload?.update { $0.isFinished = true }
             if !(await told) { await tellUploadEnd() }
             await failed(AnswerRefusal.reason(of: error))
             throw error
         }
     }
 
-    /// Tells that the call ended with an answer.
-    func completed(_ exchange: HTTPExchange) async {
+    /// Reports the last state of the request's body, which a cancelled ``tellUpload()`` has not.
+    private func tellUploadEnd() async {
+        if let progress = upload?.value { await notify { await $0.bodySent(progress, in: $1) } }
+    }
+
+    private func completed(_ exchange: HTTPExchange) async {
         let metrics = exchange.metrics
         tell(.finished(metrics.bare))
         counts.withLock { $0.isOver = true }
-        guard let delegate else { return }
-        let context = context
-        await userCode.tell {
+        await notify { delegate, context in
             await delegate.collected(metrics, in: context)
             await delegate.completed(.answered(exchange), in: context)
         }
     }
 
-    /// Tells that the call failed.
-    func failed(_ error: any Error) async {
+    private func failed(_ error: any Error) async {
         tell(error is CancellationError ? .cancelled : .failed((error as? HTTPError)?.code))
         counts.withLock { $0.isOver = true }
-        guard let delegate else { return }
-        let context = context
-        await userCode.tell { await delegate.completed(.failed(error), in: context) }
+        await notify { await $0.completed(.failed(error), in: $1) }
     }
 }
 
 /// Measures or traces one call: what the package traits `Metrics` and `Tracing` add.
 protocol CallInstrument: Sendable {
-    /// Takes note of what happened, at once.
+    /// Receives an event, and returns quickly.
     func observe(_ event: SessionEvent, hop: HTTPHop?)
-    /// Adds the fields by which the server can tell whose request this is.
+    /// Adds the fields by which the server can link the request to a trace.
     func inject(into fields: inout HTTPFields)
 }

@@ -1,8 +1,7 @@
 import DequeModule
-import MartletTransport
-import Synchronization
+public import Synchronization
 
-/// Where events of one kind, such as a session's, come together, and from where they go to its subscribers.
+/// Distributes the events of one kind, such as a session's, to its subscribers.
 package final class EventHub<Event: Sendable>: Sendable {
     private struct State {
         var queues: [UInt64: EventQueue<Event>] = [:]
@@ -10,28 +9,26 @@ package final class EventHub<Event: Sendable>: Sendable {
         var isEnded = false
     }
 
-    package init() {}
-
-    /// How many subscribers there are, for a look without a lock.
+    /// The number of subscribers, to be read without a lock.
     private let subscriberCount = Atomic<Int>(0)
-    /// Guards the above: those to whom something happens, and subscribers that come and go.
+    /// Guards the above: emitters of events, and subscribers that come and go.
     private let state = Mutex(State())
 
-    /// Whether anybody listens. Calls that begin while nobody does make no events.
-    var isWatched: Bool { count > 0 }
+    package init() {}
 
-    /// How many subscribers there are.
+    /// Whether there is a subscriber. Calls that begin without one emit no events.
+    var isWatched: Bool { count > 0 }
     var count: Int { subscriberCount.load(ordering: .relaxed) }
 
-    /// Hands an event to each subscriber.
+    /// Passes an event to each subscriber.
     package func tell(_ event: Event) {
         guard isWatched else { return }
         let queues = state.withLock { $0.queues }
         for queue in queues.values { queue.append(event) }
     }
 
-    /// Adds a subscriber's queue, and returns its number; one that comes too late is at its end.
-    func add(_ queue: EventQueue<Event>) -> UInt64 {
+    /// Adds a subscriber's queue, and returns its number. After the end the queue is ended.
+    fileprivate func add(_ queue: EventQueue<Event>) -> UInt64 {
         let number = state.withLock { state -> UInt64? in
             guard !state.isEnded else { return nil }
             state.last += 1
@@ -43,16 +40,15 @@ package final class EventHub<Event: Sendable>: Sendable {
         return number ?? 0
     }
 
-    /// Forgets a subscriber.
-    func remove(_ number: UInt64) {
+    fileprivate func remove(_ number: UInt64) {
         state.withLock { state in
             state.queues[number] = nil
             subscriberCount.store(state.queues.count, ordering: .relaxed)
         }
     }
 
-    /// Ends the sequences of all subscribers, those that come later too.
-    /// - Parameter last: What they are told last.
+    /// Ends the sequences of all subscribers, also of later ones.
+    /// - Parameter last: The last event that they receive.
     package func end(with last: Event? = nil) {
         let queues = state.withLock { state in
             state.isEnded = true
@@ -67,32 +63,29 @@ package final class EventHub<Event: Sendable>: Sendable {
     }
 }
 
-/// The events that a subscriber has not taken yet; the oldest is dropped when there are too many.
+/// The events that a subscriber has not received. The oldest is dropped when there are too many.
 package final class EventQueue<Event: Sendable>: Sendable {
     private struct State {
         var events: Deque<Event> = []
         var droppedCount = 0
         var isEnded = false
-        var waiters: [UInt64: Waiter<Void>] = [:]
-        var lastWaiter: UInt64 = 0
     }
 
     private let limit: Int
-    /// Makes the event that says how many were dropped.
+    /// Makes the event that reports the number of dropped events.
     private let dropped: @Sendable (Int) -> Event
-    /// Guards the above: those to whom something happens, and the subscriber's tasks.
-    private let state = Mutex(State())
+    private let state = GuardedState(State())
 
     /// - Parameters:
-    ///   - limit: How many events are kept; at least 1.
-    ///   - dropped: Makes the event that says how many were dropped.
+    ///   - limit: The maximum number of events; at least 1.
+    ///   - dropped: Makes the event that reports the number of dropped events.
     package init(limit: Int, dropped: @escaping @Sendable (Int) -> Event) {
         self.limit = max(1, limit)
         self.dropped = dropped
     }
 
     package func append(_ event: Event) {
-        wake { state in
+        state.change { state in
             guard !state.isEnded else { return }
             if state.events.count == limit {
                 state.events.removeFirst()
@@ -102,65 +95,52 @@ package final class EventQueue<Event: Sendable>: Sendable {
         }
     }
 
-    /// Ends it behind what is in it.
-    func end() { wake { $0.isEnded = true } }
-
-    private func wake(_ change: (inout State) -> Void) {
-        let waiters = state.withLock { state -> [UInt64: Waiter<Void>] in
-            change(&state)
-            guard !state.waiters.isEmpty else { return [:] }
-            defer { state.waiters = [:] }
-            return state.waiters
-        }
-        for waiter in waiters.values { waiter.resume(returning: ()) }
-    }
+    /// Ends the queue after its last event.
+    func end() { state.change { $0.isEnded = true } }
 
     /// The oldest event; waits for one. `nil` at the end, or when the task is cancelled.
     package func next() async -> Event? {
-        while true {
-            let (event, isOver) = state.withLock { state -> (Event?, Bool) in
-                guard state.droppedCount > 0 else { return (state.events.popFirst(), state.isEnded) }
+        let event = await state.next { state -> Event?? in
+            if state.droppedCount > 0 {
                 defer { state.droppedCount = 0 }
-                return (dropped(state.droppedCount), state.isEnded)
+                return dropped(state.droppedCount)
             }
-            if let event { return event }
-            if isOver || Task.isCancelled { return nil }
-            let number = state.withLock { state in
-                state.lastWaiter += 1
-                return state.lastWaiter
-            }
-            await withTaskCancellationHandler {
-                await suspend { (waiter: Waiter<Void>) in
-                    let isLate = state.withLock { state in
-                        if !state.events.isEmpty || state.isEnded || Task.isCancelled { return true }
-                        state.waiters[number] = waiter
-                        return false
-                    }
-                    if isLate { waiter.resume(returning: ()) }
-                }
-            } onCancel: {
-                let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
-                waiter?.resume(returning: ())
-            }
+            if let event = state.events.popFirst() { return event }
+            return state.isEnded ? .some(nil) : nil
         }
+        return event ?? nil
     }
 }
 
-/// All that happens, in order, as an `AsyncSequence`: one subscription, whose events are kept until they are taken, or the
-/// last copy of the sequence and the last of its iterators are gone.
+/// A subscriber's reference to its queue: when the last one is released, the hub removes the queue.
+package final class EventSubscription<Event: Sendable>: Sendable {
+    package let queue: EventQueue<Event>
+    private let hub: EventHub<Event>
+    private let number: UInt64
+
+    package init(hub: EventHub<Event>, limit: Int, dropped: @escaping @Sendable (Int) -> Event) {
+        queue = EventQueue(limit: limit, dropped: dropped)
+        self.hub = hub
+        number = hub.add(queue)
+    }
+
+    deinit { hub.remove(number) }
+}
+
+/// Events in order as an `AsyncSequence`: one subscription, which ends when the last copy of the sequence and the last of its
+/// iterators are released.
 ///
-/// It begins where the sequence is made, and ends behind the last event when no other can come. In a task that is cancelled
-/// it ends as soon as there is no event to be taken. Tasks that iterate one sequence share its events: each goes to one of
-/// them.
+/// It begins when the sequence is made, and ends after the last event when no other can come. In a task that is cancelled
+/// it ends as soon as there is no event. Tasks that iterate one sequence share its events: each goes to one of them.
 public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
-    /// What iteration gives.
+    /// The type of the events.
     public typealias Element = Event
     /// Iteration does not fail.
     public typealias Failure = Never
 
     private let take: @Sendable () async -> Event?
 
-    /// - Parameter take: Returns the next event; nil at the end. It holds the subscription.
+    /// - Parameter take: Returns the next event; nil at the end. It retains the subscription.
     @usableFromInline
     package init(_ take: @escaping @Sendable () async -> Event?) {
         self.take = take
@@ -170,13 +150,128 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let take: @Sendable () async -> Event?
 
-        /// The next event; `nil` behind the last one, or, where there is none, when the task is cancelled.
+        /// The next event; `nil` after the last one, or if there is none and the task is cancelled.
         public mutating func next() async -> Event? { await take() }
 
-        /// The next event; `nil` behind the last one, or, where there is none, when the task is cancelled.
+        /// The next event; `nil` after the last one, or if there is none and the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Event? { await take() }
     }
 
-    /// A pass that goes on where the others are.
+    /// A pass that continues where the others are.
     public func makeAsyncIterator() -> Iterator { Iterator(take: take) }
+}
+
+/// Events for any number of subscribers, each of which receives all of them.
+///
+/// Late subscribers receive the last 256 events before, or as many of them as weigh no more than a limit. Its code is specialized
+/// where it is used, since downloads use it often.
+@usableFromInline
+package final class EventLog<Event: Sendable>: Sendable {
+    @usableFromInline
+    struct State {
+        @usableFromInline var past: [Event]
+        @usableFromInline var pastWeight: Int
+        @usableFromInline var subscribers: [(number: UInt64, mailbox: Mailbox<Event>)]
+        @usableFromInline var lastNumber: UInt64
+        @usableFromInline var isEnded: Bool
+
+        @inlinable init() { (past, pastWeight, subscribers, lastNumber, isEnded) = ([], 0, [], 0, false) }
+    }
+
+    /// A subscriber's reference to its mailbox: when the last one is released, the log removes the mailbox.
+    @usableFromInline
+    final class Subscription: Sendable {
+        @usableFromInline let mailbox: Mailbox<Event>
+        @usableFromInline let end: @Sendable () -> Void
+
+        @inlinable
+        init(_ mailbox: Mailbox<Event>, end: @escaping @Sendable () -> Void) {
+            self.mailbox = mailbox
+            self.end = end
+        }
+
+        @inlinable deinit { end() }
+    }
+
+    /// The number of past events that late subscribers receive.
+    @inlinable package static var pastLimit: Int { 256 }
+
+    /// Guards the above: emitters of events, and subscribers that come and go.
+    @usableFromInline let state: Mutex<State>
+    /// The weight of an event; nil if none has any.
+    @usableFromInline let weight: (@Sendable (Event) -> Int)?
+    @usableFromInline let weightLimit: Int
+
+    /// Creates an empty log.
+    /// - Parameters:
+    ///   - weightLimit: The maximum weight of the past events together; the latest is kept whatever its weight.
+    ///   - weight: The weight of an event, such as the number of its bytes.
+    @inlinable
+    package init(weightLimit: Int = .max, weight: (@Sendable (Event) -> Int)? = nil) {
+        self.weightLimit = weightLimit
+        self.weight = weight
+        state = Mutex(State())
+    }
+
+    @inlinable deinit { end() }
+
+    /// The past events that late subscribers receive.
+    @inlinable package var pastEvents: [Event] { state.withLock { $0.past } }
+
+    /// Adds an event.
+    @inlinable
+    package func add(_ event: Event) {
+        let waiters = state.withLock { state -> [Waiter<Event?>] in
+            guard !state.isEnded else { return [] }
+            state.past.append(event)
+            if let weight { state.pastWeight += weight(event) }
+            while state.past.count > EventLog.pastLimit
+                || (state.pastWeight > weightLimit && state.past.count > 1)
+            {
+                let oldest = state.past.removeFirst()
+                if let weight { state.pastWeight -= weight(oldest) }
+            }
+            // Under the lock, so that all have the same order.
+            return state.subscribers.compactMap { $0.mailbox.post(event) }
+        }
+        for waiter in waiters { waiter.resume(returning: event) }
+    }
+
+    /// Ends the sequences of all subscribers after their last events.
+    @inlinable
+    package func end() {
+        let subscribers = state.withLock { state in
+            state.isEnded = true
+            defer { state.subscribers = [] }
+            return state.subscribers
+        }
+        for subscriber in subscribers { subscriber.mailbox.close() }
+    }
+
+    /// The events, the past ones first.
+    @inlinable
+    package func subscribe() -> EventSequence<Event> {
+        let mailbox = Mailbox<Event>()
+        let number = state.withLock { state -> UInt64 in
+            for event in state.past { mailbox.send(event) }
+            guard !state.isEnded else {
+                mailbox.close()
+                return 0
+            }
+            state.lastNumber += 1
+            state.subscribers.append((state.lastNumber, mailbox))
+            return state.lastNumber
+        }
+        // The log is not retained: without it there are no more events.
+        let subscription = Subscription(mailbox) { [weak self] in self?.forget(number) }
+        return EventSequence { await subscription.mailbox.next() }
+    }
+
+    @inlinable
+    func forget(_ number: UInt64) {
+        // Released outside of the lock: this may be the last reference to the mailbox.
+        _ = state.withLock { state in
+            state.subscribers.firstIndex { $0.number == number }.map { state.subscribers.remove(at: $0) }
+        }
+    }
 }

@@ -1,118 +1,114 @@
-import MartletCredentials
-public import SystemPackage
-
-/// Accompanies the calls of a session: is asked what to do at certain points, and told what happens.
+/// Takes decisions in the calls of a session, and is notified of their progress.
 ///
-/// Every function has a default that changes nothing. The call waits for them: a slow delegate slows its call, and
-/// bodies are held by the TCP window meanwhile. The exception is ``bodySent(_:in:)``, which runs beside the others. What a
-/// function that asks throws is what the call throws. They may make calls of their own, on the same session and to the same
-/// host as well.
+/// Every function has a default that changes nothing. The call waits for them: a slow delegate slows its call down, and the TCP
+/// window slows the peer down. The exception is ``bodySent(_:in:)``, which runs beside the others. The call throws the errors of
+/// functions that decide. They may make calls of their own, also on the same session and to the same host.
 ///
-/// Each runs in a task of its own. When the call is cancelled, the session is invalidated or the total clock runs out, the
-/// task is cancelled, and the call ends without waiting for it. The functions that are told of the end of such a call have
+/// Each runs in its own task. When the call is cancelled, the session is invalidated or the total timeout expires, the
+/// task is cancelled, and the call ends without waiting for it. The functions that are notified of the end of such a call have
 /// one second.
 ///
-/// A session holds its delegate for as long as it lives, and so do its views, unless they have one of their own. A call
-/// that cannot even begin, because its URL is none or the session was invalidated, is not seen here.
+/// A session keeps its delegate as long as it lives, and so do its views, unless they have one of their own. A call
+/// that cannot begin, because its URL is invalid or the session was invalidated, is not reported.
 ///
-/// Certificates are not asked about here: ``TrustPolicy`` has a policy of one's own for that, within the handshake. What a
-/// proxy demands is answered by ``ProxySettings``. What a cache does is said by ``RequestOptions/cacheMode``, and downloads that
-/// go on where they stopped have events of their own (`Download.events`): there are no functions for either.
+/// There are no functions for certificates (``TrustPolicy`` has a custom policy, within the handshake), for credentials of
+/// proxies (``ProxySettings``), for the cache (``RequestOptions/cacheMode``), and for downloads that resume
+/// (`Download.events`).
 public protocol SessionDelegate: Sendable {
-    // MARK: Asked
+    // MARK: Decisions
 
-    /// With what a server that asks who is calling is answered, where the call's own credentials are not the answer.
+    /// Replies to a server's challenge that the call's own credentials do not answer.
     ///
     /// By default, and for ``ChallengeAnswer/performDefault``, the ``AuthenticationSettings/handler`` is asked.
     func answer(to challenge: AuthenticationChallenge, in context: CallContext) async throws
         -> ChallengeAnswer
 
-    /// The request that follows a redirect: the one proposed, another one, or `nil` for none, which makes the redirect the
-    /// call's answer.
+    /// The request that follows a redirect: the proposed one (the default), another one, or `nil` for none, which makes the
+    /// redirect the call's response.
     ///
-    /// Asked only about redirects that the ``RedirectPolicy`` follows. A request for another origin than the proposed
-    /// one's leaves credentials and cookies behind.
+    /// Called only for redirects that the ``RedirectPolicy`` follows. A request for another origin than that of the proposed
+    /// one is sent without credentials and cookies.
     /// - Parameters:
     ///   - response: The redirect; its body has not been read.
-    ///   - request: What was redirected.
-    ///   - proposed: What would follow.
+    ///   - request: The request that was redirected.
+    ///   - proposed: The request that would follow.
     func redirect(
         by response: HTTPResponse, from request: HTTPRequest, to proposed: HTTPRequest,
         in context: CallContext
     ) async throws -> HTTPRequest?
 
-    /// A body for a request that may have to be sent once more, though its own could be read only once; `nil`, the default, for
-    /// none, which makes the answer at hand the call's.
+    /// A body for a request that may have to be sent again, though its own could be read only once; with `nil` (the default)
+    /// the present response is the call's.
     func newBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody?
 
-    /// What becomes of an answer whose head has come; ``ResponseDisposition/allow`` by default.
+    /// Decides about a response whose head has come; ``ResponseDisposition/allow`` by default.
     func received(_ response: HTTPResponse, in context: CallContext) async throws -> ResponseDisposition
 
-    /// Where a download goes, asked before its first byte is written; `nil`, the default, for where the caller said.
+    /// The path of a download, before its first byte is written; with `nil` (the default) that of the caller.
     ///
-    /// The file appears there when it is complete. A file that is there is replaced only if the caller allowed it.
+    /// The file gets this name when it is complete. An existing file is replaced only if the caller allowed it.
     func destination(
         of response: HTTPResponse, proposed: FilePath, in context: CallContext
     ) async throws -> FilePath?
 
-    // MARK: Told
+    // MARK: Notices
 
-    /// How far the request's body has gone: the newest state, not every one; the last one always comes.
+    /// The progress of the request's body: the latest state, not every one; the last one is always reported.
     func bodySent(_ progress: TransferProgress, in context: CallContext) async
 
-    /// So many more bytes of the answer's body were received; with content coding undone, where it is.
+    /// More bytes of the response's body were received, after decoding of content codings.
     func bodyReceived(_ byteCount: Int, in context: CallContext) async
 
-    /// A download is complete and published under its name.
+    /// A download is complete and has its name.
     func downloadFinished(at path: FilePath, in context: CallContext) async
 
-    /// When the parts of a call that was answered happened; comes before ``completed(_:in:)``.
+    /// The metrics of a call that has a response; comes before ``completed(_:in:)``.
     func collected(_ metrics: HTTPMetrics, in context: CallContext) async
 
     /// A call ended; nothing of it follows.
     func completed(_ result: CallResult, in context: CallContext) async
 
-    /// The session was invalidated, and its last call has ended. Told once, to the delegate of the session or view that was
+    /// The session was invalidated, and its last call has ended. Called once, on the delegate of the session or view that was
     /// invalidated.
     func sessionInvalidated() async
 }
 
-/// What a delegate says to a challenge.
+/// A delegate's reply to a challenge.
 public enum ChallengeAnswer: Sendable {
-    /// Send the request again with these.
+    /// Send the request again with these credentials.
     case credentials(Credentials)
     /// Ask the ``AuthenticationSettings/handler``, if there is one.
     case performDefault
-    /// Leave it: the 401 is the answer.
+    /// Return the 401 as the response.
     case leave
 }
 
-/// What becomes of an answer whose head has come.
+/// A delegate's decision about a response whose head has come.
 public enum ResponseDisposition: Hashable, Sendable {
-    /// The call goes on.
+    /// The call continues.
     case allow
     /// The call is cancelled.
     case cancel
     /// The body is written to a file, under the rules of a download, and the call ends with an empty one. Nothing else of a
-    /// download changes by it. The file's folder must exist.
+    /// download changes by it. The file's directory must exist.
     case becomeDownload(to: FilePath, overwrites: Bool = false)
 }
 
-/// How a call ended.
+/// The end of a call.
 public enum CallResult: Sendable {
-    /// With an answer. Its body is what was collected; it is empty where it was streamed or written to a file.
+    /// A response. Its body is the collected one; it is empty if it was streamed or written to a file.
     case answered(HTTPExchange)
-    /// With an error; `CancellationError` where it was cancelled.
+    /// An error; `CancellationError` if the call was cancelled.
     case failed(any Error)
 }
 
 extension SessionDelegate {
-    /// The handler's answer.
+    /// Asks the handler.
     public func answer(
         to challenge: AuthenticationChallenge, in context: CallContext
     ) async throws -> ChallengeAnswer { .performDefault }
 
-    /// The request proposed.
+    /// The proposed request.
     public func redirect(
         by response: HTTPResponse, from request: HTTPRequest, to proposed: HTTPRequest,
         in context: CallContext
@@ -121,31 +117,31 @@ extension SessionDelegate {
     /// None.
     public func newBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody? { nil }
 
-    /// The call goes on.
+    /// The call continues.
     public func received(
         _ response: HTTPResponse, in context: CallContext
     ) async throws -> ResponseDisposition { .allow }
 
-    /// Where the caller said.
+    /// The caller's path.
     public func destination(
         of response: HTTPResponse, proposed: FilePath, in context: CallContext
     ) async throws -> FilePath? { nil }
 
-    /// Nothing.
+    /// Does nothing.
     public func bodySent(_ progress: TransferProgress, in context: CallContext) async {}
 
-    /// Nothing.
+    /// Does nothing.
     public func bodyReceived(_ byteCount: Int, in context: CallContext) async {}
 
-    /// Nothing.
+    /// Does nothing.
     public func downloadFinished(at path: FilePath, in context: CallContext) async {}
 
-    /// Nothing.
+    /// Does nothing.
     public func collected(_ metrics: HTTPMetrics, in context: CallContext) async {}
 
-    /// Nothing.
+    /// Does nothing.
     public func completed(_ result: CallResult, in context: CallContext) async {}
 
-    /// Nothing.
+    /// Does nothing.
     public func sessionInvalidated() async {}
 }

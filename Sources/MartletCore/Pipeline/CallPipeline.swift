@@ -1,13 +1,13 @@
-import MartletCredentials
+import Logging
 
-/// A stage of a call: it may change the request, pass it on, and look at the answer.
+/// A stage of a call: it may change the request, pass it on, and inspect the response.
 ///
 /// The order of the stages is: redirects, retries, middleware, instruments, authentication, cookies, cache, network. A stage
 /// that has nothing to do for a call is not in its list.
 package protocol CallStage: Sendable {
     /// Answers a request.
     /// - Parameter next: The stages that follow.
-    /// - Throws: ``HTTPError``; `CancellationError`; what code of the program throws.
+    /// - Throws: ``HTTPError``; `CancellationError`; any error of the program's code.
     func answer(_ call: Call, _ next: CallNext) async throws -> Answer
 }
 
@@ -20,65 +20,6 @@ package struct CallNext: Sendable {
     package func callAsFunction(_ call: Call) async throws -> Answer {
         guard let stage = stages.first else { return try await network.answer(call) }
         return try await stage.answer(call, CallNext(stages: stages.dropFirst(), network: network))
-    }
-}
-
-/// The stages of one call, and what they share.
-struct CallPipeline: Sendable {
-    private let first: CallNext
-    private let progress: CallProgress
-
-    /// The stages that a call needs.
-    /// - Parameter answer: The answer to its first request, if that was sent before the call needed a stage.
-    init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: Answer?) {
-        let progress = CallProgress(call, core: core, dialer: dialer, control: control, after: answer)
-        self.progress = progress
-        var stages: [any CallStage] = [RedirectStage(progress: progress)]
-        if call.retryPolicy.attempts > 1 { stages.append(RetryStage(progress: progress)) }
-        for middleware in call.settings.configuration.middleware {
-            stages.append(MiddlewareStage(middleware: middleware, progress: progress))
-        }
-        let features = call.stageSources
-        func append(_ positions: ClosedRange<StagePosition>) {
-            for source in features where positions.contains(source.position) {
-                if let stage = source.stage(call, progress) { stages.append(stage) }
-            }
-        }
-        append(.request ... .request)
-        if let observer = call.observer, observer.hasInstruments {
-            stages.append(InstrumentStage(observer: observer))
-        }
-        let hasAuthentication = features.contains { $0.isOwn && $0.position == .authentication }
-        if !hasAuthentication, call.urlCredentials != nil || call.observer?.delegate != nil {
-            stages.append(
-                AuthenticationStage(CredentialSources(credentials: call.urlCredentials), call, progress))
-        }
-        append(.authentication ... .cache)
-        first = CallNext(stages: stages[...], network: NetworkStage(progress: progress))
-    }
-
-    /// Sends requests until one has an answer that is the call's.
-    /// - Throws: ``HTTPError``; `CancellationError`; what a middleware, a handler or a token provider threw.
-    func answer() async throws -> Answer {
-        do {
-            let answer = try await first(progress.call)
-            if progress.observer?.delegate != nil { await progress.readAhead(answer) }
-            guard let stale = answer.provenance?.useFallback() else { return answer }
-            answer.finish()
-            return stale
-        } catch let error as HTTPError where progress.isOwn(error) {
-            guard let stale = try await progress.staleAnswer() else { throw error }
-            return stale
-        }
-    }
-
-    /// Sends the request again after an answer whose body was cut off or damaged.
-    /// - Returns: The new answer; `nil` if the request is not sent again.
-    func answer(after error: HTTPError, in broken: Answer) async throws -> Answer? {
-        let isStoredBadly = error.code == .storedBodyDamaged || broken.isStoredBadly(error)
-        if isStoredBadly, progress.ignoreStored() { return try await answer() }
-        guard try await progress.retries(after: error, of: broken.call) else { return nil }
-        return try await answer()
     }
 }
 
@@ -101,8 +42,275 @@ struct NetworkStage: Sendable {
     }
 }
 
+// Functions that only some calls need are not inlined into the ones in which every call waits: see CallRunner.
+extension HTTPSession {
+    /// Runs a call up to the head of its response, then a closure with the response; ends everything that the call has open.
+    @inline(__always)
+    package nonisolated func run<Result>(
+        _ call: Call, _ control: TransferControl, isRestartable: Bool = false, isDownload: Bool = false,
+        before prepare: (() async throws -> Void)? = nil, _ consume: (Answer) async throws -> Result
+    ) async throws -> Result {
+        guard let number = core.calls.enter(control) else { throw invalidated(call) }
+        defer { leave(number, control) }
+        do {
+            return try await withTaskCancellationHandler {
+                if Task.isCancelled { throw CancellationError() }
+                if let prepare { try await prepare() }
+                let first = try await firstAnswer(call, control)
+                if let first, !RedirectRule.mayFollow(first.head.status) {
+                    return try await deliver(first, to: consume)
+                }
+                return try await runPipeline(
+                    call, control, from: first, isRestartable: isRestartable, isDownload: isDownload, consume)
+            } onCancel: {
+                control.cancel()
+            }
+        } catch let failure {
+            throw await reason(of: failure, call, control)
+        }
+    }
+
+    /// The first step of a call: the response to its first request, if no more than one stage can have a part in it. A redirect
+    /// that it is makes the pipeline continue from it.
+    /// - Returns: `nil` if the pipeline has to send the first request.
+    @inline(__always)
+    private nonisolated func firstAnswer(_ call: Call, _ control: TransferControl) async throws -> Answer? {
+        guard !call.addsStages, !core.observesCalls(settings) else { return nil }
+        guard settings.activeStages.isEmpty else { return storedAnswer(call, control) }
+        return try await CallRunner(core: core, dialer: dialer, call: call, control: control).run()
+    }
+
+    /// The response of the only stage, if it has one without waiting.
+    @inline(never)
+    private nonisolated func storedAnswer(_ call: Call, _ control: TransferControl) -> Answer? {
+        guard settings.activeStages.count == 1, !control.isCancelled else { return nil }
+        return settings.activeStages[0].answerAtOnce(call, core, dialer, control)
+    }
+
+    /// Runs a call that is observed, or may send more than one request.
+    /// - Parameter first: The response to its first request, if that was sent already.
+    @inline(never)
+    private nonisolated func runPipeline<Result>(
+        _ call: Call, _ control: TransferControl, from first: Answer?, isRestartable: Bool, isDownload: Bool,
+        _ consume: (Answer) async throws -> Result
+    ) async throws -> Result {
+        guard first == nil,
+            let observer = CallObserver(call, core: core, control: control, isDownload: isDownload)
+        else { return try await runStages(call, control, from: first, isRestartable, consume).result }
+        return try await observer.accompany(call) {
+            try await runStages(call.observed(by: observer), control, from: nil, isRestartable, consume)
+        }
+    }
+
+    /// - Returns: The result; and the exchange, if the call is observed.
+    @inline(never)
+    private nonisolated func runStages<Result>(
+        _ call: Call, _ control: TransferControl, from first: Answer?, _ isRestartable: Bool,
+        _ consume: (Answer) async throws -> Result
+    ) async throws -> (result: Result, exchange: HTTPExchange?) {
+        let pipeline = CallPipeline(call, core: core, dialer: dialer, control: control, after: first)
+        var answer: Answer
+        do {
+            answer = try await pipeline.answer()
+        } catch {
+            first?.finish()
+            throw error
+        }
+        while true {
+            do {
+                return try await deliver(answer) { answer in
+                    guard let observer = call.observer else { return (try await consume(answer), nil) }
+                    let admitted = try await observer.admit(answer, control)
+                    let result = try await consume(admitted)
+                    return (result, result as? HTTPExchange ?? admitted.exchange(with: []))
+                }
+            } catch let error as HTTPError where isRestartable {
+                guard let another = try await pipeline.answer(after: error, in: answer) else { throw error }
+                control.download?.update { $0.completedByteCount = 0 }
+                answer = another
+            }
+        }
+    }
+
+    /// Passes a response to a closure, and ends the response.
+    @inline(__always)
+    private nonisolated func deliver<Result>(
+        _ answer: Answer, to consume: (Answer) async throws -> Result
+    ) async throws -> Result {
+        defer { answer.finish() }
+        log(answer)
+        return try await consume(answer)
+    }
+
+    @inline(never)
+    private nonisolated func log(_ answer: Answer) {
+        settings.configuration.logger.debug(
+            "response",
+            metadata: [
+                "method": "\(answer.call.method)", "origin": "\(answer.call.url.origin)",
+                "status": "\(answer.head.status)", "reused": "\(answer.channel.isReused)",
+                "source": "\(answer.source.rawValue)",
+            ])
+    }
+
+    /// The error that a failed call throws, after the session's mapper.
+    @inline(never)
+    private nonisolated func reason(
+        of failure: any Error, _ call: Call, _ control: TransferControl
+    ) async -> any Error {
+        let error = AnswerRefusal.reason(of: failure)
+        settings.configuration.logger.debug(
+            "call failed",
+            metadata: ["method": "\(call.method)", "origin": "\(call.url.origin)", "error": "\(error)"])
+        return await settings.mapped(error, UserCode(call, control: control, loop: core.loop))
+    }
+
+    @inline(never)
+    private nonisolated func invalidated(_ call: Call) -> HTTPError {
+        call.error(.sessionInvalidated, .preparing, "the session was invalidated")
+    }
+
+    @inline(never)
+    private nonisolated func leave(_ number: Int, _ control: TransferControl) {
+        core.calls.leave(number)
+        if core.bandwidth.hasTransfers { control.endTransfer(core.bandwidth) }
+        if control.isExposed {
+            // A task that is kept after its call holds no connection and no pool.
+            control.begin(.none)
+            control.upload?.update { $0.isFinished = true }
+            control.download?.update { $0.isFinished = true }
+        }
+    }
+}
+
+/// The stages of one call, and the state that they share.
+struct CallPipeline: Sendable {
+    private let first: CallNext
+    private let progress: CallProgress
+
+    /// The stages that a call needs.
+    /// - Parameter answer: The response to its first request, if that was sent before the call needed a stage.
+    init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: Answer?) {
+        let progress = CallProgress(call, core: core, dialer: dialer, control: control, after: answer)
+        self.progress = progress
+        let stages = call.stageSources.compactMap { $0.stage(call, progress) }
+        first = CallNext(
+            stages: [RedirectStage(progress: progress)] + stages, network: NetworkStage(progress: progress))
+    }
+
+    /// Sends requests until one has a response that is the call's.
+    /// - Throws: ``HTTPError``; `CancellationError`; any error of a middleware, a handler or a token provider.
+    func answer() async throws -> Answer {
+        do {
+            let answer = try await first(progress.call)
+            if progress.observer?.delegate != nil { await progress.readAhead(answer) }
+            guard let stale = answer.provenance?.useFallback() else { return answer }
+            answer.finish()
+            return stale
+        } catch let error as HTTPError where progress.isOwn(error) {
+            guard let stale = try await progress.staleAnswer() else { throw error }
+            return stale
+        }
+    }
+
+    /// Sends the request again after a response whose body was cut off or damaged.
+    /// - Returns: The new response; `nil` if the request is not sent again.
+    func answer(after error: HTTPError, in broken: Answer) async throws -> Answer? {
+        let isStoredBadly = error.code == .storedBodyDamaged || broken.isStoredBadly(error)
+        if isStoredBadly, progress.ignoreStored() { return try await answer() }
+        guard try await progress.retries(after: error, of: broken.call) else { return nil }
+        return try await answer()
+    }
+}
+
+/// A stage that calls may need: one of the core, or that of a feature's setting.
+struct StageSource: Sendable {
+    /// The setting that adds it; `nil` for a stage of the core.
+    var key: ObjectIdentifier?
+    let position: StagePosition
+    /// Whether it is one of Martlet's stages, which come after those of other packages.
+    var isOwn = true
+    /// Whether calls that set nothing themselves need it.
+    let isActive: @Sendable (SessionConfiguration) -> Bool
+    /// Makes the stage; `nil` if the call does not need it.
+    let stage: @Sendable (Call, CallProgress) -> (any CallStage)?
+    /// The response of the stage to a call that needs no other one, if it has one without waiting.
+    var answerAtOnce: @Sendable (Call, SessionCore, Dialer, TransferControl) -> Answer? = { _, _, _, _ in nil
+    }
+
+    /// The stage of a setting; `nil` if the setting has none.
+    static func of<Key: SettingKey>(_ key: Key.Type) -> StageSource? {
+        if let key = key as? any StageKey.Type { return own(key) }
+        if let key = key as? any FeatureKey.Type { return feature(key) }
+        return nil
+    }
+
+    private static func own<Key: StageKey>(_ key: Key.Type) -> StageSource {
+        StageSource(
+            key: ObjectIdentifier(key), position: Key.position, isActive: { Key.isActive($0[key]) },
+            stage: { Key.stage(for: $0, $1) }, answerAtOnce: { Key.answerAtOnce($0, $1, $2, $3) })
+    }
+
+    private static func feature<Key: FeatureKey>(_ key: Key.Type) -> StageSource {
+        StageSource(
+            key: ObjectIdentifier(key), position: Key.position, isOwn: false,
+            isActive: { Key.middleware(for: $0[key]) != nil },
+            stage: { call, progress in
+                Key.middleware(for: call[key]).map { MiddlewareStage(middleware: $0, progress: progress) }
+            })
+    }
+
+    /// All stages that calls may need besides redirects and the network, in the order of the pipeline.
+    static func pipeline(_ configuration: SessionConfiguration, _ features: [StageSource]) -> [StageSource] {
+        let features = features.enumerated().sorted {
+            ($0.element.place, $0.offset) < ($1.element.place, $1.offset)
+        }.map(\.element)
+        let middleware = configuration.middleware.map { middleware in
+            StageSource(position: .request, isActive: { _ in true }) { _, progress in
+                MiddlewareStage(middleware: middleware, progress: progress)
+            }
+        }
+        let hasAuthentication = features.contains { $0.isOwn && $0.position == .authentication }
+        return [retry] + middleware + features.filter { $0.position == .request } + [instruments]
+            + (hasAuthentication ? [] : [authentication]) + features.filter { $0.position != .request }
+    }
+
+    private var place: Int { 2 * position.rawValue + (isOwn ? 1 : 0) }
+
+    private static let retry = StageSource(position: .request, isActive: { $0.retry.attempts > 1 }) {
+        call, progress in
+        call.retryPolicy.attempts > 1 ? RetryStage(progress: progress) : nil
+    }
+
+    private static let instruments = StageSource(position: .request, isActive: { _ in false }) { call, _ in
+        call.observer.flatMap { $0.hasInstruments ? InstrumentStage(observer: $0) : nil }
+    }
+
+    /// Answers challenges where no setting does: with the credentials of the URL, or as the delegate decides.
+    private static let authentication = StageSource(
+        position: .authentication, isActive: { $0.delegate != nil }
+    ) { call, progress in
+        guard call.urlCredentials != nil || call.observer?.delegate != nil else { return nil }
+        return AuthenticationStage(CredentialSources(credentials: call.urlCredentials), call, progress)
+    }
+}
+
+extension Call {
+    /// Whether the call itself adds a stage to those of its session.
+    var addsStages: Bool { options.hasStages || urlCredentials != nil }
+
+    /// The stages that the call may need, in the order of the pipeline.
+    var stageSources: [StageSource] {
+        let added = options.settings.stages.filter { own in
+            !settings.features.contains { $0.key == own.key }
+        }
+        guard !added.isEmpty else { return settings.stages }
+        return StageSource.pipeline(settings.configuration, settings.features + added)
+    }
+}
+
 /// Adds the fields of instruments, such as `traceparent`.
-struct InstrumentStage: CallStage {
+private struct InstrumentStage: CallStage {
     let observer: CallObserver
 
     func answer(_ call: Call, _ next: CallNext) async throws -> Answer {

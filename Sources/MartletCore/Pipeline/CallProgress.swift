@@ -1,8 +1,4 @@
-import MartletCredentials
-import MartletURL
 import Logging
-import MartletConnections
-import MartletTransport
 import Synchronization
 
 /// The state that the stages of a call share.
@@ -22,9 +18,9 @@ package final class CallProgress: Sendable {
         var number: UInt64?
         /// The body that the delegate gave in place of one that is gone.
         var newBody: HTTPBody?
-        /// Whether nothing is answered from the cache, because a stored response was damaged.
+        /// Whether the cache is not used, because a stored response was damaged.
         var ignoresStored = false
-        /// Makes the stale response that may replace the answer to the last request, if that failed.
+        /// Makes the stale response that may replace that of the last request, if that failed.
         var standIn: (@Sendable () async throws -> Answer?)?
     }
 
@@ -33,7 +29,6 @@ package final class CallProgress: Sendable {
     package let control: TransferControl
     let observer: CallObserver?
     package let userCode: UserCode
-    /// When the call began.
     let start: MonotonicTime
     /// Guards the above: taken by the stages, and by a middleware that still runs when its call has ended.
     private let state: Mutex<State>
@@ -51,16 +46,13 @@ package final class CallProgress: Sendable {
         }
     }
 
-    /// The current request after redirects, with the newest body.
+    /// The current request after redirects, with the latest body.
     var call: Call { renewed(state.withLock { $0.call }) }
-
-    /// How many requests went out.
+    /// The number of requests that were sent.
     package var sentCount: Int { state.withLock { $0.sentCount } }
-
-    /// How many redirects were followed.
     var redirectCount: Int { state.withLock { $0.redirectCount } }
 
-    /// Where in the call a middleware is asked.
+    /// The state of the call when a middleware is called.
     func context() -> CallContext {
         let state = state.withLock { state in
             state.number = state.number ?? observer?.number ?? CallNumber.next()
@@ -73,7 +65,7 @@ package final class CallProgress: Sendable {
 
     // MARK: Requests
 
-    /// The answer to the first request, if that was sent before there was a pipeline.
+    /// Takes the response to the first request, if that was sent before there was a pipeline.
     package func takeFirstAnswer() -> Answer? { state.withLock { $0.firstAnswer.take() } }
 
     /// Counts a request that is sent.
@@ -92,11 +84,10 @@ package final class CallProgress: Sendable {
     /// The request with the hops of the call so far.
     func continued(_ call: Call) -> Call {
         let hops = state.withLock { $0.hops }
-        if hops.isEmpty, observer == nil { return call }
-        return Call(call, supplement: call.supplement, hops: hops, observer: observer)
+        return hops.isEmpty && observer == nil ? call : call.following(hops, observer: observer)
     }
 
-    /// Notes that a request was answered.
+    /// Notes that a request has a response.
     package func answered() {
         guard let observer else { return }
         let (sent, redirects) = state.withLock { ($0.sentCount, $0.redirectCount) }
@@ -135,8 +126,8 @@ package final class CallProgress: Sendable {
     /// Whether a request of this call failed with an error.
     func isOwn(_ error: HTTPError) -> Bool { error.call == ObjectIdentifier(self) }
 
-    /// Answers nothing from the cache from now on.
-    /// - Returns: Whether the cache was used before.
+    /// Stops the use of the cache.
+    /// - Returns: Whether it was used before.
     package func ignoreStored() -> Bool {
         state.withLock { state in
             defer { state.ignoresStored = true }
@@ -144,15 +135,15 @@ package final class CallProgress: Sendable {
         }
     }
 
-    /// Whether nothing is answered from the cache.
+    /// Whether the cache is not used.
     package var ignoresStored: Bool { state.withLock { $0.ignoresStored } }
 
-    /// Statuses that are not taken from the store: the request is made again because of them.
+    /// Statuses that are not accepted from the cache: the request is retried because of them.
     package func unwantedStatuses(_ call: Call) -> Set<Int> {
         state.withLock { $0.tryCount } > 1 ? call.retryPolicy.statuses : []
     }
 
-    /// Sets what may replace the answer to the request that has just failed.
+    /// Sets the function that may replace the response to the request that has just failed.
     package func standIn(_ make: @escaping @Sendable () async throws -> Answer?) {
         _ = state.withLock { state in
             defer { state.standIn = make }
@@ -160,7 +151,7 @@ package final class CallProgress: Sendable {
         }
     }
 
-    /// The stale response that replaces the answer to the last request; `nil` if there is none.
+    /// The stale response that replaces that of the last request; `nil` if there is none.
     func staleAnswer() async throws -> Answer? {
         guard let standIn = state.withLock({ $0.standIn.take() }) else { return nil }
         return try await standIn()
@@ -169,14 +160,14 @@ package final class CallProgress: Sendable {
     // MARK: Before another request
 
     /// Whether the request's body can be sent again. If it cannot, the delegate is asked for another one, which
-    /// ``renewed(_:)`` then puts in place.
+    /// ``renewed(_:)`` then uses.
     func isRepeatable(_ request: Call, holding exchange: Exchange? = nil) async throws -> Bool {
         if request.body.takeBack() { return true }
-        guard let observer, let delegate = observer.delegate else { return false }
-        let (given, context) = (request.publicRequest, observer.context)
-        let body = try await userCode.run(
-            "the delegate's newBody(for:in:)", .evaluating, holding: exchange, sentCount: sentCount
-        ) { try await delegate.newBody(for: given, in: context) }
+        guard let observer, observer.delegate != nil else { return false }
+        let given = request.publicRequest
+        let body = try await observer.ask(
+            "newBody(for:in:)", .evaluating, holding: exchange, sentCount: sentCount, otherwise: nil
+        ) { try await $0.newBody(for: given, in: $1) }
         guard let body else { return false }
         _ = state.withLock { state in
             defer { state.newBody = body }
@@ -185,15 +176,15 @@ package final class CallProgress: Sendable {
         return true
     }
 
-    /// Reads the rest of a short answer, so that its connection is free while code of the program decides about it.
+    /// Reads the rest of a short response, so that its connection is free while code of the program decides about it.
     func readAhead(_ answer: Answer) async {
-        // What leads on is brief, and worth a moment; another response must not be held up.
+        // A response that another request follows is short, and worth a moment; any other must not be delayed.
         let leadsOn = answer.head.status >= 300 || answer.announcedByteCount != nil
         await answer.channel.heldExchange?.readAhead(
             until: leadsOn ? MonotonicTime.now().advanced(by: CallProgress.patience) : nil)
     }
 
-    /// Gives up an answer that is not the call's, before the next request is begun, so that its connection can carry that.
+    /// Discards a response that is not the call's, before the next request begins, so that its connection can carry that.
     func give(
         up answer: Answer, reason: HTTPHop.Reason, delay: Duration = .zero, target: HTTPURL? = nil
     ) async {
@@ -221,7 +212,7 @@ package final class CallProgress: Sendable {
             ])
     }
 
-    /// Counts another try.
+    /// Counts another attempt.
     func beginTry(afterTimeoutStatus: Bool) {
         state.withLock { state in
             state.tryCount += 1
@@ -229,10 +220,10 @@ package final class CallProgress: Sendable {
         }
     }
 
-    /// How many tries there were, and how many of them a 408 ended.
+    /// The number of attempts, and the number of those that a 408 ended.
     var tries: (count: Int, timeoutStatuses: Int) { state.withLock { ($0.tryCount, $0.timeoutStatusCount) } }
 
-    /// How long the rest of an answer that is not the call's is waited for, so that its connection can carry the next
-    /// request: less than another connection takes to open on most ways.
+    /// The wait for the rest of a response that is not the call's, so that its connection can carry the next request: on most
+    /// paths less than another connection takes to open.
     private static let patience = Duration.milliseconds(50)
 }

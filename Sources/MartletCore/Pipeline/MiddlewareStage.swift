@@ -1,10 +1,6 @@
-import MartletCredentials
-import MartletConnections
-import MartletTransport
-import MartletWire
 import Synchronization
 
-/// Hands a request to a middleware.
+/// Passes a request to a middleware.
 struct MiddlewareStage: CallStage {
     let middleware: any HTTPMiddleware
     let progress: CallProgress
@@ -25,7 +21,7 @@ struct MiddlewareStage: CallStage {
     }
 }
 
-/// One run of a middleware: the requests it sends, and the answer that is open.
+/// One run of a middleware: the requests that it sends, and the response that is open.
 private final class MiddlewareRun: Sendable {
     private struct State {
         var answer: OpenAnswer?
@@ -46,15 +42,14 @@ private final class MiddlewareRun: Sendable {
         self.progress = progress
     }
 
-    /// Releases the previous answer and sends a request.
+    /// Releases the previous response and sends a request.
     func send(_ request: HTTPCall.Request) async throws -> HTTPCall.Response {
         let former = try state.withLock { state throws -> OpenAnswer? in
             if state.isOver { throw CancellationError() }
             guard !state.isSending else {
-                throw HTTPError(
-                    .invalidRequest, phase: .preparing,
-                    message: "a middleware called next while another call of next was running",
-                    origin: call.url.origin.description)
+                throw call.error(
+                    .invalidRequest, .preparing,
+                    "a middleware called next while another call of next was running")
             }
             state.isSending = true
             return state.answer.take()
@@ -66,11 +61,9 @@ private final class MiddlewareRun: Sendable {
         }
         if progress.control.isCancelled { throw CancellationError() }
         if request.body.replay == .once, !request.body.takeBack() {
-            throw HTTPError(
-                .bodyNotReplayable, phase: .preparing,
-                message: "a middleware sent a body again that can be read only once",
-                wasSent: progress.sentCount > 0, origin: call.url.origin.description,
-                attempts: max(1, progress.sentCount))
+            throw call.error(
+                .bodyNotReplayable, .preparing, "a middleware sent a body again that can be read only once",
+                wasSent: progress.sentCount > 0, attempts: max(1, progress.sentCount))
         }
         let answer = try await next(try call.adapted(request.head).with(request.body))
         await progress.readAhead(answer)
@@ -87,35 +80,35 @@ private final class MiddlewareRun: Sendable {
         return HTTPCall.Response(open)
     }
 
-    /// Ends it without an answer.
-    func end() {
-        let answer = state.withLock { state in
-            state.isOver = true
-            return state.answer.take()
-        }
-        answer?.exemption?.end()
-        answer?.answer.finish()
-    }
+    /// Ends the run without a response.
+    func end() { close()?.answer.finish() }
 
-    /// Ends it with what the middleware returned.
-    func end(with response: HTTPCall.Response) throws -> Answer {
+    /// Ends the run.
+    /// - Returns: The response that is open.
+    private func close() -> OpenAnswer? {
         let open = state.withLock { state in
             state.isOver = true
             return state.answer.take()
         }
         open?.exemption?.end()
+        return open
+    }
+
+    /// Ends the run with the response that the middleware returned.
+    func end(with response: HTTPCall.Response) throws -> Answer {
+        let open = close()
         guard response.answer === open || response.replacement != nil else {
             open?.answer.finish()
-            throw HTTPError(
-                .invalidRequest, phase: .evaluating,
-                message: "a middleware returned a response that it had released by calling next again",
-                wasSent: true, origin: call.url.origin.description, attempts: progress.sentCount)
+            throw call.error(
+                .invalidRequest, .evaluating,
+                "a middleware returned a response that it had released by calling next again", wasSent: true,
+                attempts: progress.sentCount)
         }
         return answer(for: response, over: open)
     }
 
-    /// The answer that a response is.
-    /// - Parameter open: The network's answer, whose body the response may wrap.
+    /// The response of the stage.
+    /// - Parameter open: The network's response, whose body that of the middleware may wrap.
     private func answer(for response: HTTPCall.Response, over open: OpenAnswer?) -> Answer {
         let base = open?.answer
         let isHeadKept = base.map { HeadConversion.response($0.head) == response.head } ?? false
@@ -137,7 +130,7 @@ private final class MiddlewareRun: Sendable {
     }
 }
 
-/// An answer that a middleware may read.
+/// A response that a middleware may read.
 final class OpenAnswer: Sendable {
     let answer: Answer
     /// Keeps the connection out of the pool's limits while the middleware runs.
@@ -155,7 +148,7 @@ final class OpenAnswer: Sendable {
     /// The body. The caller gets the part that the middleware does not read.
     var body: ResponseBody {
         let reader = reader.withLock { reader in
-            // The caller's reader tells the observer, so this one does not.
+            // The caller's reader reports to the observer, so this one does not.
             let made =
                 reader
                 ?? BodyReader(answer.passed(to: answer.call.unobserved), control: control, byteLimit: nil)
@@ -166,23 +159,16 @@ final class OpenAnswer: Sendable {
     }
 
     /// The rest of the body, if the middleware has begun to read it.
-    var rest: (any BodySource)? { reader.withLock { $0 }.map(ReaderSource.init) }
+    var rest: (any BodySource)? { reader.withLock { $0 } }
 }
 
-/// The rest of a body that a middleware has begun to read.
-private final class ReaderSource: BodySource {
-    private let reader: BodyReader
-
-    init(_ reader: BodyReader) { self.reader = reader }
-
-    func next() async throws -> [UInt8]? { try await reader.next() }
-}
+extension BodyReader: BodySource {}
 
 /// The body of a response that a middleware has made or changed.
 package final class MadeBody: Sendable {
     private let source: any BodySource
     private let userCode: UserCode
-    /// The network's answer that it wraps; `nil` if there is none.
+    /// The network's response that it wraps; `nil` if there is none.
     let base: Answer?
 
     init(_ source: any BodySource, base: Answer?, _ userCode: UserCode) {
@@ -191,12 +177,11 @@ package final class MadeBody: Sendable {
         self.userCode = userCode
     }
 
-    /// The next bytes; `nil` at the end.
     func next() async throws -> [UInt8]? {
         let source = source
         while true {
             let piece: [UInt8]?
-            if source is ReaderSource || source is BytesSource {
+            if source is BodyReader || source is BytesSource {
                 piece = try await source.next()
             } else {
                 piece = try await userCode.run(
@@ -210,7 +195,7 @@ package final class MadeBody: Sendable {
 }
 
 extension ResponseHead {
-    /// The head of a response of the ecosystem's type.
+    /// The head of a response of the public API.
     fileprivate init(_ response: HTTPResponse) {
         var fields = FieldBlock()
         for field in response.headerFields { fields.append(field) }

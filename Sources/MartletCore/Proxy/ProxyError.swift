@@ -1,51 +1,38 @@
-import MartletCredentials
-import MartletURL
-public import HTTPTypes
-import MartletConnections
-import MartletTransport
-package import MartletWire
-
-/// Why a proxy that was reached did not open a way to the server: what ``HTTPError/underlying`` of `.proxyFailed` is.
+/// The error of a proxy that was reached and did not open a way to the server: ``HTTPError/underlying`` of `.proxyFailed`.
 public struct ProxyError: Error, Sendable {
-    /// What the proxy did. More may be added: a `switch` needs a default.
+    /// The kind of an error. More may be added: a `switch` needs a default.
     public enum Kind: Hashable, Sendable {
-        /// An HTTP proxy answered CONNECT with this status, which is not 2xx; ``ProxyError/response`` is the answer.
+        /// An HTTP proxy responded to CONNECT with this status, which is not 2xx; ``ProxyError/response`` is the response.
         case refused(status: Int)
-        /// A SOCKS proxy answered with this code (RFC 1928 §6): 2 not allowed, 3 network unreachable, 4 host unreachable,
+        /// A SOCKS proxy replied with this code (RFC 1928 §6): 2 not allowed, 3 network unreachable, 4 host unreachable,
         /// 5 connection refused, …
         case socksRefused(code: Int)
-        /// A SOCKS proxy takes no way to authenticate that there is, or refused user and password.
+        /// A SOCKS proxy accepts no supported authentication, or rejected user and password.
         case socksCredentialsRefused
-        /// What the proxy said makes no sense, or exceeds a limit.
+        /// The reply of the proxy is invalid, or exceeds a limit.
         case protocolViolation
         /// The proxy ended the connection.
         case connectionLost
-        /// The server's name, or the credentials, cannot be told in the proxy's protocol.
+        /// The server's name, or the credentials, cannot be written in the proxy's protocol.
         case unsendable
     }
 
-    /// What the proxy did.
+    /// The kind of the error.
     public var kind: Kind
-
     /// The proxy, such as `http://proxy.example:3128`, without user or password.
     public var proxy: String
-
-    /// The head of an HTTP proxy's answer, where it was one. It is the proxy's own word, never the server's.
+    /// The head of an HTTP proxy's own response, never the server's; `nil` for another proxy.
     public var response: HTTPResponse?
-
-    /// What came of that answer's body; at most 64 KiB.
+    /// The part of that response's body that came; at most 64 KiB.
     public var body: [UInt8] = []
-
     /// Whether ``body`` is all of it.
     public var isBodyComplete = true
-
-    /// The heads of all that an HTTP proxy answered to CONNECT, the last of which is ``response``.
+    /// The heads of all of an HTTP proxy's responses to CONNECT, the last of which is ``response``.
     package var heads: [ResponseHead] = []
-
-    /// What the proxy did, in words.
+    /// The error in words.
     public var message: String
 
-    /// Whether credentials were missing, or refused.
+    /// Whether credentials were missing, or rejected.
     public var wantsCredentials: Bool { kind == .refused(status: 407) || kind == .socksCredentialsRefused }
 
     init(_ fault: ProxyFault, proxy: String) {
@@ -78,20 +65,31 @@ public struct ProxyError: Error, Sendable {
 }
 
 extension ProxyError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The proxy and what it did.
+    /// The proxy and its error.
     public var description: String { "the proxy \(proxy) did not open a way to the server: \(message)" }
-
     /// The same as ``description``.
     public var debugDescription: String { description }
-
-    /// Shows ``description``: the answer's fields may hold a challenge, and are asked for by name.
+    /// Shows only ``description``: the response's fields may have a challenge, and are accessed by name.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+
+    /// Whether the proxy broke off, has no server or no capacity at the moment, or could not reach the server.
+    ///
+    /// RFC 9110 §15.6.3–15.6.5 for HTTP; for SOCKS the codes that a direct connection would fail with (RFC 1928 §6): general
+    /// failure, network or host unreachable, connection refused, TTL expired.
+    var isTransient: Bool {
+        switch kind {
+        case .connectionLost: true
+        case .refused(let status): (502...504).contains(status)
+        case .socksRefused(let code): [1, 3, 4, 5, 6].contains(code)
+        case .socksCredentialsRefused, .protocolViolation, .unsendable: false
+        }
+    }
 }
 
-/// Answers proxies by Basic, shown at once where the credentials allow it, and by Digest where the proxy wants that; a
-/// session's.
+/// Authenticates a session's calls to proxies: by Basic, sent preemptively if the credentials allow it, and by Digest if the
+/// proxy requests it.
 ///
-/// What proxies have said is kept apart from what servers have: its memory is its own.
+/// It has a memory of its own, so that challenges of proxies and of servers are kept apart.
 struct SessionProxyAuthenticator: ProxyAuthenticator {
     private let memory = AuthenticationMemory()
 
@@ -107,27 +105,22 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
         guard let credentials = request.proxy.credentials else { return nil }
         var machine = machine(credentials, isAsked: true)
         let authenticated = authenticated(request)
-        // What it would have sent unasked counts as sent: a nonce that it remembers is the one that was refused.
+        // The value that is sent unasked counts as sent: a nonce that is remembered is the one that was rejected.
         _ = value(&machine, authenticated)
         let answer = AuthenticationAnswer(status: 407, challenges: challenges.map { Array($0.utf8)[...] })
         guard case .resend = machine.received(answer, to: authenticated) else { return nil }
         let value = value(&machine, authenticated)
-        // What was refused once is not offered again.
+        // A value that was rejected is not sent again.
         return value == refused ? nil : value
     }
 
     private func machine(_ credentials: ProxyCredentials, isAsked: Bool) -> AuthenticationMachine {
-        AuthenticationMachine(
-            party: .proxy,
-            sources: CredentialSources(
-                credentials: Credentials(
-                    user: credentials.user, password: credentials.password,
-                    scheme: scheme(credentials, isAsked: isAsked))), memory: memory)
-    }
-
-    private func scheme(_ credentials: ProxyCredentials, isAsked: Bool) -> Credentials.PasswordScheme {
-        if credentials.isForDigestAlone { return .digest }
-        return isAsked ? .any : .basic
+        let scheme: Credentials.PasswordScheme =
+            credentials.isForDigestAlone ? .digest : isAsked ? .any : .basic
+        let credentials = Credentials(
+            user: credentials.user, password: credentials.password, scheme: scheme)
+        return AuthenticationMachine(
+            party: .proxy, sources: CredentialSources(credentials: credentials), memory: memory)
     }
 
     private func authenticated(_ request: ProxyAuthenticationRequest) -> AuthenticatedRequest {
@@ -138,7 +131,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
             method: request.method, target: request.target)
     }
 
-    /// The field's value; `nil` for none, as where the credentials cannot be written into a field.
+    /// The field's value; `nil` for none, also if the credentials cannot be written into a field.
     private func value(_ machine: inout AuthenticationMachine, _ request: AuthenticatedRequest) -> String? {
         do throws(CredentialsError) {
             guard case .value(let value) = try machine.prepare(request) else { return nil }
@@ -149,15 +142,15 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
     }
 }
 
-/// The credentials of a request that is handed to a proxy: shown at once or when asked, and only to that proxy.
+/// The credentials of a request that is handed to a proxy, sent preemptively or after a 407, and only to that proxy.
 ///
-/// What the caller's own `Proxy-Authorization` says is left as it is.
+/// The caller's own `Proxy-Authorization` is left as it is.
 struct ProxyConvincing {
     private let authenticator: any ProxyAuthenticator
     private let request: ProxyAuthenticationRequest
     private let body: HTTPBody
 
-    /// `nil` where nobody is to be convinced.
+    /// `nil` if there are no credentials to send.
     init?(call: Call, dialer: Dialer) {
         guard call.isForwarded, let proxy = call.proxy, proxy.credentials != nil,
             call.fields[.proxyAuthorization] == nil,
@@ -169,10 +162,10 @@ struct ProxyConvincing {
         body = call.body
     }
 
-    /// The field's value for a request that has not been refused.
+    /// The field's value for the first attempt.
     var unasked: String? { authenticator.unaskedValue(for: request) }
 
-    /// The field's value for another try after a 407; `nil` where there is none, and the answer stands.
+    /// The field's value for another attempt after a 407; `nil` if there is none, so that the response is the call's.
     func answer(to head: ResponseHead, refused: String?) -> String? {
         guard body.takeBack() else { return nil }
         return authenticator.value(

@@ -1,55 +1,51 @@
 import FoundationEssentials
-import MartletCaching
 public import MartletCore
 public import MartletStreams
-import MartletTransport
 
-/// What the bytes of a file must come to under a hash function.
+/// The expected hash of a file under a hash function.
 public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The hash function.
     public let algorithm: DigestSink.Algorithm
-    /// The hash, as many bytes as the function has.
+    /// The hash, as many bytes as the function gives.
     public let bytes: [UInt8]
 
-    /// A checksum by its bytes; `nil` when they are not as many as the function gives.
+    /// A checksum by its bytes; `nil` if they are not as many as the function gives.
     public init?(_ algorithm: DigestSink.Algorithm, _ bytes: [UInt8]) {
         guard bytes.count == algorithm.digest.byteCount else { return nil }
         self.algorithm = algorithm
         self.bytes = bytes
     }
 
-    /// A checksum by its hexadecimal digits, of either case.
-    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` when they are not digits, or not as many as the function
-    ///   has.
+    /// A checksum by its hexadecimal digits, in either case.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if they are not digits, or not as many as the function gives.
     public init(_ algorithm: DigestSink.Algorithm, hexadecimal: String) throws(HTTPError) {
         guard let bytes = Checksum.bytes(ofHexadecimal: hexadecimal),
             let checksum = Checksum(algorithm, bytes)
         else {
+            let count = algorithm.digest.byteCount * 2
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
-                message:
-                    "a checksum by \(algorithm.rawValue) has \(algorithm.digest.byteCount * 2) hexadecimal digits"
-            )
+                message: "a checksum by \(algorithm.rawValue) has \(count) hexadecimal digits")
         }
         self = checksum
     }
 
-    /// A checksum by SHA-256, as hexadecimal digits.
+    /// A SHA-256 checksum by its hexadecimal digits.
     public static func sha256(_ hexadecimal: String) throws(HTTPError) -> Checksum {
         try Checksum(.sha256, hexadecimal: hexadecimal)
     }
 
-    /// A checksum by SHA-512, as hexadecimal digits.
+    /// A SHA-512 checksum by its hexadecimal digits.
     public static func sha512(_ hexadecimal: String) throws(HTTPError) -> Checksum {
         try Checksum(.sha512, hexadecimal: hexadecimal)
     }
 
-    /// A checksum by SHA-1, as hexadecimal digits. It shows damage, and proves nothing against a forger.
+    /// A SHA-1 checksum by its hexadecimal digits. It detects damage, but not forgery.
     public static func sha1(_ hexadecimal: String) throws(HTTPError) -> Checksum {
         try Checksum(.sha1, hexadecimal: hexadecimal)
     }
 
-    /// A checksum by MD5, as hexadecimal digits. It shows damage, and proves nothing against a forger.
+    /// An MD5 checksum by its hexadecimal digits. It detects damage, but not forgery.
     public static func md5(_ hexadecimal: String) throws(HTTPError) -> Checksum {
         try Checksum(.md5, hexadecimal: hexadecimal)
     }
@@ -67,19 +63,18 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     }
 }
 
-/// The field `Repr-Digest` (RFC 9530 §3): digests of a file as it is sent, whatever part of it an answer has.
+/// The field `Repr-Digest` (RFC 9530 §3): digests of the whole file, whichever part of it a response has.
 package enum ReprDigest {
-    /// The digests of the field that can be computed, SHA-256 and SHA-512, the strongest first; those that are malformed or
-    /// by another algorithm are passed over (RFC 9530 §3).
+    /// The digests of the field that can be computed, SHA-512 before SHA-256; malformed ones and those of other algorithms are
+    /// ignored (RFC 9530 §3).
     package static func checksums(_ values: [String]) -> [Checksum] {
-        var found: [String: Checksum] = [:]
+        var found: [DigestSink.Algorithm: Checksum] = [:]
         // Neither base64 nor the algorithms' names have a comma; a member's parameters, of which none is defined, may.
         for member in values.joined(separator: ",").split(separator: ",") {
-            let text = trimmed(member)
+            let text = String(decoding: ByteClass.trimmed(Array(member.utf8)[...]), as: UTF8.self)
             guard let equals = text.firstIndex(of: "=") else { continue }
-            let name = String(text[..<equals])
             let algorithm: DigestSink.Algorithm
-            switch name {
+            switch text[..<equals] {
             case "sha-256": algorithm = .sha256
             case "sha-512": algorithm = .sha512
             default: continue
@@ -90,20 +85,13 @@ package enum ReprDigest {
                 let bytes = bytes(ofBase64: String(value[..<end].dropFirst())),
                 let checksum = Checksum(algorithm, bytes)
             else { continue }
-            // Of a key that is there several times, the last counts (RFC 9651 §3.2).
-            found[name] = checksum
+            // Of a repeated key, the last one counts (RFC 9651 §3.2).
+            found[algorithm] = checksum
         }
-        return [found["sha-512"], found["sha-256"]].compactMap { $0 }
+        return [found[.sha512], found[.sha256]].compactMap { $0 }
     }
 
-    private static func trimmed(_ text: Substring) -> Substring {
-        var text = text
-        while let first = text.first, first == " " || first == "\t" { text = text.dropFirst() }
-        while let last = text.last, last == " " || last == "\t" { text = text.dropLast() }
-        return text
-    }
-
-    /// Bytes in base64 (RFC 4648 §4), padded; nil for anything else. Foundation takes more.
+    /// The bytes of padded base64 (RFC 4648 §4); `nil` for anything else. Foundation accepts more.
     private static func bytes(ofBase64 text: String) -> [UInt8]? {
         let padding = text.drop { $0 != "=" }
         guard text.utf8.count % 4 == 0, padding.count <= 2, padding.allSatisfy({ $0 == "=" }) else {

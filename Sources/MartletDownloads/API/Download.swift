@@ -1,34 +1,30 @@
-import MartletURL
-import MartletCaching
 public import MartletCore
 import MartletStreams
-import MartletTransport
-public import SystemPackage
 
-/// A download that one holds: what it is doing, how far it has come, and the means to stop it and to let it go on.
+/// A handle of a download: its state, its progress, and the means to stop and resume it.
 ///
-/// It keeps no connection and no file open when it does not run. Letting go of it changes nothing; one that was begun by
-/// ``MartletCore/HTTPSession/beginDownload(_:to:options:)`` runs on.
+/// A download that does not run holds no connection and no open file. Releasing the handle changes nothing: a download of
+/// ``MartletCore/HTTPSession/beginDownload(_:to:options:)`` continues.
 public final class Download: Sendable {
-    /// What a download's handle asks of whoever runs it.
+    /// The operations of a handle, implemented by the object that runs the download.
     package protocol Controller: Sendable {
-        /// Stops the run; returns when what has come is kept.
+        /// Stops the run; returns when the received bytes are stored.
         func pause() async
-        /// Goes on, from a new URL where one is given.
+        /// Resumes, from a new URL if one is given.
         func resume(from url: HTTPURL?) async throws
-        /// Ends it and removes what has come; returns when that is done.
+        /// Cancels the download and removes the received bytes; returns when that is done.
         func cancel() async
-        /// Changes its place among those that wait.
+        /// Changes the position among the waiting downloads.
         func setPriority(_ priority: DownloadPriority) async
-        /// Where the file is, without user info.
+        /// The URL without user info.
         var url: HTTPURL { get }
-        /// Where it goes.
+        /// The target.
         var target: DownloadTarget { get }
-        /// Its name, once it is known.
+        /// The path of the file, once it is known.
         var path: FilePath? { get }
     }
 
-    /// Its number, unique in its directory or, without one, in this process.
+    /// The number, unique in its directory or, without one, in this process.
     public let id: DownloadID
     private let status: DownloadStatus
     private let controller: any Controller
@@ -40,32 +36,33 @@ public final class Download: Sendable {
         self.controller = controller
     }
 
-    /// Where the file is said to be, last: without user name and password. Behind redirects it may be elsewhere, which
-    /// ``DownloadResult/url`` tells.
+    /// The latest URL that was given for the file, without user name and password. After redirects the file may be elsewhere:
+    /// see ``DownloadResult/url``.
     public var url: HTTPURL { controller.url }
 
-    /// Where it goes, as it was asked for; absolute for a download of a ``DownloadManager``.
+    /// The target as it was given; absolute for a download of a ``DownloadManager``.
     public var target: DownloadTarget { controller.target }
 
-    /// The file's name, once it is known: in a folder, that is when the server has answered. The file is there when the
-    /// download is finished, under the name that its ``DownloadResult`` says.
+    /// The path of the file, once it is known: in a directory, after the response of the server. The file exists when the
+    /// download has finished, at the path in its ``DownloadResult``.
     public var path: FilePath? { controller.path }
 
-    /// What it is doing.
+    /// The current state.
     public var state: DownloadState { status.state }
 
-    /// What it is doing: the present state first, then each newer one; who is slow skips what it missed. Ends when the
-    /// download can no longer change, or with the task.
-    public var states: DownloadStates { DownloadStates(source: status.states) }
+    /// The states: the current one first, then each newer one. A slow consumer skips states. Ends when the download can no
+    /// longer change, or with the task.
+    public var states: DownloadStates { status.stateSequence }
 
-    /// How far it has come: newest values, the present one first. A slow consumer skips what it missed and holds nobody up.
-    public var progress: DownloadProgressSequence { DownloadProgressSequence(source: status.progress) }
+    /// The progress: the current value first, then newer ones. A slow consumer skips values and delays nothing.
+    public var progress: DownloadProgressSequence { status.progressSequence }
 
-    /// All that happens, in order, beginning with the last 256 events that have happened.
+    /// All events in order, starting with the last 256 past ones.
     public var events: EventSequence<DownloadEvent> { status.events.subscribe() }
 
-    /// The file, once it is there. Waits through pauses.
-    /// - Throws: The ``MartletCore/HTTPError`` that ended it; `CancellationError` when it was cancelled, or the task that awaits it.
+    /// The file, once it is complete. Waits through pauses.
+    /// - Throws: The ``MartletCore/HTTPError`` that ended it; `CancellationError` when the download or the waiting task was
+    ///   cancelled.
     public var value: DownloadResult {
         get async throws {
             for await state in states {
@@ -80,59 +77,58 @@ public final class Download: Sendable {
         }
     }
 
-    /// Stops it, keeping what has come. Returns when no connection and no file is open any more. Nothing where it is over.
+    /// Stops the download and stores the received bytes. Returns when no connection and no file is open. Has no effect on one
+    /// that is over.
     public func pause() async { await controller.pause() }
 
-    /// Goes on after a pause or a failure. Nothing where it runs.
-    /// - Parameter url: Where the file is now, such as a freshly signed URL; `nil` for where it was. What has come is kept
-    ///   where the validators are the same there.
-    /// - Throws: An ``MartletCore/HTTPError`` where it is over, or the URL cannot be parsed.
+    /// Resumes after a pause or a failure. Has no effect while the download runs.
+    /// - Parameter url: the new URL of the file, such as a freshly signed one; `nil` for the previous one. Received bytes are
+    ///   reused if the validators are the same there.
+    /// - Throws: An ``MartletCore/HTTPError`` if the download is over, or the URL cannot be parsed.
     public func resume(from url: String? = nil) async throws {
-        var place: HTTPURL?
-        if let url { place = try HTTPURL(downloading: url) }
-        try await controller.resume(from: place)
+        try await controller.resume(from: try url.map { try HTTPURL(downloading: $0) })
     }
 
-    /// Ends it and removes what has come of it. Returns when that is done. A file that is complete stays.
+    /// Cancels the download and removes the received bytes. Returns when that is done. A complete file stays.
     public func cancel() async { await controller.cancel() }
 
-    /// Changes its place among those that wait.
+    /// Changes the position among the waiting downloads.
     public func setPriority(_ priority: DownloadPriority) async { await controller.setPriority(priority) }
 }
 
-/// What a download is known by, in other processes too.
+/// The identifier of a download, stable across processes.
 public struct DownloadID: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
     /// The number.
     public let number: UInt64
 
-    /// An identity by its number.
+    /// An identifier by its number.
     public init(_ number: UInt64) { self.number = number }
 
-    /// Orders by number: those that were added first come first.
+    /// Orders by number: downloads that were added first come first.
     public static func < (left: DownloadID, right: DownloadID) -> Bool { left.number < right.number }
 
     /// The number.
     public var description: String { "\(number)" }
 }
 
-/// What a download is doing.
+/// The state of a download.
 public enum DownloadState: Sendable {
-    /// It has its place in a queue.
+    /// It is queued.
     case waiting
-    /// It runs, or waits between two tries.
+    /// It runs, or waits for a retry.
     case running
-    /// All bytes are there and are compared with the checksums.
+    /// All bytes are received and are compared with the checksums.
     case verifying
-    /// It was paused, and stays so until it is resumed, in another process too.
+    /// It is paused, in other processes too, until it is resumed.
     case paused
-    /// The file is there.
+    /// The file is complete.
     case finished(DownloadResult)
-    /// It failed; resuming it tries again.
+    /// It failed; resuming it retries.
     case failed(HTTPError)
     /// It was cancelled; nothing of it is left.
     case cancelled
 
-    /// Whether it is over, unless somebody resumes it.
+    /// Whether it is over, unless it is resumed.
     public var isOver: Bool {
         switch self {
         case .finished, .failed, .cancelled: true
@@ -141,45 +137,16 @@ public enum DownloadState: Sendable {
     }
 }
 
-/// The states of a download: the present one first, then each newer one. Who is slow skips what it missed, and always gets
-/// the last one. Cancelling the iterating task ends its iteration and touches nothing else.
-public struct DownloadStates: AsyncSequence, Sendable {
-    /// What iteration gives.
-    public typealias Element = DownloadState
-    /// Iteration does not fail.
-    public typealias Failure = Never
-
-    let source: NewestValue<DownloadStatus.Stamped>
-
-    /// One pass over the states.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var reader: ValueReader<DownloadStatus.Stamped>
-
-        /// The newest state that this iterator has not given yet; `nil` after the last one, or when cancelled.
-        public mutating func next() async -> DownloadState? { await reader.next()?.state }
-
-        /// The newest state that this iterator has not given yet; `nil` after the last one, or when cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> DownloadState? {
-            await reader.next()?.state
-        }
-    }
-
-    /// A pass that begins with the present state.
-    public func makeAsyncIterator() -> Iterator { Iterator(reader: ValueReader(source)) }
-}
-
-/// How urgent a download is among those that wait.
-///
-/// Those that wait long rise, so that none waits for ever.
+/// The priority of a download among the waiting ones. It rises with the time that a download waits, so that none waits forever.
 public enum DownloadPriority: Int, Hashable, Sendable, Codable, Comparable, CaseIterable {
-    /// Behind the others.
+    /// After the others.
     case low = 0
-    /// As most are.
+    /// The default.
     case normal = 1
     /// Before the others.
     case high = 2
 
-    /// The less urgent one first.
+    /// Orders by urgency, the lowest first.
     public static func < (left: DownloadPriority, right: DownloadPriority) -> Bool {
         left.rawValue < right.rawValue
     }

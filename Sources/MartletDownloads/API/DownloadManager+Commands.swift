@@ -1,37 +1,31 @@
-import MartletURL
-import MartletCaching
-import MartletCore
-import MartletHosts
-import MartletStorage
-public import MartletConnections
-public import SystemPackage
+public import MartletCore
 
-// What can be asked of a manager. What is asked at the same time as a download ends is decided in one order: a file that is
-// there is finished, whatever was asked; what was to be cancelled is removed unless it is finished; a failure is one, though
-// it was to be paused.
+// The commands of a manager. A command that coincides with the end of a download is decided in one order: a complete file is
+// finished, whatever was requested; a cancelled download is removed unless it is finished; a failure is one even if a pause was
+// requested.
 extension DownloadManager {
     // MARK: Adding
 
-    /// Adds a download to a file of that name, whose folder must exist; all else as with a ``DownloadTarget``.
+    /// Adds a download to a file, whose directory must exist; otherwise as with a ``DownloadTarget``.
     @discardableResult
     public func add(
         _ url: String, to path: FilePath, options: DownloadOptions = DownloadOptions(),
         priority: DownloadPriority = .normal
     ) async throws -> DownloadID { try await add(url, to: .file(path), options: options, priority: priority) }
 
-    /// Adds a download, which begins when it is its turn. When this returns, it survives the process; when this throws,
-    /// there is nothing of it.
+    /// Adds a download, which starts when it is its turn. When this returns, it survives the process; when this throws, nothing
+    /// of it is left.
     ///
     /// - Parameters:
-    ///   - url: Where the file is.
-    ///   - target: Where it goes; a relative path begins at the folder that the process works in now.
-    ///   - options: How it is downloaded.
-    ///   - priority: Its place among those that wait.
-    /// - Returns: What it is known by, in other processes too.
-    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` where the options have a closure that cannot be written;
-    ///   `.alreadyInProgress` where another download of this manager that is not finished is about the same file; `.diskFull`
-    ///   or `.fileFailed` where it cannot be written down; `.sessionInvalidated` when the manager was closed.
-    ///   `CancellationError` when the task was cancelled before.
+    ///   - url: the URL of the file.
+    ///   - target: the target; a relative path starts at the current working directory.
+    ///   - options: the options.
+    ///   - priority: the priority among the waiting downloads.
+    /// - Returns: The identifier, stable across processes.
+    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` if the options have a closure that cannot be written;
+    ///   `.alreadyInProgress` if another unfinished download of this manager has the same file; `.diskFull` or `.fileFailed` if
+    ///   its record cannot be written; `.sessionInvalidated` when the manager was closed. `CancellationError` when the task was
+    ///   cancelled before.
     @discardableResult
     public func add(
         _ url: String, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
@@ -74,30 +68,27 @@ extension DownloadManager {
 
     // MARK: One download
 
-    /// Stops a download, keeping what has come. It stays paused, in other processes too, until it is resumed. Nothing where it
-    /// is over.
+    /// Stops a download and stores the received bytes. It stays paused, in other processes too, until it is resumed. Has no
+    /// effect on one that is over.
     ///
-    /// Returns when no connection and no file of it is open any more, and it is written down that it is paused; earlier when
-    /// the task is cancelled, which does not take the pause back.
+    /// Returns when no connection and no file of it is open and the pause is on disk; earlier when the task is cancelled, which
+    /// does not undo the pause.
     public func pause(_ id: DownloadID) async { await pause([id]) }
 
-    /// Lets a paused or failed download go on, at the end of the line. Nothing where it waits or runs.
+    /// Resumes a paused or failed download, at the end of the queue. Has no effect on one that waits or runs.
     ///
     /// - Parameters:
-    ///   - id: Which one.
-    ///   - url: Where the file is now, such as a freshly signed URL; `nil` for where it was. What has come is kept where the
-    ///     validators are the same there. Where the download runs, its next run begins there.
-    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` where the download is finished, was cancelled or is not
-    ///   known; `.sessionInvalidated` when the manager was closed.
+    ///   - id: the download.
+    ///   - url: the new URL of the file, such as a freshly signed one; `nil` for the previous one. Received bytes are reused if
+    ///     the validators are the same there. If the download runs, its next run uses the URL.
+    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` if the download is finished, was cancelled or is unknown;
+    ///   `.sessionInvalidated` when the manager was closed.
     public func resume(_ id: DownloadID, from url: String? = nil) async throws {
-        var place: HTTPURL?
-        if let url { place = try HTTPURL(downloading: url) }
-        try await resume(id, at: place)
+        try await resume(id, at: try url.map { try HTTPURL(downloading: $0) })
     }
 
-    /// Ends a download and removes what has come of it, and all that is known of it. A file that is complete stays, and so
-    /// does what is known of it. Returns when that is done; earlier when the task is cancelled, which does not take the
-    /// cancellation back.
+    /// Cancels a download, and removes the received bytes and its record. A complete file stays, and so does its record. Returns
+    /// when that is done; earlier when the task is cancelled, which does not undo the cancellation.
     public func cancel(_ id: DownloadID) async {
         guard !isClosing, let status = managed[id]?.status else { return }
         let old = machine.phase(of: id)
@@ -106,7 +97,7 @@ extension DownloadManager {
             apply(effects)
             await save([id])
         }
-        for await state in DownloadStates(source: status.states) {
+        for await state in status.stateSequence {
             switch state {
             case .finished, .cancelled: return
             case .waiting, .running, .verifying, .paused, .failed: continue
@@ -114,11 +105,10 @@ extension DownloadManager {
         }
     }
 
-    /// Forgets a download that is finished or has failed. What came of a failed one stays beside its target, and is found by
-    /// a later download to it.
-    /// - Throws: An ``HTTPError``: `.invalidRequest` where the download is not over, or not known; `.fileFailed` where its file
-    ///   in the directory cannot be removed, so that the next manager finds it; `.sessionInvalidated` when the manager was
-    ///   closed.
+    /// Forgets a finished or failed download. The received bytes of a failed one remain beside its target, and a later download
+    /// to it finds them.
+    /// - Throws: An ``HTTPError``: `.invalidRequest` if the download is not over, or unknown; `.fileFailed` if its record cannot
+    ///   be removed, so that the next manager finds it; `.sessionInvalidated` when the manager was closed.
     public func remove(_ id: DownloadID) async throws {
         try checkOpen()
         guard let entry = managed[id], machine.remove(id) else {
@@ -130,7 +120,7 @@ extension DownloadManager {
         if let fault = await store.remove(id) { throw fault }
     }
 
-    /// Changes the place of a download among those that wait. One that runs goes on.
+    /// Changes the priority of a download among the waiting ones. One that runs continues.
     public func setPriority(_ priority: DownloadPriority, of id: DownloadID) async {
         guard !isClosing, managed[id] != nil else { return }
         machine.setPriority(priority, of: id)
@@ -138,7 +128,7 @@ extension DownloadManager {
         await save([id])
     }
 
-    /// Changes how fast a download may go, at once and in later runs; `nil` for as fast as the other limits allow.
+    /// Changes the maximum rate of a download, immediately and for later runs; `nil` for the rate that the other limits allow.
     public func setBandwidth(_ rate: BandwidthRate?, of id: DownloadID) async {
         guard !isClosing, managed[id] != nil else { return }
         managed[id]?.item.options.bandwidth = rate
@@ -148,24 +138,20 @@ extension DownloadManager {
 
     // MARK: All downloads
 
-    /// Pauses all downloads that wait or run, as ``pause(_:)`` does; none begins meanwhile.
+    /// Pauses all downloads that wait or run, as ``pause(_:)`` does; none starts meanwhile.
     public func pauseAll() async { await pause(managed.keys.sorted()) }
 
-    /// Lets all paused downloads go on, in the order in which they were added. Failed ones stay as they are.
+    /// Resumes all paused downloads in the order in which they were added. Failed ones remain failed.
     public func resumeAll() async {
         guard !isClosing else { return }
-        var resumed: [DownloadID] = []
-        for id in managed.keys.sorted() {
-            switch machine.phase(of: id) {
-            case .paused, .stopping(.pause): if resumeNow(id, at: nil) { resumed.append(id) }
-            default: continue
-            }
+        let paused = managed.keys.sorted().filter { id in
+            let phase = machine.phase(of: id)
+            return phase == .paused || phase == .stopping(.pause)
         }
-        await save(resumed)
+        await save(paused.filter { resumeNow($0, at: nil) })
     }
 
-    /// Changes how much is done at once. Those that run go on; where there is room now, others begin at once. Rates act at
-    /// once.
+    /// Changes the limits. Running downloads continue; if there is room now, others start immediately. Rates apply immediately.
     public func setLimits(_ limits: DownloadLimits) {
         guard !isClosing else { return }
         let old = self.limits

@@ -1,71 +1,70 @@
-import MartletStreams
 import MartletCoding
 public import MartletCore
-import MartletDiagnostics
-public import MartletConnections
-public import SystemPackage
+import MartletStreams
 
-/// How one file is downloaded.
+/// The options of a download.
 public struct DownloadOptions: Sendable {
-    /// What becomes of a file that has the name already.
+    /// The action for a file that already has the name.
     public enum Collision: String, Hashable, Sendable, Codable {
-        /// The download fails, also when the file appears at the last moment.
+        /// The download fails, even if the file appears at the last moment.
         case fail
-        /// It is replaced, once the new one is complete. A folder, a device, a pipe or a socket is not: the download fails.
+        /// The file is replaced once the new one is complete. A directory, device, pipe or socket is not: the download fails.
         case overwrite
-        /// The new one gets another name: `name (1).txt`, `name (2).txt`, up to 999.
+        /// The new file gets another name: `name (1).txt`, `name (2).txt`, up to 999.
         case rename
     }
 
-    /// What becomes of the bytes that an earlier run left.
+    /// The use of bytes that an earlier run received.
     public enum Resumption: String, Hashable, Sendable, Codable {
-        /// They are kept where the server proves that they are still those of the file.
+        /// They are reused if the server proves that they still belong to the file.
         case automatic
-        /// As ``automatic``; and where there is neither a validator nor a checksum, they are kept if the last 64 KiB of
-        /// them are still the same. A file that changed elsewhere is then not noticed.
+        /// As ``automatic``; without a validator and a checksum, they are also reused if their last 64 KiB are unchanged. A
+        /// change elsewhere in the file is then not noticed.
         case unverified
-        /// They are thrown away.
+        /// They are discarded.
         case restart
     }
 
-    /// The most connections for the file, 1 to 64; 4 by default. The download begins with one, and adds one while that
-    /// makes it faster by a tenth or more. Files of up to 8 MiB come in one request.
+    /// The maximum number of connections for the file, 1 to 64 (default 4). The download starts with one, and adds more while each
+    /// makes it faster by a tenth. Files of up to 8 MiB come in one request.
     public var segments: Int
-    /// What the file must come to; `nil` for no demand. A `Repr-Digest` of the server's (RFC 9530) is verified unasked.
+    /// The expected checksum; `nil` for none. A `Repr-Digest` of the server (RFC 9530) is always verified.
     public var checksum: Checksum?
-    /// What becomes of a file that has the name already; ``Collision/fail`` by default.
+    /// The action for a file that already has the name; ``Collision/fail`` by default.
     public var collision: Collision
-    /// What becomes of the bytes that an earlier run left; ``Resumption/automatic`` by default.
+    /// The use of bytes that an earlier run received; ``Resumption/automatic`` by default.
     public var resumption: Resumption
-    /// How failures are dealt with that may pass.
+    /// Retries after transient failures.
     public var retry: DownloadRetry
-    /// After how long without a byte a connection is given up, and the range asked for by another; 30 s by default, from
+    /// The time without a byte after which a connection is closed and another one requests its range: 30 s by default, from
     /// 100 ms to a day.
     public var stallTimeout: Duration
-    /// How often what has come is synced and noted, so that it survives the process: every 2 s by default, from 50 ms. In
-    /// the first minutes it is more often, from 100 ms, so that of a short run most survives, too; but not so often that more
-    /// than a 16th of the time goes into syncs.
+    /// The interval at which received bytes are synced and recorded, so that they survive the process: 2 s by default, at least
+    /// 50 ms. In the first minutes it is shorter, down to 100 ms, so that most of a short run survives too, but syncs take no
+    /// more than a 16th of the time.
     public var checkpointInterval: Duration
-    /// How fast the download may go, all of its connections together; as fast as the session allows by default.
+    /// The maximum rate of all connections of the download together; by default that of the session.
     public var bandwidth: BandwidthRate?
-    /// Whether the bytes are fetched from the first to the last, at most so many ahead of the first missing one, for
-    /// those that read the file while it grows; `nil`, the default, for the order that is fastest.
+    /// The maximum number of bytes that are fetched ahead of the first missing one, for programs that read the file while it
+    /// grows; `nil` (the default) for the fastest order.
     public var sequentialWindow: ByteCount?
-    /// The largest file that is accepted; any by default.
+    /// The maximum length of the file; unlimited by default.
     public var byteLimit: ByteCount
     /// Whether the file gets the time of `Last-Modified`; `false` by default.
     public var keepsRemoteTime: Bool
-    /// Fields of each request. Those that hold credentials are not written to disk, and not sent to another origin.
+    /// Fields of each request. Fields with credentials are not written to disk, and not sent to another origin.
     public var headers: HTTPFields
-    /// What a connection will have done sooner than this, no other takes over from it; `nil` for what the server's answers
-    /// bring.
+    /// The remaining time below which a connection's range is not taken over by another; `nil` to derive it from the server's
+    /// response times.
     package var patience: Duration?
-    /// What the requests do otherwise than their session. Its `retry`, `bandwidth`, `decompresses` and cache mode are
-    /// not heeded: a download has its own. Nor is a validator, here or of the session: a download has rules of its own for
-    /// what it takes; and one that is set here cannot be written, and so is refused where downloads are kept.
+    /// Options of the requests that override the session's configuration.
+    ///
+    /// `retry`, `bandwidth`, `decompresses` and the cache mode are ignored, since a download has its own. A validator, here or
+    /// of the session, is ignored too: a download has its own rules for a response. One that is set here cannot be encoded, and
+    /// is therefore rejected by a ``DownloadManager``.
     public var request: RequestOptions
 
-    /// The options; see the properties for what they are by default.
+    /// The options; the properties document the defaults.
     public init(
         segments: Int = 4, checksum: Checksum? = nil, collision: Collision = .fail,
         resumption: Resumption = .automatic, retry: DownloadRetry = DownloadRetry(),
@@ -91,15 +90,15 @@ public struct DownloadOptions: Sendable {
 }
 
 /// Options are encoded without secrets: the fields `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` of
-/// ``headers``, and of ``request`` what its own coding leaves out, are not written. Keys that are not known are ignored; those
-/// that are missing have their default.
+/// ``headers``, and the parts of ``request`` that its own coding omits, are not written. Unknown keys are ignored; missing
+/// ones have their default.
 extension DownloadOptions: Codable {
     private enum CodingKeys: String, CodingKey {
         case segments, checksum, collision, resumption, retry, stallTimeout, checkpointInterval, bandwidth
         case sequentialWindow, byteLimit, keepsRemoteTime, headers, request
     }
 
-    /// Reads options.
+    /// Decodes options.
     /// - Throws: `DecodingError`, also for a checksum that has not as many bytes as its function gives.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -127,8 +126,8 @@ extension DownloadOptions: Codable {
         try read(.request, &request)
     }
 
-    /// Writes the options, without secrets.
-    /// - Throws: `EncodingError.invalidValue` where a closure chooses the proxy, and for a validator of ``request``.
+    /// Encodes the options, without secrets.
+    /// - Throws: `EncodingError.invalidValue` if a closure selects the proxy, and for a validator of ``request``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(segments, forKey: .segments)
@@ -148,23 +147,22 @@ extension DownloadOptions: Codable {
     }
 }
 
-/// How often and when a download tries again after a failure that may pass.
+/// Retries of a download after transient failures.
 ///
-/// Counted are failures since the last byte that was new: a download that gets ahead may fail any number of times. Passing
-/// failures are those of ``MartletCore/RetryPolicy``, a stall, and the statuses 408, 425, 429, 500, 502, 503 and 504. Before each
-/// try passes a random part of a span that doubles (full jitter), or what `Retry-After` says.
+/// Failures are counted since the last new byte: a download that makes progress may fail any number of times. Transient failures
+/// are those of ``MartletCore/RetryPolicy``, a stall, and the statuses 408, 425, 429, 500, 502, 503 and 504. Each retry waits for
+/// a random part of a span that doubles (full jitter), or for the time in `Retry-After`.
 public struct DownloadRetry: Hashable, Sendable, Codable {
-    /// How many failures in a row are borne; 5 by default, 0 for none.
+    /// The maximum number of consecutive failures without a new byte; 5 by default, 0 for none.
     public var attempts: Int
-    /// The span before the first repetition; 500 ms by default.
+    /// The span before the first retry; 500 ms by default.
     public var firstDelay: Duration
-    /// The longest span; 30 s by default.
+    /// The maximum span; 30 s by default.
     public var longestDelay: Duration
-    /// The longest `Retry-After` that is waited for in full, and what is waited for in place of a longer one; 2 minutes
-    /// by default.
+    /// The maximum time to wait for a `Retry-After`, also used in place of a longer one; 2 minutes by default.
     public var longestRetryAfter: Duration
 
-    /// The settings; see the properties for what they are by default.
+    /// The settings; the properties document the defaults.
     public init(
         attempts: Int = 5, firstDelay: Duration = .milliseconds(500), longestDelay: Duration = .seconds(30),
         longestRetryAfter: Duration = .seconds(120)
@@ -176,12 +174,11 @@ public struct DownloadRetry: Hashable, Sendable, Codable {
     }
 }
 
-/// Where a download goes.
+/// The target of a download.
 public enum DownloadTarget: Hashable, Sendable, Codable {
-    /// To a file of this name, whose folder must exist.
+    /// A file at this path, in an existing directory.
     case file(FilePath)
-    /// Into a folder that must exist, under the name that the server proposes (`Content-Disposition`, RFC 6266), else that
-    /// of the URL's path; made safe, so that it is never outside of the folder, nor hidden. `download` where there is
-    /// none.
+    /// An existing directory. The file name is the one that the server proposes (`Content-Disposition`, RFC 6266), otherwise the
+    /// last component of the URL's path, otherwise `download`. It is sanitized: never outside of the directory, and not hidden.
     case folder(FilePath)
 }

@@ -1,38 +1,34 @@
-import MartletURL
-import MartletCaching
 public import MartletCore
-import MartletTransport
-public import SystemPackage
 
-/// How far a download has come: a state, not an event.
+/// The progress of a download: a state, not an event.
 public struct DownloadProgress: Hashable, Sendable {
-    /// Bytes of the file that are there, those of earlier runs included.
+    /// The bytes of the file that are received, including those of earlier runs.
     public var completedByteCount: UInt64 = 0
-    /// Bytes of the file in all; `nil` while that is not known.
+    /// The length of the file in bytes; `nil` while it is unknown.
     public var totalByteCount: UInt64?
-    /// Bytes of the file that earlier runs left, as far as they were kept.
+    /// The bytes of the file that earlier runs received and this run reuses.
     public var resumedByteCount: UInt64 = 0
-    /// Bytes of bodies that this run has received, those that had to be thrown away included.
+    /// The bytes of response bodies that this run received, including discarded ones.
     public var receivedByteCount: UInt64 = 0
-    /// Bytes a second, over the last 10 s of this run; 0 when nothing came in that time.
+    /// The rate in bytes per second over the last 10 s of this run; 0 if nothing arrived in that time.
     public var bytesPerSecond: Double = 0
-    /// How long nothing has come; zero while bytes come.
+    /// The time since bytes last arrived; zero while they do.
     public var stalled: Duration = .zero
-    /// How many connections receive now.
+    /// The number of connections that receive bytes.
     public var connectionCount: Int = 0
     /// Whether the run is over: complete, paused, failed or cancelled.
     public var isFinished = false
 
-    /// Nothing yet.
+    /// No progress.
     public init() {}
 
-    /// The part that is there, 0 to 1; `nil` while the whole is not known. An empty file is whole from the start.
+    /// The received part, 0 to 1; `nil` while the length is unknown. An empty file is complete from the start.
     public var fractionCompleted: Double? {
         guard let totalByteCount else { return nil }
         return totalByteCount == 0 ? 1 : min(1, Double(completedByteCount) / Double(totalByteCount))
     }
 
-    /// How long the rest will take at the present rate; `nil` while the whole is not known or nothing comes.
+    /// The remaining time at the current rate; `nil` while the length is unknown or nothing arrives.
     public var timeLeft: Duration? {
         guard let totalByteCount, bytesPerSecond > 0, stalled == .zero else { return nil }
         let seconds = Double(totalByteCount - min(totalByteCount, completedByteCount)) / bytesPerSecond
@@ -40,46 +36,64 @@ public struct DownloadProgress: Hashable, Sendable {
     }
 }
 
-/// How far a download has come: the present value first, then newer ones. Who is slow skips what it missed, and always gets
-/// the last one. Cancelling the iterating task ends its iteration and touches nothing else.
-public struct DownloadProgressSequence: AsyncSequence, Sendable {
-    /// What iteration gives.
-    public typealias Element = DownloadProgress
+/// The states of a download.
+public typealias DownloadStates = DownloadValues<DownloadState>
+
+/// The progress of a download.
+public typealias DownloadProgressSequence = DownloadValues<DownloadProgress>
+
+/// The values of a property of a download that changes: the current one first, then each newer one.
+///
+/// A slow consumer skips values, and always receives the last one. Cancelling the iterating task ends its iteration only.
+public struct DownloadValues<Element: Sendable>: AsyncSequence, Sendable {
     /// Iteration does not fail.
     public typealias Failure = Never
 
-    let source: NewestValue<DownloadProgress>
+    private let newest: @Sendable (UInt64) async -> (version: UInt64, value: Element)?
+    private let latest: @Sendable () -> Element
+
+    /// The values of a source, each converted to an element.
+    init<Value>(_ source: NewestValue<Value>, _ element: @escaping @Sendable (Value) -> Element) {
+        newest = { await source.next(after: $0).map { ($0.version, element($0.value)) } }
+        latest = { element(source.value) }
+    }
+
+    /// The current value.
+    public var current: Element { latest() }
 
     /// One pass over the values.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var reader: ValueReader<DownloadProgress>
+        fileprivate let values: DownloadValues
+        fileprivate var seen: UInt64 = 0
 
-        /// The newest value that this iterator has not given yet; `nil` after the last one, or when cancelled.
-        public mutating func next() async -> DownloadProgress? { await reader.next() }
+        /// The newest value that this iterator has not returned; `nil` after the last one, or when cancelled.
+        public mutating func next() async -> Element? { await next(isolation: #isolation) }
 
-        /// The newest value that this iterator has not given yet; `nil` after the last one, or when cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> DownloadProgress? {
-            await reader.next()
+        /// The newest value that this iterator has not returned; `nil` after the last one, or when cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
+            guard let (version, value) = await values.newest(seen) else { return nil }
+            seen = version
+            return value
         }
     }
 
-    /// A pass that begins with the present value.
-    public func makeAsyncIterator() -> Iterator { Iterator(reader: ValueReader(source)) }
+    /// A pass that starts with the current value.
+    public func makeAsyncIterator() -> Iterator { Iterator(values: self) }
 }
 
-/// A download that is complete.
+/// A complete download.
 public struct DownloadResult: Hashable, Sendable {
-    /// The file.
+    /// The path of the file.
     public var path: FilePath
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     public var byteCount: UInt64
-    /// How much of it came in earlier runs.
+    /// The bytes that earlier runs received.
     public var resumedByteCount: UInt64
-    /// Bytes of bodies that this run received, those that had to be thrown away included.
+    /// The bytes of response bodies that this run received, including discarded ones.
     public var receivedByteCount: UInt64
-    /// The checksums that it was compared with.
+    /// The checksums that the file was compared with.
     public var verified: [Checksum]
-    /// Where it came from, behind redirects, without user info.
+    /// The URL after redirects, without user info.
     public var url: HTTPURL
 
     /// A result.

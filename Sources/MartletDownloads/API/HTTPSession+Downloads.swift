@@ -1,22 +1,17 @@
-import MartletNetwork
-import MartletURL
-import MartletCaching
 public import MartletCore
-public import SystemPackage
 
 extension HTTPSession {
-    /// Downloads a file: over several connections where that is faster, going on with what an earlier run left, verified,
-    /// and under its name only when it is complete and synced.
+    /// Downloads a file over several connections where that is faster, resumes an earlier run, and verifies the file. It gets its
+    /// name only when it is complete and synced.
     ///
-    /// What has come lies beside the target, in files whose names end in `.martlet-part` and `.martlet-record`, until the file is
-    /// complete. Cancelling the task keeps them, as far as a later call can go on with them, and returns when no
-    /// connection and no file is open any more.
+    /// Until then the received bytes are beside the target, in files that end in `.martlet-part` and `.martlet-record`. Cancelling
+    /// the task keeps them as far as a later call can resume them, and returns when no connection and no file is open.
     ///
     /// - Parameters:
-    ///   - url: Where the file is. Redirects are followed as the session has it.
-    ///   - path: The file's name; its folder must exist.
-    ///   - options: How.
-    ///   - progress: Called with the newest state, not with every one; the last state always comes.
+    ///   - url: the URL of the file. Redirects are followed as the session is configured.
+    ///   - path: the path of the file; its directory must exist.
+    ///   - options: the options.
+    ///   - progress: called with the newest progress, not with each; the last one is always delivered.
     /// - Throws: An ``HTTPError``: `.unacceptableStatus`, `.checksumMismatch`, `.representationChanged`, `.rangeRefused`,
     ///   `.notResumable`, `.fileExists`, `.alreadyInProgress`, `.diskFull`, `.fileFailed`, `.bodyTooLarge`, and those of
     ///   requests; `CancellationError`.
@@ -28,7 +23,7 @@ extension HTTPSession {
         try await download(url, to: .file(path), options: options, progress: progress)
     }
 
-    /// Downloads a file to a name or into a folder; else as ``download(_:to:options:progress:)``.
+    /// Downloads to a file or into a directory; otherwise as ``download(_:to:options:progress:)``.
     @discardableResult
     public nonisolated func download(
         _ url: String, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
@@ -36,33 +31,32 @@ extension HTTPSession {
     ) async throws -> DownloadResult {
         let status = DownloadStatus(.running)
         let plan = DownloadJob.Plan(url: try HTTPURL(downloading: url), target: target, options: options)
-        let job = DownloadJob(plan, session: self, slots: FreeSlots(), status: status)
+        let job = DownloadJob(plan, session: self, status: status)
         guard let progress else { return try await job.run() }
         async let result = {
-            // Also where it failed before it began: the last state always comes.
+            // Also after an early failure: the last progress is always delivered.
             defer { status.progress.finish() }
             return try await job.run()
         }()
-        for await value in DownloadProgressSequence(source: status.progress) { progress(value) }
+        for await value in status.progressSequence { progress(value) }
         return try await result
     }
 
-    /// Begins a download and returns its handle; else as ``download(_:to:options:progress:)``.
+    /// Starts a download and returns its handle; otherwise as ``download(_:to:options:progress:)``.
     ///
-    /// It runs on when its maker's task ends, and when the handle is let go.
-    /// - Throws: An ``HTTPError`` where the URL cannot be parsed.
+    /// It continues when the calling task ends, and when the handle is released.
+    /// - Throws: An ``HTTPError`` if the URL cannot be parsed.
     public nonisolated func beginDownload(
         _ url: String, to target: DownloadTarget, options: DownloadOptions = DownloadOptions()
     ) throws -> Download { beginDownload(try HTTPURL(downloading: url), to: target, options: options) }
 
-    /// Begins a download of a URL that was parsed.
+    /// Starts a download of a parsed URL.
     package nonisolated func beginDownload(
         _ url: HTTPURL, to target: DownloadTarget, options: DownloadOptions
     ) -> Download {
         let status = DownloadStatus(.running)
         let plan = DownloadJob.Plan(url: url, target: target, options: options)
-        let job = DownloadJob(plan, session: self, slots: FreeSlots(), status: status)
-        let controller = SoleDownload(job, status: status)
+        let controller = SoleDownload(DownloadJob(plan, session: self, status: status), status: status)
         controller.begin()
         return Download(id: SoleDownload.nextID(), status: status, controller: controller)
     }

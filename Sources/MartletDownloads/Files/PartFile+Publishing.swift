@@ -3,20 +3,20 @@ package import MartletStorage
 import Synchronization
 import SystemPackage
 
-// A complete file gets its name in steps, so that it can be noted in between by what it will be known under that name.
-// Whatever fails before it has the name, the bytes and the record stay.
+// A complete file gets its name in steps, so that its identity can be noted in between. After any failure before it has the
+// name, the bytes and the record remain.
 extension PartFile {
-    /// Ends the file where it has to end, gives it its time and syncs it, so that nothing but its name is missing.
+    /// Cuts the file to its length, sets its time and syncs it, so that only its name is missing.
     /// - Parameters:
-    ///   - total: How long it has to be.
-    ///   - modified: When it was written last, in seconds since 1970; nil for now.
-    /// - Returns: By what it is known, whatever its name.
+    ///   - total: the length of the file.
+    ///   - modified: the modification time in seconds since 1970; `nil` for now.
+    /// - Returns: The identity of the file under any name.
     package func seal(total: UInt64, modified: Int64?) throws(StorageError) -> FileMark {
         try state.withLock { state throws(StorageError) in
             try replaceEarlier(&state)
             var status = try settledStatus(&state, modified)
             if status.byteCount > total {
-                // Somebody else put it there: what was fetched ends where the file does.
+                // Another program appended the rest: the download has no byte after its end.
                 try files.truncate(state.file, to: total)
                 status = try settledStatus(&state, modified)
             }
@@ -28,39 +28,38 @@ extension PartFile {
         }
     }
 
-    /// Gives the file its time and syncs it.
-    /// - Returns: What it is then.
+    /// Sets the time of the file, syncs it, and returns its status.
     private func settledStatus(_ state: inout State, _ modified: Int64?) throws(StorageError) -> FileStatus {
         if let modified { try files.setModificationTime(modified, of: state.file) }
         try sync(&state)
         return try files.status(of: state.file)
     }
 
-    /// Gives the file its name.
-    /// - Returns: The name it got; nil where it cannot be moved there (`EXDEV`), though a copy may.
+    /// Renames the file to its name.
+    /// - Returns: The name; `nil` if it is on another file system (`EXDEV`), where a copy may be possible.
     package func publish(_ collision: DownloadOptions.Collision) throws(StorageError) -> PublishedName? {
         try state.withLock { state throws(StorageError) in
+            let name: String
             do throws(StorageError) {
-                let name = try rename(names.part, collision)
-                state.isPublished = true
-                return settle(
-                    name,
-                    removing: state.mayHaveOthers ? [names.record, names.nextRecord, names.nextPart] : [])
+                name = try rename(names.part, collision)
             } catch  where error.code == EXDEV {
                 return nil
             }
+            state.isPublished = true
+            return settle(
+                name, removing: state.mayHaveOthers ? [names.record, names.nextRecord, names.nextPart] : [])
         }
     }
 
-    /// How much of a file is copied at a time: 1 MiB.
+    /// The number of bytes that are copied at a time: 1 MiB.
     private static let pieceByteCount: UInt64 = 1 << 20
 
-    /// Makes a copy of the file beside it, synced, which may get the name where the file itself cannot: parts of some folders
-    /// are other file systems' or of other quotas.
+    /// Copies the file to a synced file beside it, which may get the name if the file cannot: parts of some directories belong to
+    /// other file systems or other quotas.
     /// - Parameters:
-    ///   - total: How long the file is.
-    ///   - modified: When it was written last, in seconds since 1970; nil for now.
-    /// - Returns: By what the copy is known, whatever its name.
+    ///   - total: the length of the file.
+    ///   - modified: the modification time in seconds since 1970; `nil` for now.
+    /// - Returns: The identity of the copy under any name.
     package func copy(total: UInt64, modified: Int64?) throws(StorageError) -> FileMark {
         try state.withLock { state throws(StorageError) in
             _ = try remove(names.nextPart)
@@ -80,14 +79,14 @@ extension PartFile {
                 try files.sync(copy)
                 return FileMark(try files.status(of: copy))
             } catch {
-                try? files.remove(names.nextPart)
+                removeCopy()
                 throw error
             }
         }
     }
 
-    /// Gives the copy the name. Where that fails it is removed.
-    /// - Returns: The name it got.
+    /// Renames the copy to the name. After a failure the copy is removed.
+    /// - Returns: The name.
     package func publishCopy(_ collision: DownloadOptions.Collision) throws(StorageError) -> PublishedName {
         try state.withLock { state throws(StorageError) in
             do throws(StorageError) {
@@ -95,23 +94,22 @@ extension PartFile {
                 state.isPublished = true
                 return settle(name, removing: [names.part, names.record, names.nextRecord, names.nextPart])
             } catch {
-                try? files.remove(names.nextPart)
+                removeCopy()
                 throw error
             }
         }
     }
 
-    /// Removes a copy that is not to have the name.
+    /// Removes a copy that will not get the name.
     package func removeCopy() { try? files.remove(names.nextPart) }
 
     private func settle(_ name: String, removing others: [String]) -> PublishedName {
         do throws(StorageError) {
-            try files.syncFolder(folderPath)
+            try files.syncFolder(names.folderPath)
         } catch {
             return PublishedName(path: name, fault: error)
         }
-        // It is there, whatever becomes of the record now: without its bytes it says nothing.
-        // A process that was killed may have left the beginnings of others.
+        // Without its bytes a record says nothing. A process that was killed may have left the start of other files.
         for path in others { try? files.remove(path) }
         return PublishedName(path: name)
     }
@@ -135,21 +133,19 @@ extension PartFile {
     }
 }
 
-/// What is noted of a complete file just before it gets its name, so that whoever comes after a process that did not live to
-/// tell it knows the file again, and neither fetches it once more nor takes it for somebody else's.
+/// The note of a complete file just before it gets its name. A run after a killed process recognizes the file by it, and neither
+/// fetches it again nor takes it for a file of another program.
 package struct DownloadPublication: Hashable, Sendable {
-    /// What there is to tell once it has the name, as a later run tells it. Its path is the name it wants.
+    /// The result as a later run reports it. Its path is the requested name.
     package var result: DownloadResult
-    /// The file as it is under its part's name.
+    /// The identity of the part.
     package var part: FileMark
-    /// The copy that gets the name instead, where the file itself cannot have it.
+    /// The identity of the copy that gets the name instead, if the part cannot.
     package var copy: FileMark?
 
-    /// Looks whether the file got its name, and does what was left to be done behind that.
-    ///
-    /// It blocks: it belongs on a worker.
-    /// - Parameter collision: What was to become of a file that had the name.
-    /// - Returns: The name; nil where no file of the names it may have got is this one.
+    /// Checks whether the file got its name, and completes the steps that follow. Blocks.
+    /// - Parameter collision: the action for a file that already had the name.
+    /// - Returns: The name; `nil` if no file of a possible name is this one.
     package func complete(
         _ collision: DownloadOptions.Collision, files: any FileSystem
     ) throws(StorageError) -> PublishedName? {
@@ -160,7 +156,7 @@ package struct DownloadPublication: Hashable, Sendable {
         } catch {
             return PublishedName(path: name, fault: error)
         }
-        // A part that is another one belongs to a download that came later, and so does the record.
+        // Another part belongs to a later download, and so does the record.
         if let present = try files.statusIfPresent(at: names.part) {
             guard part.isOf(present) else { return PublishedName(path: name) }
             try? files.remove(names.part)
@@ -182,11 +178,11 @@ package struct DownloadPublication: Hashable, Sendable {
     }
 }
 
-/// The name that a complete file has got.
+/// The name that a complete file got.
 package struct PublishedName: Sendable {
-    /// The name.
+    /// The path.
     package var path: String
-    /// Why it may be gone after a power cut, where the folder could not be synced. Then what the bytes were known by is still
-    /// there, for the case that they are found under their old name again.
+    /// The error of the directory's sync, after which a power cut may undo the rename. Then the record is kept, for the case
+    /// that the bytes are found under their old name again.
     package var fault: StorageError?
 }

@@ -2,52 +2,51 @@ import Glibc
 package import MartletStorage
 import Synchronization
 
-/// The bytes of a download that have come, and the record of them: two files beside the target.
+/// The received bytes of a download and their record: two files beside the target.
 ///
-/// Whoever has the part file open holds its lock, which ends with the process, however that ends. What the record claims
-/// is on the disk. All calls block: they belong on a worker.
+/// The process that has the part file open holds its lock, which ends with the process, however that ends. The bytes that the
+/// record claims are on disk. All calls block: they belong on a worker.
 package final class PartFile: Sendable {
-    /// Why a record cannot be written.
+    /// The reason why a record was not written.
     package enum RecordFault: Error {
-        /// The download began anew meanwhile, or the file got its name: what it would claim is no longer there.
+        /// The download was restarted meanwhile, or the file got its name: the claimed bytes no longer exist.
         case outdated
-        /// Somebody else writes the record: a lock that lies, as on some network file systems.
+        /// Another process writes the record: the lock does not work, as on some network file systems.
         case taken
-        /// The bytes could not be synced, and nothing is known of them any more.
+        /// The bytes could not be synced, and their state is unknown.
         case unsynced(StorageError)
-        /// The record could not be written; the one before stands.
+        /// The record could not be written; the previous one is intact.
         case unwritten(StorageError)
     }
 
     struct State {
         var file: OpenFile
-        /// Which beginning of the download the bytes are of: the first, until it begins anew.
+        /// The generation that the bytes belong to: 1, until the download is restarted.
         var epoch: UInt32 = 1
-        /// The last beginning that got an empty file; 0 for none.
+        /// The last generation that got an empty file; 0 for none.
         var renewed: UInt32 = 0
-        /// Why nothing is known any more of what was written: after a sync that failed, another one would succeed without the
-        /// bytes.
+        /// The error after which the written bytes are in an unknown state: a later sync would succeed without them.
         var syncFailure: StorageError?
-        /// The earlier bytes, which have the part's name while the new ones are fewer and lie under the next part's. Its lock
+        /// The earlier bytes, which have the part's name while the new ones are fewer and have that of the next part. Its lock
         /// is held until then.
         var earlier: OpenFile?
-        /// How many bytes the record claims that this download could go on with; 0 for none.
+        /// The number of bytes in the record that this download could reuse; 0 for none.
         var claimedCount: UInt64 = 0
-        /// Who wrote the record that is there, as far as that is known.
+        /// The run that wrote the present record, if it is known.
         var lastOwner: UInt64?
-        /// Whether it has its name: there is nothing left that a record could be about.
+        /// Whether the file has its name: then no record can refer to it.
         var isPublished = false
-        /// Whether there may be files beside it, of this run or of one that was killed: one that was found empty has none, but
-        /// for a record that claims nothing.
+        /// Whether there may be files beside it, of this run or of one that was killed. A part that was found empty has none,
+        /// except a record that claims nothing.
         var mayHaveOthers: Bool
     }
 
     /// The names.
     package let names: PartNames
-    /// The number by which this run signs its records.
+    /// The number that identifies the records of this run.
     package let owner: UInt64
     let files: any FileSystem
-    /// Held while files change their names: transfers that begin anew, checkpoints, the end.
+    /// Held while files are renamed: by transfers that restart, checkpoints, and publishing.
     let state: Mutex<State>
 
     private init(names: PartNames, files: any FileSystem, file: OpenFile, mayHaveOthers: Bool) {
@@ -58,10 +57,10 @@ package final class PartFile: Sendable {
         state = Mutex(State(file: file, mayHaveOthers: mayHaveOthers))
     }
 
-    /// Opens the part file of a target, or makes it, and takes its lock.
-    /// - Returns: nil where another download has it.
+    /// Opens or creates the part file of a target, and acquires its lock.
+    /// - Returns: `nil` if another download has it.
     package static func open(_ names: PartNames, files: any FileSystem) throws(StorageError) -> PartFile? {
-        // Whoever publishes a file renames it: what was opened may be the target by the time it is locked.
+        // Publishing renames the file: the file that was opened may be the target by the time it is locked.
         for _ in 0..<16 {
             let file: OpenFile
             do throws(StorageError) {
@@ -74,7 +73,7 @@ package final class PartFile: Sendable {
             guard opened.kind == .file else {
                 throw StorageError(operation: "open", path: names.part, code: EEXIST)
             }
-            // Before its lock, which whoever planted it may hold.
+            // Before the lock, which the user who planted the file may hold.
             guard opened.access.isOfThisUserAlone else {
                 _ = try removeForeign(names, files)
                 continue
@@ -87,9 +86,9 @@ package final class PartFile: Sendable {
         return nil
     }
 
-    /// Removes a part that another user owns or may write: in a shared folder anybody could have put it there, with a record that
-    /// claims all of it.
-    /// - Returns: Whether there was one.
+    /// Removes a part that another user owns or may write: in a shared directory anyone could have created it, with a record
+    /// that claims all of it.
+    /// - Returns: Whether the name is free now.
     private static func removeForeign(
         _ names: PartNames, _ files: any FileSystem
     ) throws(StorageError) -> Bool {
@@ -102,23 +101,21 @@ package final class PartFile: Sendable {
     /// The open file.
     package var file: OpenFile { state.withLock { $0.file } }
 
-    /// How many bytes are there; none where nothing was ever written.
+    /// The number of bytes in the file.
     package func byteCount() throws(StorageError) -> UInt64 { try files.status(of: file).byteCount }
 
     // MARK: Earlier bytes
 
-    /// How many earlier bytes are kept beside those of a new beginning; nil where none are.
+    /// The number of earlier bytes that are kept beside those of a restart; `nil` if there are none.
     package var earlierByteCount: UInt64? { state.withLock { $0.earlier == nil ? nil : $0.claimedCount } }
 
-    /// The download goes on with what a record claims: a new beginning may keep that until it has more.
+    /// Notes that the download reuses the bytes of a record: a restart may keep them until it has more.
     package func take(_ record: ResumeRecord) { state.withLock { $0.claimedCount = record.writtenCount } }
 
-    /// What is there is wrong, and is not to be kept by a new beginning.
-    package func distrust() {
-        state.withLock { if $0.earlier == nil { $0.claimedCount = 0 } }
-    }
+    /// Notes that the received bytes are wrong, so that a restart does not keep them.
+    package func distrust() { state.withLock { if $0.earlier == nil { $0.claimedCount = 0 } } }
 
-    /// Gives up a new beginning: the earlier bytes and their record stay as they are.
+    /// Abandons a restart: the earlier bytes and their record stay as they are.
     package func restoreEarlier() {
         state.withLock { state in
             guard let earlier = state.earlier else { return }
@@ -127,33 +124,34 @@ package final class PartFile: Sendable {
         }
     }
 
-    /// Puts the new bytes in the place of the earlier ones, where there are such.
+    /// Replaces the earlier bytes, if there are any, by the new ones.
     func replaceEarlier(_ state: inout State) throws(StorageError) {
         guard state.earlier != nil else { return }
-        // The record first, and for good: it would claim bytes that are not there.
-        if try remove(names.record) { try files.syncFolder(folderPath) }
+        try removeRecord()
         state.claimedCount = 0
         try files.rename(names.nextPart, to: names.part)
         state.earlier = nil
-        // A record of the new bytes beside the old ones would be the end of them.
-        try files.syncFolder(folderPath)
+        // A record of the new bytes must not exist beside the old ones.
+        try files.syncFolder(names.folderPath)
+    }
+
+    /// Removes the record durably, before the bytes that it claims.
+    private func removeRecord() throws(StorageError) {
+        if try remove(names.record) { try files.syncFolder(names.folderPath) }
     }
 
     // MARK: The record
 
-    /// The record, if it is there, whole, and claims no more bytes than there are.
+    /// The record, if it is valid and claims no more bytes than the file has.
     package func record() -> ResumeRecord? {
-        do {
-            let record = try PartFile.record(at: names.record, files: files)
-            state.withLock { $0.lastOwner = record.owner }
-            let end = record.written.ranges.last?.upperBound ?? 0
-            return try byteCount() >= end ? record : nil
-        } catch {
-            return nil
-        }
+        guard let record = try? PartFile.record(at: names.record, files: files) else { return nil }
+        state.withLock { $0.lastOwner = record.owner }
+        let end = record.written.ranges.last?.upperBound ?? 0
+        guard let count = try? byteCount(), count >= end else { return nil }
+        return record
     }
 
-    /// Reads the record of a name.
+    /// Reads the record at a path.
     package static func record(at path: String, files: any FileSystem) throws -> ResumeRecord {
         let file = try files.open(path, for: .reading)
         let status = try files.status(of: file)
@@ -163,9 +161,8 @@ package final class PartFile: Sendable {
         return try ResumeRecord.decode(try files.read(file, count: Int(status.byteCount), at: 0))
     }
 
-    /// Syncs the bytes, then puts a record in the place of the one before; nothing while there are more earlier bytes than the
-    /// record claims.
-    /// - Parameter epoch: Which beginning of the download, counted from 1, what the record claims is of.
+    /// Syncs the bytes, then replaces the record; does nothing while there are more earlier bytes than the record claims.
+    /// - Parameter epoch: the generation of the claimed bytes, counted from 1.
     package func note(_ record: ResumeRecord, epoch: UInt32) throws(RecordFault) {
         try state.withLock { state throws(RecordFault) in
             guard state.epoch == epoch, !state.isPublished else { throw .outdated }
@@ -198,7 +195,7 @@ package final class PartFile: Sendable {
         }
     }
 
-    /// Syncs the bytes; fails for good where that has failed before.
+    /// Syncs the bytes; after a failure it always fails.
     func sync(_ state: inout State) throws(StorageError) {
         if let failure = state.syncFailure { throw failure }
         do throws(StorageError) {
@@ -211,14 +208,14 @@ package final class PartFile: Sendable {
 
     // MARK: Bytes
 
-    /// Makes an empty file the part, in place of what was there, and sets room aside for it.
+    /// Replaces the part by an empty file, and reserves space for it.
     ///
-    /// Whoever still writes to the old one writes to a file that has no name any more. Of several transfers that want an
-    /// empty file for the same beginning, or for an earlier one, only the first gets it.
+    /// A transfer that still writes to the old file writes to one without a name. Of several transfers that request an empty file
+    /// for the same generation, or for an earlier one, only the first gets it.
     /// - Parameters:
-    ///   - epoch: Which beginning of the download it is for, counted from 1.
-    ///   - total: How long the file will be; nil where that is not known.
-    ///   - keepsEarlier: Whether bytes that a record claims, and their record, stay until there are as many new ones.
+    ///   - epoch: the generation of the download, counted from 1.
+    ///   - total: the length of the file; `nil` if it is unknown.
+    ///   - keepsEarlier: whether bytes that a record claims, and their record, stay until there are as many new ones.
     package func renew(
         epoch: UInt32, expecting total: UInt64?, keepsEarlier: Bool = false
     ) throws(StorageError) {
@@ -226,16 +223,15 @@ package final class PartFile: Sendable {
             guard epoch > state.renewed else { return }
             state.epoch = epoch
             let keepsEarlier = keepsEarlier && state.claimedCount > 0
-            // The record first, and for good: it would claim bytes that are not there.
             if !keepsEarlier {
-                if try remove(names.record) { try files.syncFolder(folderPath) }
+                try removeRecord()
                 (state.claimedCount, state.earlier) = (0, nil)
             }
-            // Somebody may be about to write to one that was given away, though it is still empty.
+            // A transfer may be about to write to a file that was given to it, even if that is still empty.
             let byteCount = try files.status(of: state.file).byteCount
             if state.renewed > 0 || byteCount > 0 {
                 state.mayHaveOthers = true
-                // Who finds the empty file looks for none beside it.
+                // A later process that finds the empty file expects none beside it.
                 _ = try remove(names.nextRecord)
                 _ = try remove(names.nextPart)
                 let next = try files.open(names.nextPart, for: .creatingShared)
@@ -248,22 +244,21 @@ package final class PartFile: Sendable {
                 } else {
                     try files.rename(names.nextPart, to: names.part)
                     state.file = next
-                    // A record of the new bytes beside the old ones would be the end of them.
-                    try files.syncFolder(folderPath)
+                    // A record of the new bytes must not exist beside the old ones.
+                    try files.syncFolder(names.folderPath)
                 }
                 state.syncFailure = nil
             }
             state.renewed = epoch
-            // Small files are written at once as a whole.
+            // Small files are written as a whole.
             if let total, total > 1 << 20 { try files.allocate(total, for: state.file) }
         }
     }
 
-    var folderPath: String { names.folderPath }
-
+    /// Removes a file; reports whether it existed.
     func remove(_ path: String) throws(StorageError) -> Bool {
         do throws(StorageError) {
-            // Most are not there: a look holds nobody up who has other files in the folder.
+            // Most do not exist: querying the status does not block other users of the directory.
             _ = try files.status(at: path)
             try files.remove(path)
             return true
@@ -272,9 +267,7 @@ package final class PartFile: Sendable {
         }
     }
 
-    // MARK: The end
-
-    /// Closes the part file and lets go of its lock: at the end of a run, when nobody writes any more.
+    /// Closes the part file and releases its lock, at the end of a run, when no transfer writes any more.
     package func close() {
         state.withLock { state in
             state.file.close()

@@ -1,49 +1,46 @@
-import MartletContent
-import MartletURL
 package import MartletCore
-import MartletHosts
 
-/// The names beside a target under which a download keeps what has come of it.
+/// The names of the files beside a target in which a download stores its received bytes.
 package struct PartNames: Hashable, Sendable {
-    /// The file's name when it is complete.
+    /// The path of the complete file.
     package let target: String
-    /// Its folder, with a slash at its end; empty for the process's own.
+    /// The directory, with a slash at its end; empty for the working directory.
     package let folder: String
 
-    /// Its folder, as it can be opened.
+    /// The path of the directory, as it can be opened.
     package var folderPath: String { folder.isEmpty ? "." : folder }
 
-    /// Behind the target's name: the bytes that have come.
+    /// The suffix of the received bytes.
     package static let partSuffix = ".martlet-part"
-    /// Behind the target's name: what is known of them.
+    /// The suffix of their record.
     package static let recordSuffix = ".martlet-record"
 
-    /// The names that belong to a target.
+    /// The names for a target.
     package init(target: String) {
         self.target = target
         let slash = target.utf8.lastIndex(of: UInt8(ascii: "/"))
         folder = slash.map { String(target[...$0]) } ?? ""
     }
 
-    /// The target's name without its folder.
+    /// The name of the target without its directory.
     package var name: String { String(target.utf8.dropFirst(folder.utf8.count)) ?? "" }
 
-    /// The bytes that have come.
+    /// The received bytes.
     package var part: String { folder + stem + PartNames.partSuffix }
-    /// What is known of them.
+    /// Their record.
     package var record: String { folder + stem + PartNames.recordSuffix }
-    /// The next record, until it takes the place of the one before.
+    /// The next record, until it replaces the previous one.
     package var nextRecord: String { record + "-" }
-    /// The next bytes, where a download begins anew, until they take the place of those before.
+    /// The bytes of a restarted download, until they replace the previous ones.
     package var nextPart: String { part + "-" }
 
-    /// The target's name, cut so that the suffixes fit behind it: names that are cut get a hash of the whole.
+    /// The name of the target, cut so that the suffixes fit after it. A cut name gets a hash of the whole.
     private var stem: String {
         let name = name
         let room = SafeFilename.byteLimit - PartNames.recordSuffix.utf8.count - 1
         guard name.utf8.count > room else { return name }
         let suffix = PartNames.parted(name).suffix
-        // FNV-1a, 64 bit: it tells names apart that begin alike.
+        // FNV-1a, 64 bit: tells names apart that start alike.
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in name.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
         var kept = ""
@@ -54,7 +51,7 @@ package struct PartNames: Hashable, Sendable {
         return "\(kept)~\(String(hash, radix: 16))\(suffix)"
     }
 
-    /// A name without its extension, and the extension with its dot; that is empty where the name has none of a usual length.
+    /// A name without its extension, and the extension with its dot; empty if the name has none of a usual length.
     private static func parted(_ name: String) -> (stem: Substring, suffix: String) {
         guard let dot = name.lastIndex(of: "."), dot > name.startIndex, name[dot...].utf8.count <= 16 else {
             return (Substring(name), "")
@@ -62,7 +59,7 @@ package struct PartNames: Hashable, Sendable {
         return (name[..<dot], String(name[dot...]))
     }
 
-    /// The names of a target that stands in for one that is taken: `name (1).txt`, `name (2).txt`.
+    /// The names for a target that replaces one that exists: `name (1).txt`, `name (2).txt`.
     package func numbered(_ number: Int) -> PartNames {
         var (stem, suffix) = PartNames.parted(name)
         let mark = " (\(number))"
@@ -72,16 +69,16 @@ package struct PartNames: Hashable, Sendable {
         return PartNames(target: folder + stem + mark + suffix)
     }
 
-    /// The names that a complete file may get, in the order in which they are tried.
+    /// The paths that a complete file may get, in the order of the attempts.
     package func candidates(_ collision: DownloadOptions.Collision) -> some Sequence<String> {
         let (first, last) = (self, collision == .rename ? 999 : 0)
         return (0...last).lazy.map { $0 == 0 ? first.target : first.numbered($0).target }
     }
 
-    /// The name of a file by what its server, or else its URL, proposes: one component that is neither hidden nor looks
-    /// like an option; `download` where nothing is left. The program's `get -OJ` and `download` both use it.
-    /// - Parameter disposition: `Content-Disposition`. Where it is not written as RFC 6266 has it, it is read as curl and
-    ///   browsers read it: without a type, or with blanks in a name that is not quoted.
+    /// The file name that the server or else the URL proposes: one component that is not hidden and does not look like an
+    /// option; `download` if nothing is left. Used by the program's `get -OJ` and `download`.
+    /// - Parameter disposition: `Content-Disposition`. One that does not follow RFC 6266 is parsed as curl and browsers do:
+    ///   without a type, or with blanks in an unquoted name.
     package static func proposed(disposition: String?, url: HTTPURL) -> String {
         let given = disposition.flatMap { text in
             ContentDisposition(text)?.suggestedFilename ?? PartNames.loosely(text)
@@ -93,7 +90,7 @@ package struct PartNames: Hashable, Sendable {
         return SafeFilename(String(bare))?.text ?? "download"
     }
 
-    /// The first `filename` of a field that is malformed, made safe.
+    /// The first `filename` of a malformed field, sanitized.
     private static func loosely(_ disposition: String) -> String? {
         func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
         var rest = Substring(disposition)
@@ -106,7 +103,7 @@ package struct PartNames: Hashable, Sendable {
                 let text = isQuoted ? name.dropFirst().prefix { $0 != "\"" } : name.prefix { $0 != ";" }
                 return SafeFilename(String(text))?.text
             }
-            // A semicolon in quotes parts nothing.
+            // A semicolon in quotes is not a separator.
             var isQuoted = false
             rest = rest.drop { character in
                 if character == "\"" { isQuoted.toggle() }

@@ -1,39 +1,34 @@
-import MartletCaching
-import MartletCore
-import MartletHosts
+package import MartletCore
 import MartletStreams
-package import MartletStorage
-package import MartletTransport
-import MartletWire
 import Synchronization
 
-/// What is known of the bytes that a download has left, so that another run can go on with them.
+/// The record of the received bytes of a download, from which another run resumes.
 ///
-/// Its file is a ``RecordEnvelope`` named `MRTd`, version 1. No credential is in it: the URL has no user info.
+/// Its file is a ``RecordEnvelope`` named `MRTd`, version 1. It has no credentials: the URL has no user info.
 package struct ResumeRecord: Hashable, Sendable {
     /// The URL, without user info.
     package var url: String
-    /// Which state of the file the bytes are of.
+    /// The representation that the bytes belong to.
     package var representation: Representation
-    /// How long the file is; nil where that is not known.
+    /// The length of the file; `nil` if it is unknown.
     package var total: UInt64?
-    /// Which bytes are there.
+    /// The received ranges.
     package var written: RangeSet<UInt64>
-    /// Whether bytes of several requests are among them that nothing proves to be of one state.
+    /// Whether bytes of several requests are among them that nothing proves to belong to one representation.
     package var isUnproven: Bool
-    /// How often the download began anew before.
+    /// The generation of the download: the number of its starts from the first byte.
     package var generation: UInt32
-    /// What the server says the whole file comes to.
+    /// The digests of the whole file that the server announced.
     package var digests: [Checksum]
     /// `Last-Modified`, in seconds since 1970.
     package var modified: Int64?
-    /// Who wrote it: random, new for each run.
+    /// The run that wrote the record: random, new for each run.
     package var owner: UInt64
 
-    /// How many bytes it claims.
+    /// The number of received bytes.
     package var writtenCount: UInt64 { written.ranges.reduce(0) { $0 + $1.byteCount } }
 
-    /// The longest record.
+    /// The maximum length of a record in bytes.
     package static let byteLimit = 1 << 20
     private static let envelope = RecordEnvelope(magic: "MRTd", version: 1, byteLimit: byteLimit)
     private static let rangeLimit = 32_768
@@ -41,7 +36,7 @@ package struct ResumeRecord: Hashable, Sendable {
 
     /// The bytes of the record.
     package var bytes: [UInt8] {
-        // One that is too long is none, and would not be read either.
+        // One that is too long is empty, and would not be read either.
         (try? ResumeRecord.envelope.encode(write)) ?? []
     }
 
@@ -57,7 +52,7 @@ package struct ResumeRecord: Hashable, Sendable {
         writer.write(optional: total)
         writer.write(optional: modified)
         writer.write(digests)
-        // More ranges than there ever are; those left out are fetched once more.
+        // More ranges than there ever are; omitted ones are fetched again.
         let ranges = written.ranges.prefix(ResumeRecord.rangeLimit)
         writer.write(UInt32(ranges.count))
         for range in ranges {
@@ -66,8 +61,8 @@ package struct ResumeRecord: Hashable, Sendable {
         }
     }
 
-    /// Reads a record.
-    /// - Throws: What is wrong with it: another form or version, damage, ranges out of order or beyond the file's end.
+    /// Decodes a record.
+    /// - Throws: The fault: another format or version, damage, ranges out of order or past the end of the file.
     package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> ResumeRecord {
         try envelope.decode(bytes) { reader, _ throws(RecordReader.Fault) in try ResumeRecord(&reader) }
     }
@@ -80,11 +75,10 @@ extension ResumeRecord {
         isUnproven = try reader.flag("unproven")
         url = try reader.text(limit: ResumeRecord.textLimit, "URL")
         representation = Representation()
-        representation.entityTag = try reader.optional("entity tag") { reader throws(RecordReader.Fault) in
-            guard let tag = EntityTag(try reader.counted(limit: ResumeRecord.textLimit, "entity tag")) else {
-                throw reader.fault("entity tag")
-            }
-            return tag
+        if try reader.flag("entity tag") {
+            let tag = EntityTag(try reader.counted(limit: ResumeRecord.textLimit, "entity tag"))
+            guard let tag else { throw reader.fault("entity tag") }
+            representation.entityTag = tag
         }
         representation.lastModified = try reader.optionalText(limit: ResumeRecord.textLimit, "Last-Modified")
         representation.isLastModifiedStrong = try reader.flag("strong date")
@@ -108,10 +102,13 @@ extension ResumeRecord {
     }
 }
 
+/// The maximum number of checksums in a record.
+private let checksumLimit: UInt8 = 64
+
 extension RecordWriter {
-    /// Writes checksums behind their number, 64 at most.
+    /// Writes the number of checksums and the checksums, 64 at most.
     mutating func write(_ checksums: [Checksum]) {
-        let written = checksums.prefix(RecordReader.checksumLimit)
+        let written = checksums.prefix(Int(checksumLimit))
         write(UInt8(truncatingIfNeeded: written.count))
         for checksum in written {
             write(text: checksum.algorithm.rawValue)
@@ -121,51 +118,40 @@ extension RecordWriter {
 }
 
 extension RecordReader {
-    fileprivate static var checksumLimit: Int { 64 }
-
-    /// Reads checksums behind their number.
+    /// Reads the number of checksums and the checksums.
     mutating func checksums() throws(Fault) -> [Checksum] {
-        let count: UInt8 = try number("checksums")
-        guard count <= RecordReader.checksumLimit else { throw fault("checksums") }
-        var checksums: [Checksum] = []
-        for _ in 0..<count {
-            let name = try text(limit: 64, "hash function")
-            let bytes = Array(try counted(limit: 64, "hash"))
+        try list(of: UInt8.self, limit: checksumLimit, "checksums") { reader throws(Fault) in
+            let name = try reader.text(limit: 64, "hash function")
+            let bytes = Array(try reader.counted(limit: 64, "hash"))
             guard let algorithm = DigestSink.Algorithm(rawValue: name),
                 let checksum = Checksum(algorithm, bytes)
-            else { throw fault("hash") }
-            checksums.append(checksum)
+            else { throw reader.fault("hash") }
+            return checksum
         }
-        return checksums
     }
 }
 
-/// Which records lie in folders, so that many downloads into one folder do not each list all that is in it.
+/// The records in directories, so that many downloads into one directory do not each list all of it.
 ///
-/// A list is good for a second. What this process writes is known at once; a record that another process leaves may be missed
-/// for that long, and its download then begins anew.
+/// A list is valid for a second. Records that this process writes are known immediately; one that another process leaves may be
+/// missed for that long, and its download then restarts.
 package final class FolderRecords: Sendable {
-    private struct List {
-        var names: [String]
-        var time: MonotonicTime
-    }
-
     private struct State {
-        /// Behind the folders' paths.
-        var lists: [String: List] = [:]
-        /// How often records were written.
+        /// The lists by the path of the directory.
+        var lists: [String: (names: [String], time: MonotonicTime)] = [:]
+        /// The number of records written so far.
         var changeCount: UInt64 = 0
     }
 
-    /// Of all downloads of this process.
+    /// The records of all downloads of this process.
     package static let shared = FolderRecords()
-    /// For how long a list is good.
+    /// The time for which a list is valid.
     package static let lifetime = Duration.seconds(1)
 
-    /// Guards the above: workers that list and write, and tasks that look.
+    /// Guards the above: workers that list and write, and tasks that look for a record.
     private let state = Mutex(State())
 
-    /// The names of the records in a folder, sorted, if they are known; the folder is the process's own where it is empty.
+    /// The sorted names of the records in a directory, if they are known; an empty path is the working directory.
     package func names(known folder: String, now: MonotonicTime = .now()) -> [String]? {
         state.withLock { state in
             guard let list = state.lists[folder], now.since(list.time) < FolderRecords.lifetime else {
@@ -175,7 +161,7 @@ package final class FolderRecords: Sendable {
         }
     }
 
-    /// The names of the records in a folder, sorted. It is listed where they are not known, which blocks.
+    /// The sorted names of the records in a directory. Lists the directory if they are not known, which blocks.
     package func names(
         in folder: String, _ files: any FileSystem, now: MonotonicTime = .now()
     ) throws(StorageError) -> [String] {
@@ -184,15 +170,15 @@ package final class FolderRecords: Sendable {
         let names = try files.names(inFolder: folder.isEmpty ? "." : folder)
             .filter { $0.hasSuffix(PartNames.recordSuffix) }.sorted()
         state.withLock { state in
-            // What was written while it was listed may be missing.
+            // A record that was written meanwhile may be missing.
             guard state.changeCount == changeCount else { return }
             state.lists = state.lists.filter { now.since($0.value.time) < FolderRecords.lifetime }
-            state.lists[folder] = List(names: names, time: now)
+            state.lists[folder] = (names, now)
         }
         return names
     }
 
-    /// A record was written in a folder: it has to be listed again.
+    /// Notes that a record was written in a directory, which has to be listed again.
     package func forget(_ folder: String) {
         state.withLock { state in
             state.changeCount += 1
@@ -201,16 +187,16 @@ package final class FolderRecords: Sendable {
     }
 }
 
-/// By what a file is known again that has got another name meanwhile.
+/// The identity of a file, by which it is recognized after a rename.
 package struct FileMark: Hashable, Sendable {
-    /// Its number in its file system.
+    /// The inode.
     package var number: UInt64
-    /// The number of its file system, which a restart of the machine may change.
+    /// The device number of the file system, which a reboot may change.
     package var device: UInt64
-    /// When it was written last, in nanoseconds since 1970; a power cut may take it back.
+    /// The modification time in nanoseconds since 1970; a power cut may reset it.
     package var modificationTime: Int64
 
-    /// Whether a file is this one. Of what may change while nobody looks, one has to be as it was.
+    /// Whether a file is this one. Of the two values that may change unnoticed, one has to be the same.
     package func isOf(_ status: FileStatus) -> Bool {
         status.kind == .file && status.identity == number
             && (status.device == device || status.modificationTime == modificationTime)
@@ -218,7 +204,7 @@ package struct FileMark: Hashable, Sendable {
 }
 
 extension FileMark {
-    /// The mark of a file.
+    /// The identity of a file.
     package init(_ status: FileStatus) {
         self.init(number: status.identity, device: status.device, modificationTime: status.modificationTime)
     }

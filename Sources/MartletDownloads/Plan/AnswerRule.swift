@@ -1,53 +1,43 @@
-import MartletCredentials
-import MartletURL
-import MartletCaching
 package import MartletCore
-import MartletNetwork
-import MartletTransport
-package import MartletWire
 
-/// What an answer to a request for a file, or for a part of it, is to the download.
+/// The meaning of a response to a request for a file, or for a part of it.
 package enum AnswerRule {
-    /// What was asked for.
+    /// The request.
     package struct Asked: Hashable, Sendable {
-        /// The bytes; nil for the whole file without `Range`.
+        /// The requested bytes; `nil` for the whole file without `Range`.
         package var range: Range<UInt64>?
-        /// Whether the answer was bound to the known state by `If-Range`.
+        /// Whether `If-Range` bound the response to the known representation.
         package var isConditional: Bool
 
-        /// What was asked, in words for an error.
-        package var words: String {
-            guard let range else { return "the whole file" }
-            if range.upperBound == .max { return "bytes \(range.lowerBound)-" }
-            return "bytes \(range.lowerBound)-\(range.upperBound &- 1)"
-        }
+        /// The requested bytes in words, for an error.
+        package var words: String { range.map { "bytes \($0.bytePositions)" } ?? "the whole file" }
     }
 
-    /// The judgement.
+    /// The meaning.
     package enum Verdict: Equatable, Sendable {
-        /// Bytes of the file as it is known: so many of the body are to be passed over, and the rest are these.
+        /// Bytes of the known file: those to skip at the start of the body, and the range of the rest.
         case part(passingOver: UInt64, Range<UInt64>, total: UInt64)
-        /// The whole file from its first byte, in the state that is known or in the only one there is.
+        /// The whole file from its first byte, in the known representation or in the only one.
         case whole
-        /// The whole file from its first byte, in another state than was known.
+        /// The whole file from its first byte, in another representation than the known one.
         case changedWhole
-        /// Perhaps the whole file, but without a validator where the file had a strong one: rather the page of a captive
-        /// portal or of a login than another state of the file.
+        /// Perhaps the whole file, but without a validator although the file had a strong one: more likely the page of a captive
+        /// portal or of a login than another representation.
         case unproven
-        /// A part of the file in another state than was known.
+        /// A part of the file in another representation than the known one.
         case changedPart
-        /// The whole file in the very state that is known, though a part was asked for, bound by `If-Range`.
+        /// The whole file in the known representation, although a part was requested with `If-Range`.
         case unwilling
-        /// No byte where some were asked for; the file has so many.
+        /// No byte although some were requested; the total is the length of the file.
         case unsatisfied(total: UInt64?)
-        /// Something that no server should answer.
+        /// A response that no server should send.
         case refused(String)
-        /// A status that is no success.
+        /// A status that is not a success.
         case failed
 
-        /// Whether it says something to an additional transfer; where it does not, there are enough transfers.
+        /// Whether an additional transfer can use it; if not, there are enough transfers.
         ///
-        /// A status that is no success is judged as the failures of connections are.
+        /// A status that is not a success is handled as a failure of the connection.
         package var isOfUseToAdditional: Bool {
             switch self {
             case .part, .unwilling, .failed: true
@@ -56,13 +46,13 @@ package enum AnswerRule {
         }
     }
 
-    /// Judges an answer.
+    /// Classifies a response.
     /// - Parameters:
-    ///   - asked: What was asked for.
-    ///   - facts: What came.
-    ///   - known: The state of the bytes that are there; nil where there are none.
-    ///   - former: The state with a strong validator that was given up, where no other has been seen since.
-    ///   - total: How long the file is known to be.
+    ///   - asked: the request.
+    ///   - facts: the response.
+    ///   - known: the representation of the received bytes; `nil` if there are none.
+    ///   - former: the representation with a strong validator that was discarded, if no other has been seen since.
+    ///   - total: the length of the file, if it is known.
     package static func verdict(
         _ asked: Asked, _ facts: AnswerFacts, known: Representation?, former: Representation? = nil,
         total: UInt64?
@@ -70,7 +60,7 @@ package enum AnswerRule {
         switch facts.status {
         case 206: return part(asked, facts, known: known, total: total)
         case 200, 203:
-            // Its coding says nothing about a file that it does not name.
+            // A coding that the response does not name says nothing about the file.
             if let known = known ?? former, known.hasCondition,
                 !facts.representation.contradictsValidator(of: known),
                 !known.isProven(by: facts.representation)
@@ -81,14 +71,15 @@ package enum AnswerRule {
             guard asked.range != nil else {
                 return known.differs(from: facts.representation) ? .changedWhole : .whole
             }
-            if asked.isConditional, known.isProven(by: facts.representation) { return .unwilling }
-            return known.isProven(by: facts.representation) ? .whole : .changedWhole
+            guard known.isProven(by: facts.representation) else { return .changedWhole }
+            return asked.isConditional ? .unwilling : .whole
         case 416:
             guard asked.range != nil else { return .failed }
-            // As long as the file that is known, and another one.
-            if let known, known.differs(from: facts.representation) { return .unsatisfied(total: nil) }
-            if case .range(.unsatisfied(let total)) = facts.part { return .unsatisfied(total: total) }
-            return .unsatisfied(total: nil)
+            // Another representation may have the same length.
+            guard known?.differs(from: facts.representation) != true,
+                case .range(.unsatisfied(let total)) = facts.part
+            else { return .unsatisfied(total: nil) }
+            return .unsatisfied(total: total)
         default: return .failed
         }
     }
@@ -120,14 +111,14 @@ package enum AnswerRule {
             return .refused("the answer is \(announced) bytes long, and says it has \(came.byteCount)")
         }
         if known == nil, facts.representation.coding != nil {
-            // A part of a coded file, of which another request may find the plain one.
+            // Another request may get the rest of the file without the coding.
             return .refused("a part came in a content coding, and none was asked for")
         }
         if let known, !asked.isConditional, known.hasCondition, !known.isProven(by: facts.representation) {
             return .refused("nothing in the answer proves that its bytes are those of the file as it was")
         }
         if let tag = known?.entityTag, !tag.isWeak, facts.representation.entityTag == nil {
-            // A part has the tag that the whole would have (RFC 9110 §15.3.7): who leaves it out may not heed If-Range either.
+            // A part has the tag of the whole (RFC 9110 §15.3.7): a server that omits it may ignore If-Range too.
             return .refused("the answer has no entity tag, and the file had one")
         }
         let end = min(came.upperBound, range.upperBound)
@@ -135,47 +126,47 @@ package enum AnswerRule {
     }
 }
 
-/// What the head of an answer says that matters to a download.
+/// The parts of a response head that a download needs.
 package struct AnswerFacts: Sendable {
-    /// What `Content-Range` says.
+    /// The content of `Content-Range`.
     package enum Part: Hashable, Sendable {
         /// There is no such field.
         case none
-        /// There are several, or one that cannot be read.
+        /// There are several fields, or one that cannot be parsed.
         case unreadable(String)
-        /// There is one.
+        /// The parsed field.
         case range(ContentRange)
     }
 
     /// The status.
     package var status: Int
-    /// The reason phrase; empty where there is none.
+    /// The reason phrase; empty if there is none.
     package var reason: String
     /// `Content-Range`.
     package var part: Part
     /// Whether the body is `multipart/byteranges`.
     package var isMultipart: Bool
-    /// How long the body is said to be; nil where its end is told otherwise.
+    /// The announced length of the body; `nil` if its end is marked otherwise.
     package var byteCount: UInt64?
-    /// What its bytes belong to.
+    /// The representation that its bytes belong to.
     package var representation: Representation
-    /// `Retry-After`; nil where it has none that can be read.
+    /// `Retry-After`; `nil` if there is none that can be parsed.
     package var retryAfter: Duration?
-    /// `Repr-Digest` (RFC 9530), the algorithms that can be computed.
+    /// The digests of `Repr-Digest` (RFC 9530) whose algorithms are supported.
     package var digests: [Checksum]
     /// `Last-Modified`, in seconds since 1970.
     package var modified: Int64?
     /// `Content-Disposition`.
     package var disposition: String?
-    /// Where it came from.
+    /// The URL of the response.
     package var url: HTTPURL
 
-    /// Reads the head of an answer.
+    /// Extracts the facts of a response head.
     /// - Parameters:
-    ///   - head: The head.
-    ///   - byteCount: How long its body is said to be.
-    ///   - url: Where it came from.
-    ///   - now: Seconds since 1970.
+    ///   - head: the head.
+    ///   - byteCount: the announced length of the body.
+    ///   - url: the URL of the response.
+    ///   - now: seconds since 1970.
     package init(_ head: ResponseHead, byteCount: UInt64?, url: HTTPURL, now: Int64) {
         status = head.status
         reason = String(head.reason.prefix(64))
@@ -197,7 +188,7 @@ package struct AnswerFacts: Sendable {
         self.url = url
     }
 
-    /// What came, in words for an error.
+    /// The status and the range in words, for an error.
     package var words: String {
         let status = reason.isEmpty ? "\(status)" : "\(status) \(reason)"
         return switch part {
@@ -208,40 +199,42 @@ package struct AnswerFacts: Sendable {
     }
 }
 
-/// A request that a download makes.
+/// A request of a download.
 package struct DownloadQuestion: Sendable {
     /// The number of the transfer.
     package var id: UInt64
-    /// Where it goes.
+    /// The URL.
     package var url: HTTPURL
-    /// The bytes that are asked for; nil for the whole file without `Range`. One that ends at the last number there is has
-    /// no end.
+    /// The requested bytes; `nil` for the whole file without `Range`. A range up to `UInt64.max` has no end.
     package var range: Range<UInt64>?
-    /// What `If-Range` says; nil for none.
+    /// The value of `If-Range`; `nil` for none.
     package var condition: String?
-    /// When it was asked.
+    /// The time of the request.
     var time: MonotonicTime
-    /// How many of the bytes, from the first, are there already, and are asked for to be compared.
+    /// The number of bytes at the start of the range that are already received, and are requested for comparison.
     package var overlap: UInt64 = 0
 
-    /// What was asked, for the judgement of the answer.
+    /// The request as ``AnswerRule`` needs it.
     var asked: AnswerRule.Asked { AnswerRule.Asked(range: range, isConditional: condition != nil) }
 
-    /// `Range`; nil for none.
-    package var rangeField: String? {
-        guard let range else { return nil }
-        return range.upperBound == .max
-            ? "bytes=\(range.lowerBound)-" : "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
+    /// The value of `Range`; `nil` for none.
+    package var rangeField: String? { range.map { "bytes=\($0.bytePositions)" } }
+}
+
+extension Range<UInt64> {
+    /// The positions of the first and the last byte, as in `Range`; without the last one if it is open.
+    fileprivate var bytePositions: String {
+        upperBound == .max ? "\(lowerBound)-" : "\(lowerBound)-\(upperBound &- 1)"
     }
 }
 
-/// What a transfer does with the answer to its question.
+/// The use that a transfer makes of its response.
 package enum DownloadReception: Sendable {
-    /// Nothing: the body is not read.
+    /// None: the body is not read.
     case leave
     /// Writes the body.
-    /// - `passingOver`: how many bytes of it do not count.
-    /// - `comparing`: how many behind those are to be compared with what is there.
-    /// - `beginsAnew`: whether a new file takes the place of what was there.
+    /// - `passingOver`: the number of bytes to skip at its start.
+    /// - `comparing`: the number of bytes after those to compare with the received ones.
+    /// - `beginsAnew`: whether a new file replaces the received bytes.
     case take(passingOver: UInt64, comparing: UInt64, beginsAnew: Bool)
 }

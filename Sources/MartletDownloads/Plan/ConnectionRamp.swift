@@ -1,41 +1,41 @@
 package import MartletTransport
 
-/// How many connections a download uses: one at first, soon as many as there may be, and then no more than pay: each is to
-/// make the download faster by a tenth or more.
+/// The number of connections of a download: one at first, soon the maximum, and then only those that pay: each should make the
+/// download faster by a tenth or more.
 ///
-/// Servers that hold each connection to a rate do so in bursts of a second and more, so that a short look tells nothing:
-/// connections are added at once, four times as many with each look, and whether one is needed is tried by doing without it
-/// for a while.
+/// Servers that limit the rate of each connection send in bursts of a second and more, so that a short measurement proves
+/// nothing: connections are added immediately, four times as many at each step, and whether one is needed is tested by doing
+/// without it for a while.
 package struct ConnectionRamp: Sendable {
-    /// After how long connections are added, as long as there may be more. A little less than the clock's interval, so
-    /// that each look may add some.
+    /// The time after which connections are added, up to the maximum. Slightly less than the interval of the clock, so that each
+    /// tick may add some.
     package static let addition = Duration.milliseconds(40)
-    /// How many times as many there are behind each addition; one more, once the server or the session had no place for one.
+    /// The factor of each addition. One connection at a time is added after the server or the session had no slot.
     package static let growth = 4
-    /// How long the download does without a connection, to find out what it brings.
+    /// The time for which the download does without a connection, to measure its effect.
     package static let trial = Duration.seconds(3)
-    /// How long after the last change the first such trial comes; four times as long after each that showed the connection
-    /// to pay, up to ``longestRest``.
+    /// The time from the last change to the first trial. It is multiplied by four after each trial that showed the connection to
+    /// pay, up to ``longestRest``.
     package static let firstRest = Duration.seconds(5)
-    /// The longest time between two trials.
+    /// The maximum time between two trials.
     package static let longestRest = Duration.seconds(320)
-    /// After how long more are tried, where the server or the session had no place for more.
+    /// The time after which more are tried when the server or the session had no slot.
     package static let refusalRest = Duration.seconds(10)
 
     private enum Phase: Sendable {
-        /// More are added.
+        /// Connections are added.
         case growing
-        /// There are as many as there should be.
+        /// The number is right.
         case steady
-        /// One fewer than there were, which came to so many bytes a second.
+        /// A trial with one connection fewer than before, when the rate was that many bytes per second.
         case trying(before: Double)
     }
 
-    /// How many there should be.
+    /// The wanted number of connections.
     package private(set) var target = 1
-    /// The most there may be.
+    /// The maximum number.
     package let limit: Int
-    /// The most that the network's condition allows.
+    /// The maximum number that the condition of the network allows.
     private var allowance = Int.max
     private var ceiling: Int
     private var phase = Phase.growing
@@ -45,23 +45,23 @@ package struct ConnectionRamp: Sendable {
     private var ceilingLifts: MonotonicTime?
     private var wasRefused = false
 
-    /// A ramp that begins now.
+    /// A ramp that starts now.
     package init(limit: Int, now: MonotonicTime) {
         self.limit = max(1, limit)
-        ceiling = max(1, limit)
+        ceiling = self.limit
         since = now
     }
 
-    /// How many more there may be beside so many.
+    /// The number of connections that may be added to that many.
     package func room(beside count: Int) -> Int { max(0, ceiling - count) }
 
-    /// Bytes came, on whichever connection.
+    /// Adds bytes received on any connection.
     package mutating func add(_ count: UInt64) { bytes += count }
 
-    /// Looks whether there should be more or fewer.
+    /// Updates the wanted number.
     /// - Parameters:
-    ///   - active: How many receive now.
-    ///   - isHeldBack: Whether they could be faster, and are held to a limit of our own: none is added then.
+    ///   - active: the number of connections that receive.
+    ///   - isHeldBack: whether our own rate limit holds them back: none is added then.
     package mutating func look(active: Int, isHeldBack: Bool = false, now: MonotonicTime) {
         if let lifts = ceilingLifts, now >= lifts {
             ceilingLifts = nil
@@ -81,12 +81,11 @@ package struct ConnectionRamp: Sendable {
             enter(.growing, now)
         case .steady:
             guard target > 1, active >= target, span >= rest else { return }
-            let before = speed(over: span)
             target -= 1
-            enter(.trying(before: before), now)
+            enter(.trying(before: speed(over: span)), now)
         case .trying(let before):
             guard active <= target else {
-                // The one that is too many has not ended yet.
+                // The surplus connection has not ended yet.
                 enter(phase, now)
                 return
             }
@@ -108,7 +107,7 @@ package struct ConnectionRamp: Sendable {
         (since, bytes) = (now, 0)
     }
 
-    /// The server, or the session, had no place for one more: there are no more than so many for a while.
+    /// Notes that the server or the session had no slot for one more: for a while there are no more than now.
     package mutating func refused(active: Int, now: MonotonicTime) {
         wasRefused = true
         ceiling = max(1, active)
@@ -117,14 +116,14 @@ package struct ConnectionRamp: Sendable {
         enter(.steady, now)
     }
 
-    /// The network's condition allows so many; `nil` for any number. Those that are too many come to their ends.
+    /// Applies the maximum that the condition of the network allows; `nil` for none. Surplus connections end by themselves.
     package mutating func allow(_ count: Int?, now: MonotonicTime) {
         let count = max(1, count ?? .max)
         guard count != allowance else { return }
         let isMore = count > allowance
         allowance = count
         if isMore {
-            // What the server refused stays refused for its while.
+            // A refusal of the server lasts for its time.
             guard ceilingLifts == nil else { return }
             ceiling = min(limit, allowance)
             enter(.growing, now)
@@ -136,7 +135,7 @@ package struct ConnectionRamp: Sendable {
         }
     }
 
-    /// All begins anew, with one connection.
+    /// Restarts with one connection.
     package mutating func restart(now: MonotonicTime) {
         let allowance = allowance
         self = ConnectionRamp(limit: limit, now: now)

@@ -1,13 +1,11 @@
-import MartletURL
-import MartletCaching
-import MartletCore
-package import MartletTransport
+package import MartletCore
 
 extension DownloadMachine {
-    /// A transfer was answered.
-    package mutating func answered(
-        _ id: UInt64, _ facts: AnswerFacts, now: MonotonicTime
-    ) -> (DownloadReception, End?, [Effect]) {
+    /// The use of a response, the outcome of its transfer if that ends, and the effects.
+    package typealias Response = (DownloadReception, End?, [Effect])
+
+    /// Handles the response of a transfer.
+    package mutating func answered(_ id: UInt64, _ facts: AnswerFacts, now: MonotonicTime) -> Response {
         guard !isOver, let question = transfers[id] else { return (.leave, .cancelled, []) }
         let verdict = AnswerRule.verdict(
             question.asked, facts, known: known, former: former, total: plan?.total)
@@ -15,34 +13,23 @@ extension DownloadMachine {
         switch verdict {
         case .part(let skipped, let range, let total):
             return part(question, facts, skipped, range, total, now)
-        case .whole:
-            if plan == nil {
-                if question.range != nil { ranges = .refused }
-                return take(id, facts, total: facts.byteCount, now)
-            }
-            return restart(.rangesRefused, with: id, facts, now)
-        case .changedWhole: return restart(.changed, with: id, facts, now)
+        case .whole: return whole(question, facts, .rangesRefused, now)
+        case .changedWhole: return whole(question, facts, .changed, now)
         case .unproven:
-            if isVouchedFor(facts) {
-                guard plan == nil else { return restart(.changed, with: id, facts, now) }
-                if question.range != nil { ranges = .refused }
-                return take(id, facts, total: facts.byteCount, now)
-            }
+            if isVouchedFor(facts) { return whole(question, facts, .changed, now) }
             let why = "the response has no validator by which it could be another state of the file"
-            return (
-                .leave,
-                .refused(
-                    error(.representationChanged, question, facts, why),
-                    isElsewhere(question) ? .askOriginal : .retry(after: facts.retryAfter)), []
-            )
-        case .changedPart: return restart(.changed, after: question, facts, now)
+            let error = error(.representationChanged, question, facts, why)
+            let action: FailureRule.Action =
+                isElsewhere(question) ? .askOriginal : .retry(after: facts.retryAfter)
+            return (.leave, .refused(error, action), [])
+        case .changedPart: return restart(.changed, question, facts, now)
         case .unwilling:
-            // From now on the entity tag of each part is what proves it.
+            // From now on the entity tag of each part is the proof.
             dropsCondition = true
             return (.leave, .cancelled, [])
         case .unsatisfied(let total):
             guard let plan else {
-                // The file has no first byte: it is empty, or it will not be parted.
+                // The file has no first byte: it is empty, or the server sends no parts of it.
                 ranges = .refused
                 return (.leave, .cancelled, [])
             }
@@ -50,15 +37,15 @@ extension DownloadMachine {
                 self.plan?.end(at: total)
                 return (.leave, .finished, [])
             }
-            return restart(.changed, after: question, facts, now)
+            return restart(.changed, question, facts, now)
         case .refused(let why):
             guard question.range != nil, ranges == .usable else {
-                return (.leave, .refused(refusal(question, facts, why), .fail), [])
+                return (.leave, .refused(error(.rangeRefused, question, facts, why), .fail), [])
             }
             ranges = .refused
             guard plan != nil else { return (.leave, .cancelled, []) }
-            let result = restart(.rangesRefused, after: question, facts, now)
-            // A server whose part has lost its validators gives none for the whole file, either.
+            let result = restart(.rangesRefused, question, facts, now)
+            // A server whose part has lost its validators sends none for the whole file, either.
             let its = facts.representation
             if its.entityTag == nil, its.lastModified == nil { former = nil }
             return result
@@ -70,8 +57,8 @@ extension DownloadMachine {
         }
     }
 
-    /// Whether a status is the rejection of a probe, and the file is asked for without `Range` at once. It is asked for so once;
-    /// where that fails, too, the status was about something else. A status that passes is waited for before, as always.
+    /// Whether a status is the rejection of a probe, and the file is requested without `Range` immediately. That is done once; if
+    /// it fails, too, the status was about something else. A transient status is waited for first, as always.
     private mutating func asksOnceMoreWithoutRange(_ question: DownloadQuestion, _ facts: AnswerFacts) -> Bool
     {
         guard plan == nil else { return false }
@@ -89,13 +76,13 @@ extension DownloadMachine {
     private mutating func part(
         _ question: DownloadQuestion, _ facts: AnswerFacts, _ skipped: UInt64, _ range: Range<UInt64>,
         _ total: UInt64, _ now: MonotonicTime
-    ) -> (DownloadReception, End?, [Effect]) {
+    ) -> Response {
         let id = question.id
         guard plan != nil else {
             if let refusal = tooLarge(total) { return (.leave, nil, fail(refusal)) }
             adopt(facts, total: total)
             guard range.upperBound == total || mayAskForParts else {
-                // What follows could not be shown to be of the same state: it has to come in one piece.
+                // Nothing could show the rest to belong to the same representation: the file has to come in one piece.
                 forget()
                 if options.resumption == .unverified { isWhole = true } else { ranges = .refused }
                 return (.leave, .cancelled, [])
@@ -107,36 +94,34 @@ extension DownloadMachine {
         }
         if plan?.total == nil { plan?.end(at: total) }
         if known?.hasCondition != true { isUnproven = true }
-        // Those of it that are compared are there already.
+        // The compared bytes among them are already written.
         plan?.shorten(id, to: range.upperBound)
         plan?.answered(after: now.since(question.time))
         found(facts.url)
         receiving.insert(id)
-        // Where all is there already, there is nothing but what is compared.
+        // If all bytes are written, there are only bytes to compare.
         guard
             range.byteCount > question.overlap
                 || (range.byteCount == question.overlap && plan?.isComplete == true)
         else {
-            return (
-                .leave,
-                .refused(refusal(question, facts, "the answer has too few bytes to be compared"), .fail), []
-            )
+            let why = "the answer has too few bytes to be compared"
+            return (.leave, .refused(error(.rangeRefused, question, facts, why), .fail), [])
         }
         return (.take(passingOver: skipped, comparing: question.overlap, beginsAnew: false), nil, fill(now))
     }
 
-    /// Whether other transfers may still fetch the file. Then no response to this one, and no failure of it, can end the
-    /// download or restart it: the last transfer decides that.
+    /// Whether other transfers may still fetch the file. Then neither a response to this one nor its failure can end or restart the
+    /// download: the last transfer decides that.
     private func isAdditional(_ id: UInt64) -> Bool { plan != nil && transfers.keys.contains { $0 != id } }
 
-    /// Whether a question was asked where the original URL had led, which may be good for a time only. The original one
-    /// that leads to a refusal has nothing better to say.
+    /// Whether a request went to the URL of a redirect, which may be valid for a limited time. If the original one leads to a
+    /// refusal, there is nothing better to ask.
     private func isElsewhere(_ question: DownloadQuestion) -> Bool {
         question.url.absoluteForm != original.absoluteForm
     }
 
-    /// Whether a checksum says that a response has another state of the file: it is the one that was given, or not the one
-    /// that the server gave before.
+    /// Whether a digest proves that a response has another representation: it is the expected checksum, or differs from the one
+    /// that the server announced before.
     private func isVouchedFor(_ facts: AnswerFacts) -> Bool {
         facts.digests.contains { digest in
             digest == options.checksum
@@ -144,19 +129,34 @@ extension DownloadMachine {
         }
     }
 
-    /// Whether an answer without bytes names another state than the one that is known.
+    /// Whether a response without bytes names another representation than the known one.
     private func isOfAnotherState(_ facts: AnswerFacts) -> Bool {
         guard let mine = known?.entityTag, let its = facts.representation.entityTag else { return false }
         return !mine.matchesWeakly(its)
     }
 
-    /// Takes the whole file as it comes.
-    private mutating func take(
-        _ id: UInt64, _ facts: AnswerFacts, total: UInt64?, _ now: MonotonicTime
-    ) -> (DownloadReception, End?, [Effect]) {
-        if let total, let refusal = tooLarge(total) { return (.leave, nil, fail(refusal)) }
-        adopt(facts, total: total)
-        plan?.claim(id, 0..<(total ?? .max), now: now)
+    /// Uses a response that is the whole file, restarting if there are bytes already.
+    private mutating func whole(
+        _ question: DownloadQuestion, _ facts: AnswerFacts, _ reason: DownloadEvent.RestartReason,
+        _ now: MonotonicTime
+    ) -> Response {
+        guard plan == nil else {
+            let (reception, end, effects) = restart(reason, question, facts, now)
+            guard !isOver else { return (reception, end, effects) }
+            if reason == .rangesRefused { ranges = .refused }
+            let (ownReception, ownEnd, more) = takeWhole(question.id, facts, now)
+            return (ownReception, ownEnd, effects + more)
+        }
+        if question.range != nil { ranges = .refused }
+        return takeWhole(question.id, facts, now)
+    }
+
+    private mutating func takeWhole(_ id: UInt64, _ facts: AnswerFacts, _ now: MonotonicTime) -> Response {
+        if let total = facts.byteCount, let refusal = tooLarge(total) {
+            return (.leave, nil, fail(refusal))
+        }
+        adopt(facts, total: facts.byteCount)
+        plan?.claim(id, 0..<(facts.byteCount ?? .max), now: now)
         receiving.insert(id)
         return (.take(passingOver: 0, comparing: 0, beginsAnew: true), nil, [])
     }
@@ -169,24 +169,11 @@ extension DownloadMachine {
             wasSent: true, origin: original.origin.description)
     }
 
-    /// Begins anew with an answer that is the whole file.
+    /// Restarts after a response, whose body is not used, or fails if that was done too often.
     private mutating func restart(
-        _ reason: DownloadEvent.RestartReason, with id: UInt64, _ facts: AnswerFacts, _ now: MonotonicTime
-    ) -> (DownloadReception, End?, [Effect]) {
-        if let error = generationsAreOver(reason, asked: transfers[id], facts) {
-            return (.leave, nil, fail(error))
-        }
-        let effects = cancelAll(but: id) + begun(reason, now)
-        if reason == .rangesRefused { ranges = .refused }
-        let (reception, end, more) = take(id, facts, total: facts.byteCount, now)
-        return (reception, end, effects + more)
-    }
-
-    /// Begins anew behind an answer that is of no use.
-    private mutating func restart(
-        _ reason: DownloadEvent.RestartReason, after question: DownloadQuestion, _ facts: AnswerFacts,
+        _ reason: DownloadEvent.RestartReason, _ question: DownloadQuestion, _ facts: AnswerFacts,
         _ now: MonotonicTime
-    ) -> (DownloadReception, End?, [Effect]) {
+    ) -> Response {
         if let error = generationsAreOver(reason, asked: question, facts) {
             return (.leave, nil, fail(error))
         }
@@ -227,8 +214,8 @@ extension DownloadMachine {
 
     // MARK: Ends
 
-    /// A transfer has ended.
-    /// - Parameter random: Between 0 and 1, for a wait; asked for where there is one.
+    /// Handles the end of a transfer.
+    /// - Parameter random: between 0 and 1, for a delay; evaluated only if there is one.
     package mutating func ended(
         _ id: UInt64, _ end: End, now: MonotonicTime, random: @autoclosure () -> Double
     ) -> [Effect] {
@@ -237,22 +224,20 @@ extension DownloadMachine {
         let claim = plan?.claims[id]
         plan?.release(id, now: now)
         guard !isOver else { return [] }
-        // All may have come before the connection broke.
+        // All bytes may have arrived before the connection broke.
         if case .differs = end {} else if plan?.isComplete == true { return complete() }
         switch end {
         case .finished:
             if let claim, plan?.total == nil { plan?.end(at: claim.writtenEnd) }
             if plan?.isComplete == true { return complete() }
-            if let claim, claim.range.upperBound > claim.range.lowerBound,
-                claim.writtenEnd == claim.range.lowerBound
-            {
+            if let claim, !claim.range.isEmpty, claim.writtenEnd == claim.range.lowerBound {
                 return failed(question, fruitless(question), .retry(after: nil), now, random())
             }
-            return goOn(now)
-        case .cancelled: return goOn(now)
+            return proceed(now)
+        case .cancelled: return proceed(now)
         case .crowded:
             ramp.refused(active: transfers.count, now: now)
-            return goOn(now)
+            return proceed(now)
         case .differs:
             if let error = generationsAreOver(.overlapDiffers, asked: question, nil) { return fail(error) }
             return cancelAll() + begun(.overlapDiffers, now) + fill(now)
@@ -263,9 +248,9 @@ extension DownloadMachine {
         }
     }
 
-    /// Goes on with what is missing; anew, where a broken stream cannot be taken up again.
-    /// - Parameter isBroken: Whether a failure is the reason, and one that the settings bear.
-    private mutating func goOn(behindFailure isBroken: Bool = false, _ now: MonotonicTime) -> [Effect] {
+    /// Requests the missing bytes; restarts if a broken transfer cannot be resumed.
+    /// - Parameter isBroken: whether the reason is a failure that the options tolerate.
+    private mutating func proceed(behindFailure isBroken: Bool = false, _ now: MonotonicTime) -> [Effect] {
         guard let plan, transfers.isEmpty, !plan.isComplete, !mayAskForParts,
             !(options.resumption == .unverified && ranges == .usable)
         else { return fill(now) }
@@ -282,12 +267,12 @@ extension DownloadMachine {
         _ question: DownloadQuestion, _ error: HTTPError, _ action: FailureRule.Action, _ now: MonotonicTime,
         _ random: @autoclosure () -> Double
     ) -> [Effect] {
-        // A server that allows so many connections refuses those beyond in many ways, and the system may have no descriptor
-        // for another: only what is wrong on this side with the file itself ends the others.
+        // A server that limits the number of connections refuses additional ones in many ways, and the system may have no
+        // descriptor for another one: only a failure of the local file itself ends the others.
         let isBeyond = action == .fail && !FailureRule.concernsAll(error) && !transfers.isEmpty
         if action == .fail, !isBeyond { return fail(error) }
         if isBeyond || !receiving.isEmpty {
-            // The others go on, also those that wait for their answers; there are no more than those for a while.
+            // The others continue, also those that wait for their responses; for a while there are no more than those.
             ramp.refused(active: transfers.count, now: now)
             if action == .askOriginal { place = nil }
             return fill(now)
@@ -301,13 +286,13 @@ extension DownloadMachine {
         } else {
             place = nil
         }
-        // A transfer that has not been answered yet waits with the others.
+        // A transfer without a response waits with the others.
         let effects = cancelAll()
         for effect in effects { if case .cancel(let id) = effect { plan?.release(id, now: now) } }
         ramp.restart(now: now)
         if delay > .zero { retryAt = now.advanced(by: delay) }
         return effects + [.tell(.retrying(error, after: delay, failures: failures))]
-            + goOn(behindFailure: true, now)
+            + proceed(behindFailure: true, now)
     }
 
     // MARK: Errors
@@ -317,10 +302,6 @@ extension DownloadMachine {
             .truncated, phase: .receivingBody,
             message: "asked for \(question.asked.words), and no byte of them came",
             wasSent: true, origin: question.url.origin.description)
-    }
-
-    private func refusal(_ question: DownloadQuestion, _ facts: AnswerFacts, _ why: String) -> HTTPError {
-        error(.rangeRefused, question, facts, why)
     }
 
     private func error(

@@ -1,56 +1,50 @@
-import MartletURL
-import MartletCaching
 package import MartletCore
-import MartletDiagnostics
-import MartletNetwork
-package import MartletConnections
-package import MartletTransport
 
-/// What one download does: which requests it makes, which bytes it takes, when it gives up.
+/// The decisions of one download: its requests, the bytes it accepts, and when it fails.
 ///
-/// A pure machine: time and chance are passed in, and what is to be done comes out as effects, in order.
+/// A pure state machine: time and random numbers are passed in, and the actions are returned as effects, in order.
 package struct DownloadMachine: Sendable {
-    /// What is to be done.
+    /// An action.
     package enum Effect: Sendable {
-        /// A transfer begins.
+        /// Start a transfer.
         case begin(DownloadQuestion)
-        /// A transfer is of no use any more.
+        /// Cancel a transfer that is no longer useful.
         case cancel(UInt64)
-        /// What is written is to be synced and noted.
+        /// Sync and record the written bytes.
         case checkpoint
-        /// All is written: it is to be verified and published.
+        /// Verify and publish the file: all bytes are written.
         case complete
-        /// The download is over, without the file.
+        /// End the download without the file.
         case fail(HTTPError)
-        /// Somebody may want to know.
+        /// Emit an event.
         case tell(DownloadEvent)
     }
 
-    /// How a transfer ended.
+    /// The outcome of a transfer.
     package enum End: Sendable {
-        /// Its body is over, or nothing more of it is wanted.
+        /// Its body ended, or the rest is not wanted.
         case finished
         /// It failed.
         case failed(HTTPError)
-        /// It was answered with a status that is no success, or something that is no answer.
+        /// The response has a status that is not a success, or is not a valid one.
         case refused(HTTPError, FailureRule.Action)
-        /// It was called off.
+        /// It was cancelled.
         case cancelled
-        /// There was no connection to be had for it, as there are enough.
+        /// There was no connection for it, since there are enough.
         case crowded
-        /// The bytes that were compared differ.
+        /// The compared bytes differ.
         case differs
     }
 
-    /// What is known of the server's ranges.
+    /// The server's support of ranges.
     enum Ranges: Sendable {
-        /// Nothing, or that it has them.
+        /// Unknown, or supported.
         case usable
-        /// It has none, or none that are right.
+        /// Not supported, or not correctly.
         case refused
     }
 
-    /// The request without `Range` that is made once where the probe was rejected with a status.
+    /// The request without `Range` that is made once after the probe was rejected with a status.
     enum PlainRequest: Sendable {
         case notMade
         /// It was made, and has not failed.
@@ -59,78 +53,77 @@ package struct DownloadMachine: Sendable {
         case failed
     }
 
-    /// The first range that is asked for, 8 MiB: it proves ranges, length and validator in one round trip.
+    /// The first requested range, 8 MiB: it proves ranges, length and validator in one round trip.
     package static let probeByteCount: UInt64 = 8 << 20
-    /// How much is asked for again where nothing but the bytes themselves can show that they are the same: 64 KiB.
+    /// The number of bytes requested again if only the bytes themselves can show that the file is unchanged: 64 KiB.
     package static let overlapByteCount: UInt64 = 64 << 10
-    /// How often a download may begin, the first time included, since the server had another file or refused its parts. The
-    /// last time it comes over one connection.
+    /// The maximum number of starts, including the first, because the server had another file or refused its parts. The last one
+    /// uses one connection.
     package static let generationLimit = 3
 
-    /// Where the file is by the caller's word.
+    /// The URL given by the caller.
     package let original: HTTPURL
     let options: DownloadOptions
-    /// Where it was found; nil where that is not known, or no longer true.
+    /// The URL at which the file was found; `nil` if it is unknown or no longer valid.
     var place: HTTPURL?
-    /// Which bytes are there; nil before the first answer that has some.
+    /// The bytes; `nil` before the first response that has some.
     package var plan: SegmentPlan?
-    /// What they belong to.
+    /// The representation that they belong to.
     package var known: Representation?
-    /// The state with a strong validator that was given up last. Until a response has a validator of its own, one without
-    /// any is not believed to be the file.
+    /// The representation with a strong validator that was discarded last. Until a response has its own validator, one without any
+    /// is not accepted as the file.
     var former: Representation?
-    /// The digests that the server gave, of the whole file.
+    /// The digests of the whole file that the server announced.
     package var digests: [Checksum] = []
-    /// `Last-Modified` of it, in seconds since 1970.
+    /// `Last-Modified`, in seconds since 1970.
     package var modified: Int64?
-    /// Its name by the server's word.
+    /// `Content-Disposition`.
     package var disposition: String?
     var ranges = Ranges.usable
-    /// What became of the request without `Range` that follows a rejected probe.
+    /// The request without `Range` after a rejected probe.
     var plainRequest = PlainRequest.notMade
-    /// Whether `If-Range` is left out, since the server answered it with the whole file in the same state: each part has
-    /// to prove its state itself.
+    /// Whether `If-Range` is omitted, since the server answered it with the whole unchanged file: each part has to prove its
+    /// representation itself.
     var dropsCondition = false
-    /// The transfers that are on, and what they asked.
+    /// The requests of the active transfers.
     package var transfers: [UInt64: DownloadQuestion] = [:]
-    /// The transfers of them whose bytes come.
+    /// The transfers that receive bytes.
     package var receiving: Set<UInt64> = []
     var lastTransfer: UInt64 = 0
     var ramp: ConnectionRamp
-    /// How many times it began.
+    /// The number of starts.
     package var generation: UInt32 = 1
-    /// How many of those times count against ``generationLimit``: not those behind a failure, of which there are as many as
-    /// the settings say.
+    /// The number of starts that count against ``generationLimit``: not those after a failure, which the options limit.
     var refusedGenerations = 1
-    /// How far bytes came since it began last.
+    /// The end of the received bytes since the last start.
     private var reached: UInt64 = 0
-    /// How far they came in any of the earlier beginnings with the same file: what comes again is no progress.
+    /// The same of all earlier starts with the same file: receiving those bytes again is no progress.
     private var furthest: UInt64 = 0
-    /// Whether the file is asked for in one piece, as nothing shows its parts to be of one state; they may be asked for where
-    /// that was chosen, and only to go on with.
+    /// Whether the file is requested in one piece, since nothing proves its parts to belong to one representation; the options
+    /// allow parts only to resume.
     var isWhole = false
     private var pacing = PacingJudgement()
-    /// Failures since the last byte.
+    /// The number of failures since the last new byte.
     var failures = 0
     var hasProgressed = false
     var retryAt: MonotonicTime?
     private let began: MonotonicTime
     var lastCheckpoint: MonotonicTime
-    /// When the one that is on began.
+    /// The start of the current checkpoint.
     var checkpointBegan: MonotonicTime?
-    /// How long the last one took.
+    /// The duration of the last checkpoint.
     private var checkpointTime = Duration.zero
     var hasNews = false
-    /// Whether bytes of several requests are in it that nothing proves to be of one state.
+    /// Whether the file has bytes of several requests that nothing proves to belong to one representation.
     package var isUnproven = false
     var isOver = false
 
-    /// How many bytes earlier runs left, as far as they are kept.
+    /// The number of reused bytes of earlier runs.
     package var resumedByteCount: UInt64 = 0
-    /// How many bytes of bodies came in this run.
+    /// The number of bytes of response bodies in this run.
     package var receivedByteCount: UInt64 = 0
 
-    /// A download that has not begun.
+    /// A download that has not started.
     package init(url: HTTPURL, options: DownloadOptions, now: MonotonicTime) {
         original = url
         self.options = options
@@ -138,22 +131,21 @@ package struct DownloadMachine: Sendable {
         (began, lastCheckpoint) = (now, now)
     }
 
-    // MARK: Questions
+    // MARK: Inspection
 
-    /// Whether a run that begins later could go on with what is there.
+    /// Whether a later run could reuse the bytes.
     package var isResumable: Bool {
         guard let plan, plan.writtenCount > 0 else { return false }
-        if plan.isComplete { return true }
-        return ranges == .usable && (mayAskForParts || options.resumption == .unverified)
+        return plan.isComplete || ranges == .usable && (mayAskForParts || options.resumption == .unverified)
     }
 
-    /// Whether all bytes are there, by the only transfer that is on, and there is nothing to verify them by.
+    /// Whether all bytes are written by the only transfer, and there is nothing to verify them by.
     package var isOneComplete: Bool {
         !isOver && transfers.count == 1 && digests.isEmpty && options.checksum == nil
             && plan?.isComplete == true
     }
 
-    /// Whether parts can be asked for of which it is certain, or will be, that they are of the same state.
+    /// Whether parts can be requested that certainly belong, or will be verified to belong, to the same representation.
     var mayAskForParts: Bool {
         guard ranges == .usable, let known else { return false }
         return known.hasCondition || (options.checksum != nil && known.coding == nil)
@@ -161,29 +153,25 @@ package struct DownloadMachine: Sendable {
 
     private var isSegmented: Bool { mayAskForParts && known?.coding == nil && !isLastGeneration }
 
-    /// Whether it may not begin again but behind a failure. It comes over one connection then: the nodes of a server may each
-    /// have a tag of their own for the file, so that what another connection brings is always another file.
+    /// Whether it may restart only after a failure. It then uses one connection: the nodes of a server may each have their own tag
+    /// for the file, so that another connection always gets another representation.
     var isLastGeneration: Bool { refusedGenerations >= DownloadMachine.generationLimit }
 
-    // MARK: Beginning
+    // MARK: Starting
 
-    /// Begins, perhaps with what an earlier run left.
+    /// Starts, with the bytes of an earlier run if there are any.
     package mutating func start(_ record: ResumeRecord?, now: MonotonicTime) -> [Effect] {
         var effects: [Effect] = []
         if let record, options.resumption != .restart {
             known = record.representation
             digests = record.digests
             modified = record.modified
-            generation = 1
             let plan = SegmentPlan(
                 total: record.total, written: record.written, window: window, patience: options.patience)
             self.plan = plan
             isUnproven = record.isUnproven || known?.hasCondition != true
             resumedByteCount = plan.writtenCount
-            if plan.isComplete {
-                effects = [.tell(.started(resumedByteCount: resumedByteCount))]
-                return effects + complete()
-            }
+            if plan.isComplete { return [.tell(.started(resumedByteCount: resumedByteCount))] + complete() }
             if !isResumable {
                 forget()
                 effects.append(.tell(.restarted(.notResumable)))
@@ -195,7 +183,7 @@ package struct DownloadMachine: Sendable {
 
     private var window: UInt64? { options.sequentialWindow.map { UInt64(clamping: $0.bytes) } }
 
-    /// Makes the plan of a file that begins anew.
+    /// Creates the plan of a file that is fetched from its start.
     mutating func adopt(_ facts: AnswerFacts, total: UInt64?) {
         known = facts.representation
         former = nil
@@ -206,7 +194,7 @@ package struct DownloadMachine: Sendable {
         found(facts.url)
     }
 
-    /// An answer came from here. Where that is the original URL, its user info is still needed.
+    /// Notes the URL of a response. The original URL is not replaced, since its user info is still needed.
     mutating func found(_ url: HTTPURL) { place = url.absoluteForm == original.absoluteForm ? nil : url }
 
     mutating func forget() {
@@ -220,8 +208,8 @@ package struct DownloadMachine: Sendable {
         hasNews = false
     }
 
-    /// It begins anew.
-    /// - Parameter isBroken: Whether it does since a transfer failed that cannot be taken up again.
+    /// Counts a restart.
+    /// - Parameter isBroken: whether the reason is a failed transfer that cannot be resumed.
     mutating func count(beginningBehindFailure isBroken: Bool) {
         generation += 1
         furthest = isBroken ? max(furthest, reached) : 0
@@ -243,13 +231,13 @@ package struct DownloadMachine: Sendable {
     }
 
     private mutating func next(_ now: MonotonicTime) -> DownloadQuestion? {
-        // What is asked first has to be answered before anything else is.
+        // The first request has to be answered before any other is made.
         guard let plan else { return transfers.isEmpty ? first(now) : nil }
         guard transfers.count < (isSegmented ? ramp.target : 1), !plan.isComplete else { return nil }
         guard !transfers.keys.contains(where: { !receiving.contains($0) && transfers[$0]?.range == nil })
         else { return nil }
         let id = lastTransfer + 1
-        // Together they are as fast as they may be: whoever takes over from another only has it drop what is on its way.
+        // Under our own rate limit, taking over a range only discards bytes that are on their way.
         let (takesOver, inOnePiece) = (!pacing.isHeldBack, !mayAskForParts)
         let others = transfers.isEmpty || !takesOver ? 0 : ramp.room(beside: transfers.count + 1)
         let claim = self.plan?.claim(
@@ -260,7 +248,7 @@ package struct DownloadMachine: Sendable {
             id: id, url: place ?? original, range: range, condition: dropsCondition ? nil : known?.condition,
             time: now)
         if !mayAskForParts {
-            // Nothing but the bytes themselves can show that they are the same.
+            // Only the bytes themselves can show that the file is unchanged.
             let written = self.plan?.writtenCount(before: range.lowerBound) ?? 0
             question.overlap = min(written, DownloadMachine.overlapByteCount)
             question.range = range.lowerBound - question.overlap..<range.upperBound
@@ -276,11 +264,11 @@ package struct DownloadMachine: Sendable {
             range: asksForPart ? 0..<DownloadMachine.probeByteCount : nil, condition: nil, time: now)
     }
 
-    /// The network's condition allows so many connections; `nil` for as many as the options say.
+    /// Applies the number of connections that the condition of the network allows; `nil` for that of the options.
     package mutating func allow(segments: Int?, now: MonotonicTime) { ramp.allow(segments, now: now) }
 
-    /// Looks at what time has brought: another connection, the end of a wait, a checkpoint.
-    /// - Parameter hold: What limits of our own did to the transfers since the last look.
+    /// Handles the passing of time: another connection, the end of a delay, a checkpoint.
+    /// - Parameter hold: the effect of our own limits on the transfers since the last tick.
     package mutating func tick(_ now: MonotonicTime, hold: BandwidthHold = .unlimited) -> [Effect] {
         guard !isOver else { return [] }
         pacing.look(hold)
@@ -294,19 +282,20 @@ package struct DownloadMachine: Sendable {
         return effects
     }
 
-    /// How long after the last checkpoint the next one is due. At first they come more often, so that of a download that is
-    /// killed early most is kept, too: what came in a 64th of the time is lost at most, or in a tenth of a second, and what came
-    /// until the clock was looked at and all was synced. A disk that is slow to sync has no more than a 16th of the time to do
-    /// it, as far as the options allow.
+    /// The time from the last checkpoint to the next one.
+    ///
+    /// At first it is shorter, so that most of a download that is killed early survives: at most the bytes of a 64th of the time,
+    /// or of a tenth of a second, are lost, plus those until the next tick and the end of the sync. A disk that syncs slowly gets
+    /// at most a 16th of the time, as far as the options allow.
     private var interval: Duration {
         let wanted = max(.milliseconds(50), options.checkpointInterval)
         return min(wanted, max(.milliseconds(100), lastCheckpoint.since(began) / 64, checkpointTime * 16))
     }
 
-    /// When a wait ends; nil where none is on.
+    /// The end of a delay; `nil` if there is none.
     package var wake: MonotonicTime? { retryAt }
 
-    /// A checkpoint is done.
+    /// Notes the end of a checkpoint.
     package mutating func checkpointed(_ now: MonotonicTime) {
         if let began = checkpointBegan { checkpointTime = now.since(began) }
         (checkpointBegan, lastCheckpoint) = (nil, now)
@@ -314,8 +303,8 @@ package struct DownloadMachine: Sendable {
 
     // MARK: Bytes
 
-    /// Bytes of a transfer have come.
-    /// - Returns: Where they belong, how many are wanted, and whether more are; nil for a transfer that is of no use.
+    /// Notes received bytes of a transfer.
+    /// - Returns: Their offset, the number of them that are wanted, and whether more are; `nil` for an inactive transfer.
     package mutating func accept(
         _ id: UInt64, _ count: UInt64, now: MonotonicTime
     ) -> (offset: UInt64, count: UInt64, wantsMore: Bool)? {
@@ -329,33 +318,28 @@ package struct DownloadMachine: Sendable {
         return place
     }
 
-    /// Whether bytes up to this offset are more than there may be.
+    /// Whether a file of this length exceeds the limit.
     package func exceedsLimit(_ end: UInt64) -> Bool { end > UInt64(clamping: options.byteLimit.bytes) }
 
-    /// Bytes of a transfer are written.
+    /// Notes written bytes of a transfer.
     package mutating func wrote(_ id: UInt64, _ range: Range<UInt64>) -> [Effect] {
         guard !isOver, transfers[id] != nil else { return [] }
-        // Not when they come: a record claims what is written.
+        // Not when they are received: a record claims written bytes.
         hasNews = true
-        guard let loser = plan?.wrote(id, range) else { return [] }
-        return [.cancel(loser)]
+        return plan?.wrote(id, range).map { [.cancel($0)] } ?? []
     }
 
     // MARK: The end
 
-    /// All bytes are there.
-    mutating func complete() -> [Effect] {
-        isOver = true
-        return cancelAll() + [.complete]
-    }
+    /// Ends the download with all bytes.
+    mutating func complete() -> [Effect] { stop() + [.complete] }
 
-    /// It is given up.
+    /// Ends the download with an error.
     mutating func fail(_ error: HTTPError) -> [Effect] {
-        isOver = true
         var failure = error
         failure.keptByteCount = isResumable ? plan?.writtenCount : nil
         if let kept = failure.keptByteCount { failure.message += "; \(kept) bytes are kept" }
-        return cancelAll() + [.fail(failure)]
+        return stop() + [.fail(failure)]
     }
 
     mutating func cancelAll(but id: UInt64? = nil) -> [Effect] {
@@ -367,13 +351,13 @@ package struct DownloadMachine: Sendable {
         return others.map(Effect.cancel)
     }
 
-    /// It is stopped from outside.
+    /// Stops the download.
     package mutating func stop() -> [Effect] {
         isOver = true
         return cancelAll()
     }
 
-    /// The checksum was wrong: where bytes of several requests might be of several states, it begins once more.
+    /// Handles a wrong checksum: restarts once if bytes of several requests may belong to several representations.
     package mutating func mismatched(_ error: HTTPError, now: MonotonicTime) -> [Effect] {
         guard isUnproven, !isLastGeneration else {
             isOver = true

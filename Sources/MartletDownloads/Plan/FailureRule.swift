@@ -1,41 +1,39 @@
-import MartletURL
 package import MartletCore
-package import MartletConnections
 
-/// What is done about a transfer that failed.
+/// The action after a failed transfer.
 package enum FailureRule {
-    /// What is done.
+    /// The action.
     package enum Action: Equatable, Sendable {
-        /// It may pass: another try, after what `Retry-After` says or a growing wait.
+        /// Retry a transient failure, after the time in `Retry-After` or a growing delay.
         case retry(after: Duration?)
-        /// The place where the file was has it no longer: the original URL is asked again.
+        /// Ask the original URL again: the file is no longer at the URL of a redirect.
         case askOriginal
-        /// It will not pass.
+        /// Fail.
         case fail
     }
 
-    /// Statuses that pass.
+    /// Statuses of transient failures.
     package static let passing: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
-    /// Statuses by which a signed URL that has expired is known.
+    /// Statuses of an expired signed URL.
     package static let expired: Set<Int> = [401, 403, 404, 410]
 
     /// Statuses with which some servers reject any request that has a `Range`.
     package static let rejectingRange: Set<Int> = [400, 403, 405, 406, 412, 500, 501, 503]
 
-    /// What is done about a status that is no success.
-    /// - Parameter isElsewhere: Whether it came from another place than the original URL, because of a redirect.
+    /// The action after a status that is not a success.
+    /// - Parameter isElsewhere: whether a redirect led to another URL than the original one.
     package static func action(status: Int, retryAfter: Duration?, isElsewhere: Bool) -> Action {
         if passing.contains(status) { return .retry(after: retryAfter) }
         return isElsewhere && expired.contains(status) ? .askOriginal : .fail
     }
 
-    /// What is done about an error of a call.
+    /// The action after an error of a call.
     package static func action(_ error: HTTPError, isElsewhere: Bool) -> Action {
         switch error.code {
         case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated:
             return isElsewhere && error.isConnectFailure ? .askOriginal : .retry(after: nil)
         case .tlsFailed where error.phase == .receivingBody || error.phase == .awaitingHead:
-            // An alert amid the stream: the connection broke. A handshake that fails is another thing.
+            // An alert in the stream: the connection broke. A failed handshake is a different matter.
             return .retry(after: nil)
         case .proxyFailed where error.isTransient, .tlsFailed where error.isCutHandshake:
             return isElsewhere ? .askOriginal : .retry(after: nil)
@@ -44,8 +42,8 @@ package enum FailureRule {
         }
     }
 
-    /// Whether a failure of one transfer is a failure of all: the file on this side cannot be written or may not grow, or a
-    /// limit of the caller was reached. Any other failure concerns only the connection that it came from.
+    /// Whether the failure of one transfer is a failure of all: the local file cannot be written or may not grow, or a limit of
+    /// the caller was reached. Any other failure concerns only its connection.
     static func concernsAll(_ error: HTTPError) -> Bool {
         switch error.code {
         case .fileFailed, .diskFull, .fileExists, .alreadyInProgress, .bodyTooLarge, .sessionInvalidated: true
@@ -54,10 +52,10 @@ package enum FailureRule {
         }
     }
 
-    /// How long to wait.
+    /// The delay before a retry.
     /// - Parameters:
-    ///   - failures: How many there were since the last new byte, this one included.
-    ///   - random: Between 0 and 1.
+    ///   - failures: the number of failures since the last new byte, including this one.
+    ///   - random: between 0 and 1.
     package static func delay(
         _ failures: Int, asked: Duration?, _ retry: DownloadRetry, random: Double
     ) -> Duration {
@@ -69,14 +67,14 @@ package enum FailureRule {
     }
 }
 
-/// Whether the transfers of a download could be faster, and are held to a limit of our own: then another connection brings
-/// nothing, and who takes over what another one has asked for only has it drop what is on its way.
+/// Detects whether our own rate limit holds back the transfers of a download: then another connection brings nothing, and a
+/// transfer that takes over a range only discards bytes that are on their way.
 ///
-/// A limit lets a burst pass at first, so that one look that shows no wait tells nothing.
+/// A limit lets a burst pass at first, so that one look without a wait proves nothing.
 package struct PacingJudgement: Sendable {
-    /// How many looks without a wait show that the limit does not bind.
+    /// The number of looks without a wait after which the limit does not bind.
     package static let freeLooks = 3
-    /// How many looks without a request show that the transfers stand still for another reason.
+    /// The number of looks without a request after which the transfers stall for another reason.
     package static let idleLooks = 20
 
     private var isLimited = false
@@ -88,7 +86,7 @@ package struct PacingJudgement: Sendable {
         isLimited && free < PacingJudgement.freeLooks && idle < PacingJudgement.idleLooks
     }
 
-    /// Looks once more.
+    /// Adds a look.
     package mutating func look(_ hold: BandwidthHold) {
         isLimited = hold != .unlimited
         switch hold {

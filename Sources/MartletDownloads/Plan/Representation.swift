@@ -1,22 +1,22 @@
 import MartletContent
 package import MartletWire
 
-/// Which state of a file bytes belong to: those of two states are never mixed.
+/// The representation of a file (RFC 9110 §3.2) that bytes belong to: those of two representations are never mixed.
 package struct Representation: Hashable, Sendable {
-    /// Its entity tag; nil where the server gave none.
+    /// The entity tag; `nil` if the server sent none.
     package var entityTag: EntityTag?
-    /// `Last-Modified` as it came; nil where the server gave none that can be read.
+    /// `Last-Modified` as received; `nil` if the server sent none that can be parsed.
     package var lastModified: String?
-    /// Whether that date is so much older than the answer that the file cannot have changed within its second: by 60 s or
-    /// more (RFC 9110 §8.8.2.2).
+    /// Whether that date is so much older than the response, by 60 s or more, that the file cannot have changed within its second
+    /// (RFC 9110 §8.8.2.2).
     package var isLastModifiedStrong = false
-    /// The content codings that its bytes are in; nil for none.
+    /// The content codings of its bytes; `nil` for none.
     package var coding: String?
 
-    /// What is known of bytes of which nothing is said.
+    /// A representation without validators.
     init() {}
 
-    /// What a response says of its bytes.
+    /// The representation that a response describes.
     package init(_ fields: FieldBlock) {
         entityTag = EntityTag(of: fields)
         let dates = fields.values(of: "Last-Modified")
@@ -34,20 +34,17 @@ package struct Representation: Hashable, Sendable {
         coding = isCoded ? codings : nil
     }
 
-    /// What `If-Range` says to get a part of this state only: a strong entity tag, else a strong date; nil where there is
-    /// neither. A weak tag is never it (RFC 9110 §13.1.5).
+    /// The value of `If-Range` for a part of this representation only: a strong entity tag, otherwise a strong date; `nil` if there
+    /// is neither. It is never a weak tag (RFC 9110 §13.1.5).
     package var condition: String? {
         if let entityTag, !entityTag.isWeak { return ByteText.latin1(entityTag.bytes[...]) }
         return isLastModifiedStrong ? lastModified : nil
     }
 
     /// Whether there is such a condition.
-    package var hasCondition: Bool {
-        if let entityTag, !entityTag.isWeak { return true }
-        return isLastModifiedStrong && lastModified != nil
-    }
+    package var hasCondition: Bool { condition != nil }
 
-    /// Whether an answer is for certain of another state.
+    /// Whether a response certainly has another representation.
     package func differs(from other: Representation) -> Bool {
         if coding != other.coding { return true }
         if let mine = entityTag, let its = other.entityTag {
@@ -58,14 +55,14 @@ package struct Representation: Hashable, Sendable {
         return false
     }
 
-    /// Whether both have a validator of one kind, and these differ or the codings do.
+    /// Whether both have a validator of one kind, and these or the codings differ.
     package func contradictsValidator(of other: Representation) -> Bool {
         let isComparable =
             entityTag != nil && other.entityTag != nil || lastModified != nil && other.lastModified != nil
         return isComparable && differs(from: other)
     }
 
-    /// Whether an answer is for certain of the same state, byte for byte.
+    /// Whether a response certainly has the same representation, byte for byte.
     package func isProven(by other: Representation) -> Bool {
         guard coding == other.coding else { return false }
         if let mine = entityTag, let its = other.entityTag { return mine.matchesStrongly(its) }
@@ -74,28 +71,28 @@ package struct Representation: Hashable, Sendable {
     }
 }
 
-/// URLs that are good for a while, as stores of files give them: the same file has another one later.
+/// Signed URLs of file stores, which are valid for a limited time: later the same file has another URL.
 ///
-/// What tells files apart is all of a URL but what signs it. Which parameters of a query do that is known of the common stores
-/// alone; any other may name the file, and two files may have one entity tag, which is the server's word about one URL
-/// (RFC 9110 §8.8.3).
+/// Files are told apart by all of a URL but its signature. Its query parameters are known for the common stores only; any other
+/// parameter may name the file. An entity tag does not suffice: two files may have the same one, since it is the server's word
+/// about one URL (RFC 9110 §8.8.3).
 enum SignedURL {
-    /// Amazon S3 (version 4), Google Cloud Storage: what their parameters begin with.
+    /// The prefixes of the parameters of Amazon S3 (version 4) and Google Cloud Storage.
     private static let prefixes = ["x-amz-", "x-goog-"]
-    /// Akamai, and who signs for S3 (version 2), CloudFront, Google Cloud Storage (version 2) and Alibaba OSS.
+    /// The parameters of Akamai, and the signers of S3 (version 2), CloudFront, Google Cloud Storage (version 2), Alibaba OSS.
     private static let names: Set<String> = signers.union(["security-token", "hdnea", "hdntl", "hdnts"])
     private static let signers: Set<String> = [
         "awsaccesskeyid", "key-pair-id", "googleaccessid", "ossaccesskeyid",
     ]
-    /// What these have besides. The words are common: they count where one of the signers is among them.
+    /// Their other parameters. The words are common: they count only if there is a signer.
     private static let signedNames: Set<String> = ["signature", "expires", "policy"]
-    /// Azure Storage, whose names are short: they count where `sv` and `sig` are among them.
+    /// The parameters of Azure Storage. The names are short: they count only if there are `sv` and `sig`.
     private static let azureNames: Set<String> = [
         "sv", "ss", "srt", "sr", "st", "se", "sp", "sip", "spr", "sig", "skoid", "sktid", "skt", "ske", "sks",
         "skv", "saoid", "suoid", "scid", "sdd", "ses",
     ]
 
-    /// A URL without what signs it; the other parameters stay as they are, in their order.
+    /// A URL without its signature; the order of the other parameters is kept.
     static func unsigned(_ url: String) -> String {
         guard let mark = url.firstIndex(of: "?") else { return url }
         let parameters = url[url.index(after: mark)...].split(

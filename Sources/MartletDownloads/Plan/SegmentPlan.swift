@@ -1,63 +1,63 @@
 package import MartletTransport
 
-/// Which bytes of a file are there, which are on their way, and what is asked for next.
+/// The received bytes of a file, those that transfers fetch, and those to request next.
 ///
-/// A pure machine: time is passed in. Every byte of the file is written, claimed by a transfer, or missing. Two transfers
-/// claim the same bytes only in the race for the file's tail, where whoever is first ends the other.
+/// A pure state machine: time is passed in. Every byte of the file is written, claimed by a transfer, or missing. Two transfers
+/// claim the same bytes only in the race for the end of the file, in which the faster one ends the other.
 package struct SegmentPlan: Sendable {
-    /// What a transfer is to fetch.
+    /// The range of a transfer.
     package struct Claim: Sendable {
-        /// The bytes it was given, as they are now: others may have taken over some of them.
+        /// The claimed bytes; other transfers may have taken over some of the original ones.
         package var range: Range<UInt64>
-        /// The first byte that has not come yet.
+        /// The first byte that has not been received.
         package var position: UInt64
-        /// The first byte that is not written yet.
+        /// The first byte that has not been written.
         package var writtenEnd: UInt64
-        /// The transfer with which it races for the same bytes.
+        /// The transfer that races for the same bytes.
         package var rival: UInt64?
-        /// Its rate.
+        /// The rate.
         package var rate: TransferRate
 
-        /// The bytes that have not come.
+        /// The number of bytes that have not been received.
         var rest: UInt64 { range.upperBound - min(position, range.upperBound) }
     }
 
-    /// The smallest range that is asked for where there is more: 1 MiB.
+    /// The minimum range of a request if there is more: 1 MiB.
     package static let smallestChunk: UInt64 = 1 << 20
-    /// The largest: 64 MiB.
+    /// The maximum range: 64 MiB.
     package static let largestChunk: UInt64 = 64 << 20
-    /// How long a chunk is meant to take.
+    /// The intended duration of a chunk.
     package static let chunkSeconds = 3.0
-    /// Nothing smaller is taken over from a transfer: 64 KiB. What is left then is raced for.
+    /// The minimum that is taken over from a transfer: 64 KiB. Two transfers race for a smaller rest.
     package static let smallestTheft: UInt64 = 64 << 10
-    /// What is done sooner than this is neither taken over nor raced for: four times as long as the server took at most to
-    /// answer, within these bounds. The longer one before it has answered.
+    /// The remaining time below which a transfer is neither robbed nor raced: four times the server's longest response time, within
+    /// these bounds; the upper one before the first response.
     package static let patience = Duration.milliseconds(100)...Duration.milliseconds(500)
 
-    /// How many bytes there are in all; nil while that is not known.
+    /// The length of the file; `nil` while it is unknown.
     package private(set) var total: UInt64?
-    /// What is written.
+    /// The written ranges.
     package private(set) var written: RangeSet<UInt64>
-    /// The transfers that are on, by their numbers.
+    /// The active transfers by number.
     package private(set) var claims: [UInt64: Claim] = [:]
-    /// How many bytes ahead of the first missing one may be asked for; nil for any number.
+    /// The maximum number of bytes requested ahead of the first missing one; `nil` for no limit.
     private let window: UInt64?
-    /// The patience that was given, in seconds, which answers do not change.
+    /// A fixed patience in seconds, which response times do not change.
     private let givenPatience: Double?
-    /// The longest time that the server took to answer, in seconds; nil before it has.
+    /// The server's longest response time in seconds; `nil` before the first response.
     private var answerTime: Double?
 
-    /// What is done sooner is left alone, in seconds.
+    /// The remaining time below which a transfer is left alone, in seconds.
     private var patience: Double {
         guard givenPatience == nil, let answerTime else { return longestPatience }
         return min(max(4 * answerTime, SegmentPlan.patience.lowerBound / .seconds(1)), longestPatience)
     }
 
-    /// How long a transfer may be without a byte before that says something about it, in seconds.
+    /// The maximum time without a byte that says nothing about a transfer, in seconds.
     private var longestPatience: Double { givenPatience ?? SegmentPlan.patience.upperBound / .seconds(1) }
 
-    /// A plan of a file, of which some bytes are there.
-    /// - Parameter patience: What is done sooner is left alone; `nil` for what the server's answers bring.
+    /// A plan of a file of which some bytes are written.
+    /// - Parameter patience: the remaining time below which a transfer is left alone; `nil` to derive it from response times.
     package init(
         total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil,
         patience: Duration? = nil
@@ -71,21 +71,21 @@ package struct SegmentPlan: Sendable {
         }
     }
 
-    // MARK: Questions
+    // MARK: Inspection
 
-    /// How many bytes are written.
+    /// The number of written bytes.
     package var writtenCount: UInt64 { written.ranges.reduce(0) { $0 + $1.byteCount } }
 
-    /// How many bytes from the first are written without a gap.
+    /// The number of bytes written from the first one on without a gap.
     package var prefixCount: UInt64 {
         guard let first = written.ranges.first, first.lowerBound == 0 else { return 0 }
         return first.upperBound
     }
 
-    /// Whether all is written.
+    /// Whether all bytes are written.
     package var isComplete: Bool { total.map { $0 == prefixCount } ?? false }
 
-    /// Bytes a second, of all transfers.
+    /// The rate of all transfers in bytes per second.
     package func rate(at now: MonotonicTime) -> Double {
         claims.values.reduce(0) { $0 + $1.rate.value(at: now) }
     }
@@ -107,56 +107,53 @@ package struct SegmentPlan: Sendable {
         return gaps
     }
 
-    /// How many bytes right before an offset are written without a gap.
+    /// The number of bytes written just before an offset without a gap.
     package func writtenCount(before offset: UInt64) -> UInt64 {
         guard let range = written.ranges.last(where: { $0.lowerBound < offset }), range.upperBound >= offset
         else { return 0 }
         return offset - range.lowerBound
     }
 
-    // MARK: Asking
+    // MARK: Claiming
 
-    /// Gives a transfer bytes to fetch; nil where there are none for it.
+    /// Assigns bytes to a transfer.
     /// - Parameters:
-    ///   - id: The number of the transfer, new.
-    ///   - takesOver: Whether it may be given what another one was given and has not fetched.
-    ///   - inOnePiece: Whether it is given all of the first gap.
-    ///   - others: How many transfers may join soon: each is left its share, since the rates of the first moments promise too
-    ///     much.
+    ///   - id: the number of the transfer, new.
+    ///   - takesOver: whether it may take over bytes that another transfer has claimed and not received.
+    ///   - inOnePiece: whether it gets all of the first gap.
+    ///   - others: the number of transfers that may join soon: each is left its share, since the rates of the first moments
+    ///     promise too much.
+    /// - Returns: The bytes; `nil` if there are none for it.
     package mutating func claim(
         _ id: UInt64, takesOver: Bool = true, inOnePiece: Bool = false, others: Int = 0, now: MonotonicTime
     ) -> Range<UInt64>? {
         let gaps = missing()
-        if let gap = gaps.first {
-            // The first missing byte is on its way: what holds the others up is whoever fetches it.
-            if gap.lowerBound >= windowEnd { return takesOver ? takeOver(id, now: now) : nil }
-            // Where the end is not known, one transfer goes on to it.
-            let isWhole = total == nil || inOnePiece
-            let share = others > 0 ? gaps.reduce(0) { $0 + $1.byteCount } / UInt64(others + 1) : .max
-            let chunk = min(chunk(at: now), max(share, SegmentPlan.smallestChunk))
-            var end = isWhole ? gap.upperBound : gap.lowerBound + min(gap.byteCount, chunk)
-            // A rest that would not be worth a request is asked for at once.
-            if gap.upperBound - end < SegmentPlan.smallestChunk / 2 { end = gap.upperBound }
-            if total != nil { end = min(end, windowEnd) }
-            return enter(id, gap.lowerBound..<end, now)
+        // Past the window, the transfer of the first missing byte is the one that delays the others.
+        guard let gap = gaps.first, gap.lowerBound < windowEnd else {
+            return takesOver ? takeOver(id, now: now) : nil
         }
-        return takesOver ? takeOver(id, now: now) : nil
+        // Without a known end, one transfer continues to it.
+        let isWhole = total == nil || inOnePiece
+        let share = others > 0 ? gaps.reduce(0) { $0 + $1.byteCount } / UInt64(others + 1) : .max
+        let chunk = min(chunk(at: now), max(share, SegmentPlan.smallestChunk))
+        var end = isWhole ? gap.upperBound : gap.lowerBound + min(gap.byteCount, chunk)
+        // A rest that is not worth its own request is included.
+        if gap.upperBound - end < SegmentPlan.smallestChunk / 2 { end = gap.upperBound }
+        if total != nil { end = min(end, windowEnd) }
+        return claim(id, gap.lowerBound..<end, now: now)
     }
 
-    /// The first byte that may not be asked for yet.
+    /// The first byte that may not be requested yet.
     private var windowEnd: UInt64 {
         guard let window else { return .max }
         let (end, isBeyond) = prefixCount.addingReportingOverflow(window)
         return isBeyond ? .max : end
     }
 
-    /// Gives a transfer these bytes, which it has asked for already.
-    package mutating func claim(_ id: UInt64, _ range: Range<UInt64>, now: MonotonicTime) {
-        _ = enter(id, range, now)
-    }
-
-    private mutating func enter(
-        _ id: UInt64, _ range: Range<UInt64>, rival: UInt64? = nil, _ now: MonotonicTime
+    /// Assigns these bytes to a transfer.
+    @discardableResult
+    package mutating func claim(
+        _ id: UInt64, _ range: Range<UInt64>, rival: UInt64? = nil, now: MonotonicTime
     ) -> Range<UInt64> {
         claims[id] = Claim(
             range: range, position: range.lowerBound, writtenEnd: range.lowerBound, rival: rival,
@@ -164,7 +161,7 @@ package struct SegmentPlan: Sendable {
         return range
     }
 
-    /// How much is asked for at once: what comes in three seconds.
+    /// The size of a request: the bytes of three seconds.
     private func chunk(at now: MonotonicTime) -> UInt64 {
         let rates = claims.values.map { $0.rate.value(at: now) }.filter { $0 > 0 }
         let mean = rates.isEmpty ? lastRate : rates.reduce(0, +) / Double(rates.count)
@@ -176,54 +173,54 @@ package struct SegmentPlan: Sendable {
     /// The rate of the transfer that ended last.
     private var lastRate = 0.0
 
-    /// Takes over the end of what the transfer that will be busy for longest has to fetch, as much as is fair by their
-    /// speeds; or races for all of it, where it is little.
+    /// Takes over the end of the range of the transfer that will be busy for longest, the share that is fair by their rates; or
+    /// races for all of it, if it is small.
     private mutating func takeOver(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
-        // Where the end is not known, there is nothing to part.
+        // A range without an end cannot be divided.
         guard total != nil else { return nil }
         var rates = claims.mapValues { $0.rate.value(at: now) }
         let mine = max(lastRate, rates.values.max() ?? 0)
-        // Of a transfer that has just begun nothing is known yet: it counts as fast as the others.
+        // A transfer that has just started counts as fast as the others.
         for (number, claim) in claims where claim.position == claim.range.lowerBound {
             if claim.rate.age(at: now) < longestPatience { rates[number] = mine > 0 ? mine : .infinity }
         }
         var victim: (id: UInt64, claim: Claim, seconds: Double)?
         for (number, claim) in claims where claim.rest > 0 && claim.rival == nil {
-            // Whose rival has written all of it has only not heard of it yet.
+            // A transfer whose rival has written everything is about to end.
             if written.contains(wholly: claim.position..<claim.range.upperBound) { continue }
             let rate = rates[number] ?? 0
             if rate == 0, claim.rate.silence(at: now) <= longestPatience { continue }
-            // Whose bytes come in bursts is not done before the next one.
+            // A transfer that receives in bursts is not done before the next one.
             let seconds = Double(claim.rest) / max(rate, 1) + claim.rate.silence(at: now)
             if seconds > patience, seconds > victim?.seconds ?? 0 { victim = (number, claim, seconds) }
         }
         guard let victim else { return nil }
         let theirs = rates[victim.id] ?? 0
-        // Both are done at the same time, if their speeds stay what they are.
+        // Both finish at the same time, if their rates stay the same.
         let share = mine + theirs > 0 ? mine / (mine + theirs) : 0.5
         let rest = victim.claim.rest
         if rest >= 2 * SegmentPlan.smallestTheft {
-            // A little is left to whoever stands still, too: the race for that leaves the rest free to be parted further.
+            // A stalled transfer keeps a little, too: the race for that leaves the rest free to be divided further.
             let most = rest - SegmentPlan.smallestTheft / 4
             let fair = UInt64(min(Double(rest) * share, Double(most)))
             let theft = min(most, max(SegmentPlan.smallestTheft, fair))
             let middle = victim.claim.range.upperBound - theft
             claims[victim.id]?.range = victim.claim.range.lowerBound..<middle
-            return enter(id, middle..<victim.claim.range.upperBound, now)
+            return claim(id, middle..<victim.claim.range.upperBound, now: now)
         }
         claims[victim.id]?.rival = id
-        return enter(id, victim.claim.position..<victim.claim.range.upperBound, rival: victim.id, now)
+        return claim(id, victim.claim.position..<victim.claim.range.upperBound, rival: victim.id, now: now)
     }
 
-    // MARK: Coming
+    // MARK: Events
 
-    /// The server has answered a request, after so long.
+    /// Notes the response time of a request.
     package mutating func answered(after time: Duration) {
         answerTime = max(answerTime ?? 0, time / .seconds(1))
     }
 
-    /// Bytes of a transfer have come.
-    /// - Returns: Where they belong, how many of them are wanted, and whether more are; nil for a transfer that is not on.
+    /// Notes received bytes of a transfer.
+    /// - Returns: Their offset, the number of them that are wanted, and whether more are; `nil` for an inactive transfer.
     package mutating func accept(
         _ id: UInt64, _ count: UInt64, now: MonotonicTime
     ) -> (offset: UInt64, count: UInt64, wantsMore: Bool)? {
@@ -236,8 +233,8 @@ package struct SegmentPlan: Sendable {
         return (offset, taken, claim.rest > 0)
     }
 
-    /// Bytes of a transfer are written.
-    /// - Returns: A transfer that has nothing left to do by that: its rival was faster.
+    /// Notes written bytes of a transfer.
+    /// - Returns: A transfer that has nothing left to do because its rival was faster.
     package mutating func wrote(_ id: UInt64, _ range: Range<UInt64>) -> UInt64? {
         if !range.isEmpty { written.insert(contentsOf: range) }
         guard var claim = claims[id] else { return nil }
@@ -248,7 +245,7 @@ package struct SegmentPlan: Sendable {
         return written.contains(wholly: left) ? rival : nil
     }
 
-    /// A transfer has ended, whatever it has fetched: what it has not is missing again.
+    /// Notes the end of a transfer: the bytes that it has not received are missing again.
     package mutating func release(_ id: UInt64, now: MonotonicTime) {
         guard let claim = claims.removeValue(forKey: id) else { return }
         let rate = claim.rate.value(at: now)
@@ -256,13 +253,13 @@ package struct SegmentPlan: Sendable {
         if let rival = claim.rival { claims[rival]?.rival = nil }
     }
 
-    /// A transfer has less to fetch than it was given: an answer may have fewer bytes than were asked for.
+    /// Shortens the range of a transfer: a response may have fewer bytes than requested.
     package mutating func shorten(_ id: UInt64, to end: UInt64) {
         guard let claim = claims[id], end < claim.range.upperBound, end >= claim.position else { return }
         claims[id]?.range = claim.range.lowerBound..<end
     }
 
-    /// The length of the file is known now: what is claimed beyond it is not there to be had.
+    /// Notes the length of the file: claims past it are cut.
     package mutating func end(at total: UInt64) {
         self.total = total
         for (id, claim) in claims where claim.range.upperBound > total {
@@ -273,12 +270,12 @@ package struct SegmentPlan: Sendable {
 }
 
 extension Range<UInt64> {
-    /// How many bytes it has.
+    /// The number of bytes.
     package var byteCount: UInt64 { upperBound - lowerBound }
 }
 
 extension RangeSet where Bound == UInt64 {
-    /// Whether all of a range is in the set; of an empty one it is.
+    /// Whether all of a range is in the set; true for an empty range.
     package func contains(wholly range: Range<UInt64>) -> Bool {
         if range.isEmpty { return true }
         return ranges.contains { $0.lowerBound <= range.lowerBound && $0.upperBound >= range.upperBound }

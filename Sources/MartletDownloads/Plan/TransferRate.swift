@@ -1,59 +1,52 @@
 package import MartletTransport
 
-/// How fast bytes come, in bytes a second: over the last two to four seconds, so that a transfer that slows down is known
-/// for it soon.
+/// The rate of a transfer in bytes per second, over the last two to four seconds, so that a slowdown is noticed soon.
 package struct TransferRate: Sendable {
     private static let span = 2.0
     private let start: MonotonicTime
     private var begin: MonotonicTime
     private var newest: MonotonicTime
     private var current: UInt64 = 0
-    /// How many came in the span before, and how long that was in seconds.
-    private var last: (count: UInt64, seconds: Double)?
+    /// The bytes of the previous span, and its length in seconds.
+    private var last: (count: UInt64, seconds: Double) = (0, 0)
 
     /// A rate that is measured from now on.
-    package init(from now: MonotonicTime) {
-        start = now
-        begin = now
-        newest = now
-    }
+    package init(from now: MonotonicTime) { (start, begin, newest) = (now, now, now) }
 
-    /// For how long it has been measured, in seconds.
-    package func age(at now: MonotonicTime) -> Double { TransferRate.seconds(from: start, to: now) }
+    /// The seconds since the start.
+    package func age(at now: MonotonicTime) -> Double { now.seconds(since: start) }
 
-    /// For how long nothing has come, in seconds.
-    package func silence(at now: MonotonicTime) -> Double { TransferRate.seconds(from: newest, to: now) }
+    /// The seconds since bytes last arrived.
+    package func silence(at now: MonotonicTime) -> Double { now.seconds(since: newest) }
 
-    /// Bytes came.
+    /// Adds received bytes.
     package mutating func add(_ count: UInt64, at now: MonotonicTime) {
-        turn(at: now)
+        let seconds = now.seconds(since: begin)
+        if seconds >= TransferRate.span {
+            last = (current, seconds)
+            (begin, current) = (now, 0)
+        }
         current += count
         newest = now
     }
 
-    private mutating func turn(at now: MonotonicTime) {
-        let seconds = TransferRate.seconds(from: begin, to: now)
-        guard seconds >= TransferRate.span else { return }
-        last = (current, seconds)
-        (begin, current) = (now, 0)
-    }
-
-    /// The rate; 0 before anything came, and where nothing has come for two seconds.
+    /// The rate; 0 before any bytes arrived, and if none arrived for two seconds.
     package func value(at now: MonotonicTime) -> Double {
-        let seconds = TransferRate.seconds(from: begin, to: now)
-        // What came when the present span is still short says little without the one before.
-        let count = current + (last?.count ?? 0)
-        let span = seconds + (last?.seconds ?? 0)
-        guard count > 0, TransferRate.seconds(from: newest, to: now) < TransferRate.span else { return 0 }
-        return Double(count) / max(span, 0.001)
-    }
-
-    private static func seconds(from begin: MonotonicTime, to end: MonotonicTime) -> Double {
-        Double(end > begin ? end.nanoseconds - begin.nanoseconds : 0) / 1e9
+        // The bytes of a short current span say little without the previous one.
+        let count = current + last.count
+        guard count > 0, silence(at: now) < TransferRate.span else { return 0 }
+        return Double(count) / max(now.seconds(since: begin) + last.seconds, 0.001)
     }
 }
 
-/// The rate that people are shown: bytes a second over the last ten seconds of this run, falling to 0 when nothing comes.
+extension MonotonicTime {
+    /// The seconds since an earlier time; 0 if that is later.
+    fileprivate func seconds(since other: MonotonicTime) -> Double {
+        Double(self > other ? nanoseconds - other.nanoseconds : 0) / 1e9
+    }
+}
+
+/// The displayed rate: bytes per second over the last ten seconds of this run, falling to 0 when nothing arrives.
 package struct ProgressRate: Sendable {
     private static let slotNanoseconds: UInt64 = 500_000_000
     private static let slotCount = 20
@@ -65,36 +58,34 @@ package struct ProgressRate: Sendable {
     /// A rate that is measured from now on.
     package init(from now: MonotonicTime) {
         slots = Array(repeating: 0, count: ProgressRate.slotCount)
-        start = now
-        newest = now
+        (start, newest) = (now, now)
     }
 
     private mutating func turn(to now: MonotonicTime) {
         let present = (now.nanoseconds &- start.nanoseconds) / ProgressRate.slotNanoseconds
         guard now > start, present > slot else { return }
-        // All are empty after as many as there are, however long ago the last one was.
+        // After as many slots as there are, all are empty, however long ago the last one was.
         for number in (slot + 1)...min(present, slot + UInt64(ProgressRate.slotCount)) {
             slots[Int(number % UInt64(ProgressRate.slotCount))] = 0
         }
         slot = present
     }
 
-    /// Bytes came.
+    /// Adds received bytes.
     package mutating func add(_ count: UInt64, at now: MonotonicTime) {
         turn(to: now)
         slots[Int(slot % UInt64(ProgressRate.slotCount))] += count
         newest = max(newest, now)
     }
 
-    /// Bytes a second.
+    /// The rate in bytes per second.
     package mutating func value(at now: MonotonicTime) -> Double {
         turn(to: now)
         let span = Double(ProgressRate.slotNanoseconds) / 1e9 * Double(ProgressRate.slotCount)
-        let age = Double(now > start ? now.nanoseconds - start.nanoseconds : 0) / 1e9
-        return Double(slots.reduce(0, +)) / max(0.05, min(span, age))
+        return Double(slots.reduce(0, +)) / max(0.05, min(span, now.seconds(since: start)))
     }
 
-    /// How long nothing has come; zero within the first second of it.
+    /// The time since bytes last arrived; zero within the first second.
     package func stalled(at now: MonotonicTime) -> Duration {
         let span = now.since(newest)
         return span < .seconds(1) ? .zero : span

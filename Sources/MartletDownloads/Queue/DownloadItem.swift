@@ -1,77 +1,76 @@
-import MartletURL
 package import MartletCore
-import MartletHosts
-package import SystemPackage
 
-/// What is known of a download of a manager's, and what of it outlives the process.
+/// A download of a manager, as it is stored across processes.
 package struct DownloadItem: Sendable {
-    /// What it was doing, as far as that outlives the process.
+    /// The stored state.
     package enum Stage: Sendable {
         /// It waits, or ran when the process ended.
         case waiting
         /// It is paused.
         case paused
-        /// It was cancelled, and what has come of it is still to be removed.
+        /// It was cancelled, and its received bytes are still to be removed.
         case cancelled
-        /// Its file is there.
+        /// The file is complete.
         case finished(DownloadResult)
         /// It failed.
         case failed(HTTPError)
     }
 
-    /// Its number.
+    /// The number.
     package var id: DownloadID
-    /// Its place in the line: those with lower numbers came first.
+    /// The position in the queue, lower numbers first.
     package var order: UInt64
-    /// How urgent it is.
+    /// The priority.
     package var priority = DownloadPriority.normal
-    /// What it was doing.
+    /// The state.
     package var stage = Stage.waiting
-    /// Where the file was said to be when the download was added. Its user info is not written to disk.
+    /// The URL with which the download was added. Its user info is not written to disk.
     package var url: HTTPURL
-    /// Where it was said to be since, in this order, the last one counting; as ``url`` where there is none. The earlier ones
-    /// are kept since what has come may be known by them.
+    /// The URLs given since, in order; the last one is current. The earlier ones are kept since the received bytes may be
+    /// recorded under them.
     package private(set) var movedURLs: [HTTPURL] = []
-    /// Where it goes; absolute.
+    /// The target; absolute.
     package var target: DownloadTarget
-    /// The file's name, once it is known.
+    /// The path of the file, once it is known.
     package var path: FilePath?
-    /// How it is downloaded. What holds credentials is not written to disk.
+    /// The options. Parts with credentials are not written to disk.
     package var options = DownloadOptions()
-    /// How many bytes are there, as far as was noted last.
+    /// The number of received bytes when it was last recorded.
     package var completedByteCount: UInt64 = 0
-    /// How many bytes there are in all; `nil` while that is not known.
+    /// The length of the file; `nil` while it is unknown.
     package var totalByteCount: UInt64?
 
-    /// What is known of the file that was to get its name, until it is known what came of that.
+    /// The note of a file that will get its name, until it is known whether it did.
     package var publication: DownloadPublication?
 
-    /// How many later places are kept.
-    package static let moveLimit = 8
+    /// The maximum number of later URLs.
+    package static let moveLimit: UInt8 = 8
 
-    /// Says where the file is from now on.
+    /// Changes the current URL.
     package mutating func move(to url: HTTPURL) {
         guard url != place else { return }
         movedURLs.append(url)
         if movedURLs.count > DownloadItem.moveLimit { movedURLs.removeFirst() }
     }
 
-    /// Where the file is.
+    /// The current URL.
     package var place: HTTPURL { movedURLs.last ?? url }
 
-    /// The host and the port of the file's place, by which downloads are counted.
+    /// The host and the port of the current URL, by which downloads are counted.
     package var host: String { "\(place.host):\(place.port)" }
 
-    /// What is run: into the folder as long as the name is not known, and to the file of that name from then on.
+    /// The plan of a run: into the directory while the file name is unknown, and to that file from then on.
     package var plan: DownloadJob.Plan {
         DownloadJob.Plan(
             url: url, target: path.map { .file($0) } ?? target, options: options, publication: publication)
     }
 
-    /// The file's name, as far as it is known; for telling two downloads of one file.
-    package var claim: String? {
-        if let path { return path.lexicallyNormalized().string }
-        guard case .file(let path) = target else { return nil }
-        return path.lexicallyNormalized().string
+    /// The path of the file, as far as it is known or given.
+    package var file: FilePath? {
+        if path == nil, case .file(let file) = target { return file }
+        return path
     }
+
+    /// The normalized path of the file, by which two downloads of one file are detected.
+    package var claim: String? { file?.lexicallyNormalized().string }
 }

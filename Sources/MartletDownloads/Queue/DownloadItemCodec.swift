@@ -1,54 +1,43 @@
-import MartletNetwork
-import MartletURL
 import FoundationEssentials
-import MartletCaching
 package import MartletCore
-import MartletHosts
 import MartletStreams
-package import MartletStorage
-import SystemPackage
 
-/// The form of a download's file: a ``RecordEnvelope`` named `MRTd`, and what is known of the download.
+/// The file format of a download: a ``RecordEnvelope`` named `MRTd` with the fields of its ``DownloadItem``.
 ///
-/// Version 2; 1 where nothing can be noted of a file that is about to get its name. User info of URLs and fields that hold
-/// credentials are not written.
+/// Version 2; version 1 has no note of a file that will get its name. The user info of URLs and fields with credentials are not
+/// written.
 package enum DownloadItemCodec {
-    /// The longest file.
+    /// The maximum length of the file in bytes.
     package static let byteLimit = 4 << 20
     private static let envelope = RecordEnvelope(magic: "MRTd", version: 2, byteLimit: byteLimit)
+    private static let textLimit = 1 << 20
+    private static let messageLimit = 4096
 
     /// The bytes of a download's file.
-    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` where the options cannot be written, or are too large.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the options cannot be encoded, or are too large.
     package static func encode(_ item: DownloadItem) throws(HTTPError) -> [UInt8] {
         var writer = envelope.begun()
         try write(item, to: &writer)
         do throws(RecordEnvelope.Fault) {
             return try envelope.sealed(writer)
         } catch {
+            let count = writer.bytes.count
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
-                message:
-                    "the download's URL, target and options take \(writer.bytes.count) bytes, too many to be kept"
-            )
+                message: "the download's URL, target and options take \(count) bytes, too many to be kept")
         }
     }
 
-    /// The download in a file's bytes.
+    /// The download in the bytes of a file.
     package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> DownloadItem {
         try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in
             try item(&reader, version: version)
         }
     }
-}
-
-// What is known of a download, field by field.
-extension DownloadItemCodec {
-    private static var textLimit: Int { 1 << 20 }
-    private static var messageLimit: Int { 4096 }
 
     // MARK: Writing
 
-    static func write(_ item: DownloadItem, to writer: inout RecordWriter) throws(HTTPError) {
+    private static func write(_ item: DownloadItem, to writer: inout RecordWriter) throws(HTTPError) {
         writer.write(item.id.number)
         writer.write(item.order)
         writer.write(UInt8(truncatingIfNeeded: item.priority.rawValue))
@@ -130,32 +119,25 @@ extension DownloadItemCodec {
 
     // MARK: Reading
 
-    static func item(_ reader: inout RecordReader, version: UInt16) throws(RecordReader.Fault) -> DownloadItem
-    {
+    private static func item(
+        _ reader: inout RecordReader, version: UInt16
+    ) throws(RecordReader.Fault) -> DownloadItem {
         let id = DownloadID(try reader.number("number"))
         let order: UInt64 = try reader.number("order")
         let level: UInt8 = try reader.number("priority")
         guard let priority = DownloadPriority(rawValue: Int(level)) else { throw reader.fault("priority") }
         let url = try url(&reader, "URL")
-        let moveCount: UInt8 = try reader.number("moves")
-        guard moveCount <= DownloadItem.moveLimit else { throw reader.fault("moves") }
-        var movedURLs: [HTTPURL] = []
-        for _ in 0..<moveCount { movedURLs.append(try Self.url(&reader, "moved URL")) }
+        let movedURLs = try reader.list(of: UInt8.self, limit: DownloadItem.moveLimit, "moves") {
+            reader throws(RecordReader.Fault) in try Self.url(&reader, "moved URL")
+        }
         let kind: UInt8 = try reader.number("target")
         let name = try path(&reader, "target")
-        guard name.isAbsolute else { throw reader.fault("target") }
-        let target: DownloadTarget
-        switch kind {
-        case 0: target = .file(name)
-        case 1: target = .folder(name)
-        default: throw reader.fault("target")
-        }
-        var item = DownloadItem(id: id, order: order, url: url, target: target)
+        guard name.isAbsolute, kind < 2 else { throw reader.fault("target") }
+        var item = DownloadItem(
+            id: id, order: order, url: url, target: kind == 0 ? .file(name) : .folder(name))
         item.priority = priority
         for url in movedURLs { item.move(to: url) }
-        item.path = try reader.optional("path") { reader throws(RecordReader.Fault) in
-            try path(&reader, "path")
-        }
+        if try reader.flag("path") { item.path = try path(&reader, "path") }
         item.completedByteCount = try reader.number("completed")
         item.totalByteCount = try reader.optionalNumber("total")
         let options = try reader.counted(limit: byteLimit, "options")
@@ -164,37 +146,29 @@ extension DownloadItemCodec {
         } catch {
             throw reader.fault("options")
         }
-        item.stage = try stage(&reader)
-        if version > 1, try reader.flag("publication") { item.publication = try publication(&reader) }
+        item.stage =
+            switch try reader.number("state") as UInt8 {
+            case 0: .waiting
+            case 1: .paused
+            case 2: .cancelled
+            case 3: .finished(try result(&reader))
+            case 4: .failed(try failure(&reader))
+            default: throw reader.fault("state")
+            }
+        if version > 1, try reader.flag("publication") {
+            let result = try result(&reader)
+            guard result.path.isAbsolute else { throw reader.fault("file") }
+            let part = try mark(&reader)
+            item.publication = DownloadPublication(
+                result: result, part: part, copy: try reader.flag("copy") ? try mark(&reader) : nil)
+        }
         return item
-    }
-
-    private static func publication(
-        _ reader: inout RecordReader
-    ) throws(RecordReader.Fault) -> DownloadPublication {
-        let result = try result(&reader)
-        guard result.path.isAbsolute else { throw reader.fault("file") }
-        let part = try mark(&reader)
-        return DownloadPublication(
-            result: result, part: part, copy: try reader.flag("copy") ? try mark(&reader) : nil)
     }
 
     private static func mark(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FileMark {
         FileMark(
             number: try reader.number("mark"), device: try reader.number("mark"),
             modificationTime: try reader.number("mark"))
-    }
-
-    private static func stage(_ reader: inout RecordReader) throws(RecordReader.Fault) -> DownloadItem.Stage {
-        let stage: UInt8 = try reader.number("state")
-        switch stage {
-        case 0: return .waiting
-        case 1: return .paused
-        case 2: return .cancelled
-        case 3: return .finished(try result(&reader))
-        case 4: return .failed(try failure(&reader))
-        default: throw reader.fault("state")
-        }
     }
 
     private static func result(_ reader: inout RecordReader) throws(RecordReader.Fault) -> DownloadResult {
@@ -223,11 +197,8 @@ extension DownloadItemCodec {
         _ reader: inout RecordReader, _ field: String
     ) throws(RecordReader.Fault) -> HTTPURL {
         let text = try reader.text(limit: textLimit, field)
-        do throws(HTTPURL.ParseError) {
-            return try HTTPURL(text, pathAsIs: true)
-        } catch {
-            throw reader.fault(field)
-        }
+        guard let url = try? HTTPURL(text, pathAsIs: true) else { throw reader.fault(field) }
+        return url
     }
 
     private static func path(

@@ -1,17 +1,9 @@
-import MartletURL
-import MartletCaching
 import MartletCore
-import MartletDiagnostics
-import MartletHosts
-import MartletStreams
-import MartletConnections
-import MartletTransport
-import SystemPackage
 
-// What follows from the machine's decisions: runs that begin and end, what is told, and what is written down. Each function
-// decides and tells before it first suspends; what it writes is what it has decided, in the order of the decisions.
+// The consequences of the machine's decisions: runs that start and end, events, and records. Each function decides and emits
+// before it first suspends, and writes its decision in the order of the decisions.
 extension DownloadManager {
-    /// Takes up what was found in the directory.
+    /// Takes over the contents of the directory.
     func restore(_ contents: DownloadStore.Contents) {
         for finding in contents.findings { log.add(finding) }
         var arrivals: [DownloadQueueMachine.Arrival] = []
@@ -25,30 +17,33 @@ extension DownloadManager {
             case .finished(let result): (phase, state) = (.finished, .finished(result))
             case .failed(let error): (phase, state) = (.failed, .failed(error))
             }
-            let status = DownloadStatus(state)
+            // For observers, a download that is still to be removed was already cancelled.
+            let status = manage(item, state, isVisible: phase != .removing)
             status.settleProgress(isFinished: phase != .waiting) { progress in
                 progress.completedByteCount = item.completedByteCount
                 progress.totalByteCount = item.totalByteCount
                 progress.resumedByteCount = item.completedByteCount
             }
-            let place = DownloadPlace(item)
-            managed[item.id] = Managed(item: item, place: place, status: status)
-            // One that is only still to be removed was cancelled already, for all who look.
-            if phase != .removing { registry.add(item.id, status, place) }
             if phase == .finished { status.end() } else { take(item) }
             arrivals.append(arrival(item, phase))
         }
         apply(machine.add(arrivals, now: now()))
     }
 
-    /// Takes up a download that was added and is on the disk.
+    /// Takes over a new download that is on disk.
     func enter(_ item: DownloadItem) {
-        let status = DownloadStatus(.waiting)
-        let place = DownloadPlace(item)
-        managed[item.id] = Managed(item: item, place: place, status: status)
-        registry.add(item.id, status, place)
+        _ = manage(item, .waiting)
         log.add(.added(item.id))
         apply(machine.add([arrival(item, .waiting)], now: now()))
+    }
+
+    private func manage(_ item: DownloadItem, _ state: DownloadState, isVisible: Bool = true)
+        -> DownloadStatus
+    {
+        let (status, place) = (DownloadStatus(state), DownloadPlace(item))
+        managed[item.id] = Managed(item: item, place: place, status: status)
+        if isVisible { registry.add(item.id, status, place) }
+        return status
     }
 
     private func arrival(
@@ -83,11 +78,11 @@ extension DownloadManager {
             plan: entry.item.plan, movedURLs: entry.item.movedURLs, status: entry.status, slots: slots,
             prepare: prepare, make: make, named: { [weak self] path in await self?.name(id, path) },
             noting: { [weak self] publication in
-                // Without the manager nobody would write it down: the next one goes on.
+                // Without the manager there is no one to write the note: the next manager continues.
                 guard let self else { throw CancellationError() }
                 await self.note(id, run, publication)
             })
-        // The manager is not held, so that letting go of it ends the runs; the store is, and with it the directory's lock.
+        // The manager is not retained, so that releasing it ends the runs; the store is, and with it the directory's lock.
         runs.add { [weak self, store] in
             let outcome = await run.run(order)
             await self?.end(id, run, outcome)
@@ -102,19 +97,19 @@ extension DownloadManager {
             var fault: HTTPError?
             do {
                 try await job.discard()
-            } catch let error as HTTPError {
-                fault = error
             } catch {
-                fault = HTTPError(
-                    .fileFailed, phase: .preparing, message: "what has come could not be removed",
-                    underlying: error)
+                fault =
+                    error as? HTTPError
+                    ?? HTTPError(
+                        .fileFailed, phase: .preparing, message: "what has come could not be removed",
+                        underlying: error)
             }
             await self?.discarded(id, fault)
             withExtendedLifetime(store) {}
         }
     }
 
-    // MARK: What runs report
+    // MARK: Reports of runs
 
     private func name(_ id: DownloadID, _ path: FilePath) async {
         guard managed[id]?.item.path == nil else { return }
@@ -123,10 +118,10 @@ extension DownloadManager {
         await save([id])
     }
 
-    /// Writes down what is known of a file that is about to get its name. Where that fails, which is told, the download goes
-    /// on: only a process that is killed at this very point would need it.
+    /// Writes the note of a file that will get its name. After a failure, which is reported, the download continues: only a
+    /// process that is killed at this very point would need the note.
     private func note(_ id: DownloadID, _ run: ManagedRun, _ publication: DownloadPublication?) async {
-        guard let entry = managed[id], entry.run === run else { return }
+        guard managed[id]?.run === run else { return }
         managed[id]?.item.publication = publication
         await save([id])
     }
@@ -140,7 +135,7 @@ extension DownloadManager {
         managed[id]?.item.completedByteCount = progress.completedByteCount
         managed[id]?.item.totalByteCount = progress.totalByteCount
         if let path = run.job?.path { managed[id]?.item.path = path }
-        var goesOn = false
+        var isQueued = false
         let effects = machine.end(id, outcome.ending, now: now())
         switch (machine.phase(of: id), outcome) {
         case (.recording, .finished(let result)):
@@ -150,21 +145,22 @@ extension DownloadManager {
             managed[id]?.item.completedByteCount = result.byteCount
             managed[id]?.item.totalByteCount = result.byteCount
             apply(effects)
-            // Written down before it is told: who was told would else find it unfinished after a kill.
+            // Written before it is reported: otherwise an observer could find it unfinished after a kill.
             await save([id])
-            tellFinished(id, result)
+            reportFinished(id, result)
             return
-        case (.failed, .failed(let error)): tellFailed(id, error)
+        case (.failed, .failed(let error)): reportFailed(id, error)
         case (.failed, _):
-            tellFailed(id, HTTPError(.systemFailed, phase: .evaluating, message: "the run stopped by itself"))
-        case (.paused, _): tellPaused(id)
+            reportFailed(
+                id, HTTPError(.systemFailed, phase: .evaluating, message: "the run stopped by itself"))
+        case (.paused, _): reportPaused(id)
         case (.waiting, _), (.running, _):
             entry.status.become(.waiting)
-            goesOn = true
+            isQueued = true
         default: break
         }
         apply(effects)
-        if !goesOn || isClosing { await save([id]) }
+        if !isQueued || isClosing { await save([id]) }
     }
 
     private func discarded(_ id: DownloadID, _ fault: HTTPError?) async {
@@ -181,15 +177,13 @@ extension DownloadManager {
         apply(effects)
     }
 
-    // MARK: Telling
-
-    private func tellFinished(_ id: DownloadID, _ result: DownloadResult) {
+    private func reportFinished(_ id: DownloadID, _ result: DownloadResult) {
         guard let entry = managed[id] else { return }
         entry.status.settleProgress { progress in
             progress.completedByteCount = result.byteCount
             progress.totalByteCount = result.byteCount
         }
-        entry.status.tell(.finished(result), .finished(result))
+        entry.status.report(.finished(result), .finished(result))
         entry.status.end()
         release(entry.item)
         managed[id]?.job = nil
@@ -197,18 +191,18 @@ extension DownloadManager {
         apply(machine.recorded(id))
     }
 
-    private func tellFailed(_ id: DownloadID, _ error: HTTPError) {
+    private func reportFailed(_ id: DownloadID, _ error: HTTPError) {
         guard let entry = managed[id] else { return }
         managed[id]?.item.stage = .failed(error)
         entry.status.settleProgress()
-        entry.status.tell(.failed(error), .failed(error))
+        entry.status.report(.failed(error), .failed(error))
         log.add(.failed(id, error))
     }
 
-    private func tellPaused(_ id: DownloadID) {
+    private func reportPaused(_ id: DownloadID) {
         guard let entry = managed[id] else { return }
         entry.status.settleProgress()
-        entry.status.tell(.paused, .paused)
+        entry.status.report(.paused, .paused)
         log.add(.paused(id))
     }
 
@@ -218,7 +212,7 @@ extension DownloadManager {
         guard !isClosing else { return }
         let waiting = ids.filter { machine.phase(of: $0) == .waiting }
         let (paused, effects) = machine.pause(ids, now: now())
-        for id in waiting { tellPaused(id) }
+        for id in waiting { reportPaused(id) }
         apply(effects)
         let runs = paused.compactMap { managed[$0]?.run }
         await save(paused)
@@ -236,8 +230,8 @@ extension DownloadManager {
         await save([id])
     }
 
-    /// Resumes a download in this process.
-    /// - Returns: Whether there is one that can go on.
+    /// Resumes a download without writing its record.
+    /// - Returns: Whether the download can continue.
     func resumeNow(_ id: DownloadID, at url: HTTPURL?) -> Bool {
         guard var entry = managed[id] else { return false }
         let old = machine.phase(of: id)
@@ -264,14 +258,14 @@ extension DownloadManager {
         session.setBandwidthLimits(rates)
     }
 
-    // MARK: What is known
+    // MARK: Records
 
-    /// Notes that a download is about a file.
+    /// Notes the file of a download.
     func take(_ item: DownloadItem) {
         if let claim = item.claim, claims[claim] == nil { claims[claim] = item.id }
     }
 
-    /// Notes that a download is about no file any more.
+    /// Releases the file of a download.
     func release(_ item: DownloadItem) {
         var unnamed = item
         unnamed.path = nil
@@ -287,8 +281,7 @@ extension DownloadManager {
         release(item)
     }
 
-    /// Writes down what is decided about downloads. What cannot be written is told, and tried again with the next change and
-    /// at the end.
+    /// Writes the records of downloads. A failure is reported, and retried with the next change and at the end.
     func save(_ ids: [DownloadID]) async {
         let items = ids.compactMap { snapshot($0) }
         let faults = await store.save(items)

@@ -1,22 +1,22 @@
-package import MartletTransport
+package import MartletCore
 
-/// Which of many downloads runs next, and what each of them is doing: a pure machine.
+/// The order in which downloads run, and the state of each: a pure state machine.
 ///
-/// | phase | what is true | what leaves it |
+/// | phase | meaning | left by |
 /// |---|---|---|
-/// | waiting | it has a place in the line | its turn; pause, cancel |
-/// | running | it has one of the places for files | its end; pause, cancel |
-/// | stopping | it was told to end, and still has its place | its end |
-/// | paused | it has no place, and holds back the end of all | resume, cancel |
-/// | recording | its file is there, and that is being written down | that being done |
-/// | removing | what has come of it is being removed | that being done |
+/// | waiting | it is queued | its turn; pause, cancel |
+/// | running | it holds a file slot | its end; pause, cancel |
+/// | stopping | it was told to end, and holds its slot | its end |
+/// | paused | it holds no slot, and delays the end of all | resume, cancel |
+/// | recording | its file is complete, and that is being written | the end of that |
+/// | removing | its bytes are being removed | the end of that |
 /// | failed | it is over, unless it is resumed | resume, cancel, removal |
 /// | finished | it is over | removal |
 ///
-/// Those in line go by their level: their priority, and one more for each span of ageing that they have waited, up to the
-/// highest; within a level, first come, first served. So none waits for ever, whatever comes behind it.
+/// Waiting downloads are ordered by level: the priority, plus one for each ageing interval that they have waited, up to the
+/// highest; within a level, FIFO. So none waits forever, whatever is added after it.
 package struct DownloadQueueMachine: Sendable {
-    /// What a download is doing.
+    /// The phase of a download.
     package enum Phase: Hashable, Sendable {
         case waiting
         case running
@@ -28,45 +28,57 @@ package struct DownloadQueueMachine: Sendable {
         case finished
     }
 
-    /// What becomes of a download that is told to end.
+    /// The phase that follows when a download has stopped.
     package enum Goal: Hashable, Sendable {
         /// It is paused.
         case pause
-        /// It gets in line again: it was paused, and resumed before it had ended.
+        /// It is queued again: it was paused, and resumed before it had ended.
         case again
-        /// What has come of it is removed.
+        /// Its bytes are removed.
         case cancel
     }
 
-    /// How a run ended.
+    /// The outcome of a run.
     package enum Ending: Hashable, Sendable {
-        /// The file is there.
+        /// The file is complete.
         case finished
         /// It failed.
         case failed
-        /// It ended because it was told to, with what has come kept.
+        /// It was stopped, and the received bytes are kept.
         case stopped
     }
 
-    /// What is to be done, in no order but that of each list.
+    /// The actions to take; only the order within each list counts.
     package struct Effects: Hashable, Sendable {
-        /// Those to run.
+        /// Downloads to run.
         package var begin: [DownloadID] = []
-        /// Those to be told to end.
+        /// Downloads to stop.
         package var stop: [DownloadID] = []
-        /// Those of which everything is to be removed.
+        /// Downloads whose bytes and records are to be removed.
         package var discard: [DownloadID] = []
-        /// Whether with this all are over.
+        /// Whether all downloads are over as of now.
         package var isAllFinished = false
+    }
+
+    /// A download that is added: a new one, or one of an earlier process.
+    package struct Arrival: Hashable, Sendable {
+        /// The number.
+        package var id: DownloadID
+        /// The host by which it is counted.
+        package var host: String
+        /// The priority.
+        package var priority: DownloadPriority
+        /// The phase; one that ran waits.
+        package var phase: Phase
     }
 
     struct Entry: Sendable {
         var host: String
         var priority: DownloadPriority
         var phase: Phase
-        /// Its place among those that came, and when it came; both as of the last time that it got in line.
+        /// Its position and its time as of when it was last queued.
         var ticket = Ticket(sequence: 0, since: MonotonicTime(nanoseconds: 0))
-        /// The host whose place it has, while it runs.
+        /// The host whose slot it holds while it runs.
         var runningHost: String?
     }
 
@@ -88,8 +100,7 @@ package struct DownloadQueueMachine: Sendable {
     private(set) var limits: DownloadLimits
     private let ageing: Duration
     private(set) var entries: [DownloadID: Entry] = [:]
-    /// Those in line, by host and priority, each lane in the order in which they came: its first one is never behind another
-    /// of the lane.
+    /// The waiting downloads by host and priority, each lane in FIFO order: its first one never comes after another of the lane.
     private(set) var lanes: [Lane: [Place]] = [:]
     private(set) var runningCounts: [String: Int] = [:]
     private(set) var runningCount = 0
@@ -98,24 +109,21 @@ package struct DownloadQueueMachine: Sendable {
     private var isClosed = false
 
     /// An empty queue.
-    /// - Parameter ageing: After how long a waiting one rises by a level; at least 1 ms.
+    /// - Parameter ageing: the waiting time after which the level rises by one; at least 1 ms.
     package init(limits: DownloadLimits, ageing: Duration = .seconds(60)) {
         self.limits = limits
         self.ageing = max(.milliseconds(1), ageing)
     }
 
-    /// What a download is doing; `nil` where it is not known.
+    /// The phase of a download; `nil` if it is unknown.
     package func phase(of id: DownloadID) -> Phase? { entries[id]?.phase }
-
-    /// All that are known, in no order.
-    package var ids: some Collection<DownloadID> { entries.keys }
 
     /// Whether none waits, runs, is paused or is being removed.
     package var isAllFinished: Bool { unfinishedCount == 0 }
 
     // MARK: Events
 
-    /// Downloads are there, in the order of their line, all at once. One that is known stays as it is.
+    /// Adds downloads in queue order, all before any of them starts. A known one is ignored.
     package mutating func add(_ arrivals: [Arrival], now: MonotonicTime) -> Effects {
         var effects = Effects()
         for arrival in arrivals where entries[arrival.id] == nil {
@@ -130,16 +138,16 @@ package struct DownloadQueueMachine: Sendable {
                 }
             entries[id] = Entry(host: arrival.host, priority: arrival.priority, phase: phase)
             if phase != .failed, phase != .finished { unfinishedCount += 1 }
-            if phase == .waiting { line(up: id, now) }
+            if phase == .waiting { enqueue(id, now) }
             if phase == .removing { effects.discard.append(id) }
         }
         fill(&effects, now)
         return effects
     }
 
-    /// These are to be paused, all at once, so that none of them begins while others make room. Nothing happens to those that
-    /// are over or being removed.
-    /// - Returns: Those among them that are paused now, or will be when they have ended; and what to do.
+    /// Pauses downloads, all at once, so that none of them starts while others make room. Those that are over or being removed
+    /// are ignored.
+    /// - Returns: The downloads that are paused now, or will be when they have ended; and the actions.
     package mutating func pause(
         _ ids: some Sequence<DownloadID>, now: MonotonicTime
     ) -> (paused: [DownloadID], effects: Effects) {
@@ -148,7 +156,7 @@ package struct DownloadQueueMachine: Sendable {
         for id in ids {
             switch entries[id]?.phase {
             case .waiting:
-                leaveLine(id)
+                leaveLane(id)
                 entries[id]?.phase = .paused
             case .running:
                 entries[id]?.phase = .stopping(.pause)
@@ -163,38 +171,39 @@ package struct DownloadQueueMachine: Sendable {
         return (paused, effects)
     }
 
-    /// A paused or failed one is to go on, at the end of the line. Nothing happens to those in line or running.
-    /// - Parameter host: Where it is from now on; `nil` for where it was.
-    /// - Returns: What to do; `nil` where it is not known, finished or being removed.
+    /// Resumes a paused or failed download at the end of the queue. Has no effect on one that waits or runs.
+    /// - Parameter host: the new host; `nil` for the previous one.
+    /// - Returns: The actions; `nil` if the download is unknown, finished or being removed.
     package mutating func resume(_ id: DownloadID, host: String? = nil, now: MonotonicTime) -> Effects? {
-        guard let phase = entries[id]?.phase else { return nil }
+        guard let entry = entries[id] else { return nil }
         var effects = Effects()
-        switch phase {
+        switch entry.phase {
         case .finished, .recording, .removing, .stopping(.cancel): return nil
-        case .waiting: if let host, host != entries[id]?.host { move(id, to: host) }
-        case .running, .stopping(.again): if let host { entries[id]?.host = host }
+        case .waiting:
+            guard let host, host != entry.host else { break }
+            leaveLane(id)
+            entries[id]?.host = host
+            enterLane(id)
+        case .running, .stopping(.again): entries[id]?.host = host ?? entry.host
         case .stopping(.pause):
-            if let host { entries[id]?.host = host }
+            entries[id]?.host = host ?? entry.host
             entries[id]?.phase = .stopping(.again)
         case .paused, .failed:
-            if phase == .failed { unfinishedCount += 1 }
-            if let host { entries[id]?.host = host }
+            if entry.phase == .failed { unfinishedCount += 1 }
+            entries[id]?.host = host ?? entry.host
             entries[id]?.phase = .waiting
-            line(up: id, now)
+            enqueue(id, now)
         }
         fill(&effects, now)
         return effects
     }
 
-    /// One is to be given up, with what has come of it. Nothing happens to finished ones.
+    /// Cancels a download, whose bytes are then removed. Has no effect on a finished one.
     package mutating func cancel(_ id: DownloadID, now: MonotonicTime) -> Effects {
         var effects = Effects()
         switch entries[id]?.phase {
-        case .waiting:
-            leaveLine(id)
-            entries[id]?.phase = .removing
-            effects.discard = [id]
-        case .paused, .failed:
+        case .waiting, .paused, .failed:
+            if entries[id]?.phase == .waiting { leaveLane(id) }
             if entries[id]?.phase == .failed { unfinishedCount += 1 }
             entries[id]?.phase = .removing
             effects.discard = [id]
@@ -208,11 +217,11 @@ package struct DownloadQueueMachine: Sendable {
         return effects
     }
 
-    /// A run has ended.
+    /// Handles the end of a run.
     ///
-    /// What the run says counts for more than what was asked: a file that is there is finished, and a failure is one, though
-    /// it was to be paused; only what was to be cancelled is removed unless it is finished. One that stopped and was not told
-    /// to has failed, unless the queue is closed.
+    /// The outcome takes precedence over the request: a complete file is finished, and a failure is one, even if a pause was
+    /// requested; a cancelled download is removed unless it is finished. One that stopped without a request has failed, unless
+    /// the queue is closed.
     package mutating func end(_ id: DownloadID, _ ending: Ending, now: MonotonicTime) -> Effects {
         var effects = Effects()
         let goal: Goal?
@@ -221,7 +230,7 @@ package struct DownloadQueueMachine: Sendable {
         case .stopping(let given): goal = given
         case .waiting, .paused, .recording, .removing, .failed, .finished, nil: return effects
         }
-        vacate(id)
+        freeSlot(id)
         switch (ending, goal) {
         case (.finished, _): entries[id]?.phase = .recording
         case (_, .cancel):
@@ -232,45 +241,43 @@ package struct DownloadQueueMachine: Sendable {
         case (.stopped, nil) where !isClosed: settle(id, .failed, &effects)
         case (.stopped, .again), (.stopped, nil):
             entries[id]?.phase = .waiting
-            line(up: id, now)
+            enqueue(id, now)
         }
         fill(&effects, now)
         return effects
     }
 
-    /// It was written down that the file of one is there.
+    /// Notes that the record of a complete file was written.
     package mutating func recorded(_ id: DownloadID) -> Effects {
         var effects = Effects()
-        guard entries[id]?.phase == .recording else { return effects }
-        settle(id, .finished, &effects)
+        if entries[id]?.phase == .recording { settle(id, .finished, &effects) }
         return effects
     }
 
-    /// What had come of one was removed: it is not known any more.
+    /// Notes that the bytes of a download were removed, and forgets it.
     package mutating func discarded(_ id: DownloadID) -> Effects {
         var effects = Effects()
-        guard entries[id]?.phase == .removing else { return effects }
-        settle(id, nil, &effects)
+        if entries[id]?.phase == .removing { settle(id, nil, &effects) }
         return effects
     }
 
-    /// One that is over is to be forgotten.
-    /// - Returns: Whether it was.
+    /// Forgets a download that is over.
+    /// - Returns: Whether it was over.
     package mutating func remove(_ id: DownloadID) -> Bool {
         guard let phase = entries[id]?.phase, phase == .failed || phase == .finished else { return false }
         entries[id] = nil
         return true
     }
 
-    /// Changes the place of one among those in line, or the place that it will have there.
+    /// Changes the priority of a download.
     package mutating func setPriority(_ priority: DownloadPriority, of id: DownloadID) {
         guard let entry = entries[id], entry.priority != priority else { return }
-        if entry.phase == .waiting { leaveLine(id) }
+        if entry.phase == .waiting { leaveLane(id) }
         entries[id]?.priority = priority
-        if entry.phase == .waiting { putInLine(id) }
+        if entry.phase == .waiting { enterLane(id) }
     }
 
-    /// Changes the limits. Those that run go on; where there is room now, others begin.
+    /// Changes the limits. Running downloads continue; others start if there is room.
     package mutating func setLimits(_ limits: DownloadLimits, now: MonotonicTime) -> Effects {
         self.limits = limits
         var effects = Effects()
@@ -278,24 +285,18 @@ package struct DownloadQueueMachine: Sendable {
         return effects
     }
 
-    /// From now on none begins.
+    /// Closes the queue: no download starts any more.
     package mutating func close() { isClosed = true }
 
-    // MARK: The line
+    // MARK: The queue
 
-    private mutating func line(up id: DownloadID, _ now: MonotonicTime) {
+    private mutating func enqueue(_ id: DownloadID, _ now: MonotonicTime) {
         lastSequence += 1
         entries[id]?.ticket = Ticket(sequence: lastSequence, since: now)
-        putInLine(id)
+        enterLane(id)
     }
 
-    private mutating func move(_ id: DownloadID, to host: String) {
-        leaveLine(id)
-        entries[id]?.host = host
-        putInLine(id)
-    }
-
-    private mutating func putInLine(_ id: DownloadID) {
+    private mutating func enterLane(_ id: DownloadID) {
         guard let entry = entries[id] else { return }
         let lane = Lane(host: entry.host, priority: entry.priority)
         var places = lanes.removeValue(forKey: lane) ?? []
@@ -304,7 +305,7 @@ package struct DownloadQueueMachine: Sendable {
         lanes[lane] = places
     }
 
-    private mutating func leaveLine(_ id: DownloadID) {
+    private mutating func leaveLane(_ id: DownloadID) {
         guard let entry = entries[id] else { return }
         let lane = Lane(host: entry.host, priority: entry.priority)
         guard var places = lanes.removeValue(forKey: lane) else { return }
@@ -313,7 +314,7 @@ package struct DownloadQueueMachine: Sendable {
         if !places.isEmpty { lanes[lane] = places }
     }
 
-    /// Where a ticket is in a lane, or would be.
+    /// The index of a ticket in a lane, or the one at which it would be inserted.
     private static func index(of ticket: Ticket, in places: [Place]) -> Int {
         var (low, high) = (0, places.count)
         while low < high {
@@ -323,11 +324,11 @@ package struct DownloadQueueMachine: Sendable {
         return low
     }
 
-    /// Begins those whose turn it is, as long as there is room.
+    /// Starts downloads in turn while there is room.
     private mutating func fill(_ effects: inout Effects, _ now: MonotonicTime) {
         guard !isClosed else { return }
         while runningCount < max(1, limits.files), let id = next(now) {
-            leaveLine(id)
+            leaveLane(id)
             guard let host = entries[id]?.host else { continue }
             entries[id]?.phase = .running
             entries[id]?.runningHost = host
@@ -356,9 +357,7 @@ package struct DownloadQueueMachine: Sendable {
         return min(DownloadPriority.high.rawValue, priority.rawValue + Int(min(risen, 2)))
     }
 
-    // MARK: Ends
-
-    private mutating func vacate(_ id: DownloadID) {
+    private mutating func freeSlot(_ id: DownloadID) {
         guard let host = entries[id]?.runningHost else { return }
         entries[id]?.runningHost = nil
         runningCount -= 1
@@ -370,29 +369,5 @@ package struct DownloadQueueMachine: Sendable {
         if let phase { entries[id]?.phase = phase } else { entries[id] = nil }
         unfinishedCount -= 1
         effects.isAllFinished = unfinishedCount == 0
-    }
-}
-
-extension DownloadQueueMachine {
-    /// A download that comes: new, or one that an earlier process left.
-    package struct Arrival: Hashable, Sendable {
-        /// Its number.
-        package var id: DownloadID
-        /// By what it is counted.
-        package var host: String
-        /// How urgent it is.
-        package var priority: DownloadPriority
-        /// What it was doing; whatever ran waits.
-        package var phase: Phase
-    }
-}
-
-extension DownloadQueueMachine.Phase {
-    /// Whether it has a place among those that run.
-    package var isRunning: Bool {
-        switch self {
-        case .running, .stopping: true
-        case .waiting, .paused, .recording, .removing, .failed, .finished: false
-        }
     }
 }

@@ -1,12 +1,9 @@
-import MartletURL
 package import MartletCore
-package import MartletConnections
 import Synchronization
-package import SystemPackage
 
-/// The downloads that can be seen of a manager, by their numbers, for whoever looks from outside of it.
+/// The visible downloads of a manager by their numbers, for access from outside of its actor.
 final class DownloadRegistry: Sendable {
-    /// What is known of one.
+    /// The visible part of a download.
     struct Entry: Sendable {
         var status: DownloadStatus
         var place: DownloadPlace
@@ -17,13 +14,13 @@ final class DownloadRegistry: Sendable {
         var isEnded = false
     }
 
-    /// Guards the above: the manager, and whoever looks.
+    /// Guards the above: the manager, and observers.
     private let state = Mutex(State())
 
-    /// All numbers, those first that were added first.
+    /// All numbers in ascending order.
     var ids: [DownloadID] { state.withLock { $0.entries.keys.sorted() } }
 
-    /// What can be seen of a download.
+    /// The entry of a download.
     func entry(of id: DownloadID) -> Entry? { state.withLock { $0.entries[id] } }
 
     /// Adds a download.
@@ -35,13 +32,13 @@ final class DownloadRegistry: Sendable {
         if isEnded { status.end() }
     }
 
-    /// Takes a download away, of which nothing more will be heard.
+    /// Removes a download and ends its status.
     func remove(_ id: DownloadID) {
         let entry = state.withLock { $0.entries.removeValue(forKey: id) }
         entry?.status.end()
     }
 
-    /// Ends all that can be seen: what is not over will go on another time.
+    /// Ends the status of all downloads. Running ones become waiting, since a later manager resumes them.
     func end() {
         let statuses = state.withLock { state in
             state.isEnded = true
@@ -57,43 +54,38 @@ final class DownloadRegistry: Sendable {
     }
 }
 
-/// What a manager asks of a download: one file, as often as it is run.
+/// The download of one file, as a manager runs it: any number of times.
 package protocol DownloadRunning: Sendable {
-    /// Runs until the file is there. Cancelling the task keeps what has come and throws `CancellationError`.
-    /// - Parameter noting: Told what is to be known of the file before it gets its name; returns when that is on the disk.
-    /// - Throws: An ``HTTPError``; `CancellationError`; what `noting` throws.
+    /// Runs until the file is complete. Cancelling the task keeps the received bytes and throws `CancellationError`.
+    /// - Parameter noting: receives the note of the file before it gets its name; returns when the note is on disk.
+    /// - Throws: An ``HTTPError``; `CancellationError`; errors of `noting`.
     func run(noting: DownloadJob.Noting?) async throws -> DownloadResult
-    /// Says where the file is now, before the next run.
+    /// Changes the URL for the next run.
     func move(to url: HTTPURL)
-    /// Changes how fast it may go, at once.
+    /// Changes the maximum rate immediately.
     func setBandwidth(_ rate: BandwidthRate?)
-    /// Removes what has come; not while it runs.
+    /// Removes the received bytes; not while it runs.
     func discard() async throws
-    /// The file's name, once it is known.
+    /// The path of the file, once it is known.
     var path: FilePath? { get }
 }
 
-/// Makes what runs a download.
+/// Creates the job of a download.
 package typealias DownloadFactory =
-    @Sendable (DownloadJob.Plan, DownloadStatus, any ConnectionSlots) -> any DownloadRunning
+    @Sendable (DownloadJob.Plan, DownloadStatus, HostConnectionSlots) -> any DownloadRunning
 
-/// Where a managed download comes from and goes to, for those who look.
+/// The source and the target of a managed download, for observers.
 final class DownloadPlace: Sendable {
-    /// Guards the item: the manager, and whoever looks.
+    /// Guards the item: the manager, and observers.
     private let item: Mutex<DownloadItem>
 
     init(_ item: DownloadItem) { self.item = Mutex(item) }
 
-    /// Takes up what has changed.
+    /// Replaces the item.
     func update(_ item: DownloadItem) { self.item.withLock { $0 = item } }
 
     var url: HTTPURL { item.withLock { $0.place.withoutUserInfo } }
     var target: DownloadTarget { item.withLock { $0.target } }
-    /// The file's name, once it is known.
-    var path: FilePath? {
-        item.withLock { item in
-            if case .file(let path) = item.target { return item.path ?? path }
-            return item.path
-        }
-    }
+    /// The path of the file, once it is known.
+    var path: FilePath? { item.withLock { $0.file } }
 }

@@ -1,22 +1,18 @@
 package import MartletCore
-import MartletHosts
-package import MartletStorage
-import MartletTransport
-import SystemPackage
 
-/// What of a manager's downloads outlives the process: a ``RecordFolder`` of items (``DownloadItemCodec``), written in the
-/// order in which it is told, by one thread.
+/// The persistent part of a manager's downloads: a ``RecordFolder`` of items (``DownloadItemCodec``), written by one thread in
+/// call order.
 ///
-/// What is told synchronously before a call suspends is written before what is told later: the manager decides, and the disk
-/// follows. Nothing of it is cut short when a task is cancelled.
+/// A write that is requested before a call suspends precedes those requested later: the manager decides, and the disk follows.
+/// Cancelling a task interrupts no write.
 package final class DownloadStore: Sendable {
-    /// What was found in the directory.
+    /// The contents of a directory.
     package struct Contents: Sendable {
-        /// The downloads, those first that came first.
+        /// The downloads in queue order.
         package var items: [DownloadItem] = []
-        /// What was found that is no download.
+        /// Reports on files that are not downloads.
         package var findings: [DownloadManagerEvent] = []
-        /// The highest number that may have been given away.
+        /// The highest number that may have been assigned.
         package var lastNumber: UInt64 = 0
     }
 
@@ -28,10 +24,10 @@ package final class DownloadStore: Sendable {
         self.workers = workers
     }
 
-    /// Opens a directory, which is made where it is missing, reads what is there, and sets aside what is damaged. Its owner is
-    /// this store until ``close(lastNumber:)``, or until nobody holds it.
-    /// - Throws: An ``HTTPError``: `.fileFailed` where it belongs to another user or others may write to it, or it cannot be
-    ///   used; `.alreadyInProgress` where another manager has it, in this process or another one.
+    /// Opens a directory, creating it if it is missing, reads its contents, and sets aside damaged files. This store owns it
+    /// until ``close(lastNumber:)``, or until the store is released.
+    /// - Throws: An ``HTTPError``: `.fileFailed` if the directory belongs to another user, others may write to it, or it cannot
+    ///   be used; `.alreadyInProgress` if another manager has it, in this process or another one.
     package static func open(
         _ path: String, files: any FileSystem
     ) async throws(HTTPError) -> (DownloadStore, Contents) {
@@ -44,20 +40,14 @@ package final class DownloadStore: Sendable {
             } catch {
                 throw HTTPError(refusing: error, path: path, owner: "download manager", contents: "downloads")
             }
-            return (folder, try DownloadStore.contents(of: folder))
+            var contents = Contents()
+            let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
+            for number in numbers { read(number, folder, into: &contents) }
+            contents.lastNumber = folder.lastNumber
+            contents.items.sort { ($0.order, $0.id) < ($1.order, $1.id) }
+            return (folder, contents)
         }
         return (DownloadStore(folder, workers), contents)
-    }
-
-    // MARK: Reading
-
-    private static func contents(of folder: RecordFolder) throws(HTTPError) -> Contents {
-        var contents = Contents()
-        let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
-        for number in numbers { read(number, folder, into: &contents) }
-        contents.lastNumber = folder.lastNumber
-        contents.items.sort { ($0.order, $0.id) < ($1.order, $1.id) }
-        return contents
     }
 
     private static func read(_ number: UInt64, _ folder: RecordFolder, into contents: inout Contents) {
@@ -75,7 +65,7 @@ package final class DownloadStore: Sendable {
             guard item.id.number == number else { throw .field("number", offset: 0) }
             contents.items.append(item)
         } catch {
-            // It is moved out of the way unless it is whole and of a later version.
+            // A file is moved unless it is undamaged and of a later version.
             var finding = DownloadManagerEvent.itemLeftAlone(path: here, reason: error.description)
             if case .version = error {
             } else if let path = try? folder.setAside(number) {
@@ -85,9 +75,7 @@ package final class DownloadStore: Sendable {
         }
     }
 
-    // MARK: Writing
-
-    /// Writes a new download; returns when it is on the disk. Where that fails nothing of it is left.
+    /// Writes a new download; returns when it is on disk. After a failure nothing of it is left.
     package func add(_ item: DownloadItem) async throws(HTTPError) {
         try await workers.run { [folder] () throws(HTTPError) in
             let bytes = try DownloadItemCodec.encode(item)
@@ -95,8 +83,8 @@ package final class DownloadStore: Sendable {
         }
     }
 
-    /// Writes downloads, each of which is whole whatever happens; returns when they are on the disk.
-    /// - Returns: What kept those from being written that were not, or what may keep all of them from being found again.
+    /// Writes downloads, each atomically; returns when they are on disk.
+    /// - Returns: The errors of the downloads that were not written, or may not survive a power cut.
     package func save(_ items: [DownloadItem]) async -> [DownloadID: HTTPError] {
         guard !items.isEmpty else { return [:] }
         return await workers.run { [folder] in
@@ -122,7 +110,8 @@ package final class DownloadStore: Sendable {
         }
     }
 
-    /// Removes a download; returns what failed.
+    /// Removes a download.
+    /// - Returns: The error of a failure.
     package func remove(_ id: DownloadID) async -> HTTPError? {
         await workers.run { [folder] in
             do throws(StorageError) {
@@ -134,7 +123,7 @@ package final class DownloadStore: Sendable {
         }
     }
 
-    /// Notes the last number that was given away, and lets others have the directory.
+    /// Notes the last assigned number, and releases the directory.
     package func close(lastNumber: UInt64) async {
         await workers.run { [folder] in
             try? folder.note(lastNumber)

@@ -1,20 +1,13 @@
-import MartletURL
 public import MartletCore
-import MartletDiagnostics
-import MartletHosts
-import MartletStreams
-import MartletConnections
-import MartletTransport
 import Synchronization
-public import SystemPackage
 
-/// One run of a managed download: what makes it stop, and what waits for its end.
+/// One run of a managed download, which can be stopped and waited for.
 final class ManagedRun: Sendable {
-    /// How it ended.
+    /// The outcome of a run.
     package enum Outcome: Sendable {
         case finished(DownloadResult)
         case failed(HTTPError)
-        /// Its task was cancelled, with what has come kept.
+        /// Its task was cancelled, and the received bytes are kept.
         case stopped
 
         var ending: DownloadQueueMachine.Ending {
@@ -26,30 +19,30 @@ final class ManagedRun: Sendable {
         }
     }
 
-    /// What a run is made of.
+    /// The inputs of a run.
     struct Order: Sendable {
         var plan: DownloadJob.Plan
-        /// Where the file was said to be later than in the plan, in this order.
+        /// The URLs given after that of the plan, in order.
         var movedURLs: [HTTPURL]
         var status: DownloadStatus
-        var slots: any ConnectionSlots
+        var slots: HostConnectionSlots
         var prepare: (@Sendable (inout HTTPFields, HTTPURL) async throws -> Void)?
         var make: DownloadFactory
-        /// Told the file's name as soon as it is known, where it was not.
+        /// Receives the path of the file as soon as it is known, if it was not.
         var named: @Sendable (FilePath) async -> Void
-        /// Told what is to be known of the file before it gets its name.
+        /// Receives the note of the file before it gets its name.
         var noting: DownloadJob.Noting
     }
 
     private enum Signal: Sendable {
         case ended(Outcome)
         case stop
-        case aside
+        case named
     }
 
     private struct State {
         var job: (any DownloadRunning)?
-        /// A rate that was set before there was a job to have it.
+        /// A rate that was set before there was a job.
         var bandwidth: BandwidthRate??
     }
 
@@ -58,19 +51,19 @@ final class ManagedRun: Sendable {
     /// Guards the above: the run, and the manager.
     private let state = Mutex(State())
 
-    /// Tells it to end.
+    /// Stops the run.
     func stop() { stopping.update { true } }
 
-    /// The manager has dealt with its end.
+    /// Notes that the manager has handled the end.
     func settle() { ending.update { true } }
 
-    /// Waits until the manager has dealt with its end, or the task is cancelled.
+    /// Waits until the manager has handled the end, or the task is cancelled.
     func settled() async { await ending.becomesTrue() }
 
-    /// What runs it, once it is there.
+    /// The job, once it exists.
     var job: (any DownloadRunning)? { state.withLock { $0.job } }
 
-    /// Changes how fast it may go, at once.
+    /// Changes the maximum rate immediately.
     func setBandwidth(_ rate: BandwidthRate?) {
         let job = state.withLock { state in
             if state.job == nil { state.bandwidth = .some(rate) }
@@ -79,7 +72,7 @@ final class ManagedRun: Sendable {
         job?.setBandwidth(rate)
     }
 
-    /// Runs it until it ends by itself, is told to end, or the task is cancelled.
+    /// Runs until the download ends, the run is stopped, or the task is cancelled.
     func run(_ order: Order) async -> Outcome {
         await withTaskGroup(of: Signal.self) { group in
             group.addTask { .ended(await self.perform(order)) }
@@ -89,19 +82,15 @@ final class ManagedRun: Sendable {
             }
             if case .folder = order.plan.target {
                 group.addTask {
-                    await self.watchName(order)
-                    return .aside
+                    await self.awaitName(order)
+                    return .named
                 }
             }
             var outcome = Outcome.stopped
             while let signal = await group.next() {
-                switch signal {
-                case .ended(let result):
-                    outcome = result
-                    group.cancelAll()
-                case .stop: group.cancelAll()
-                case .aside: break
-                }
+                if case .named = signal { continue }
+                if case .ended(let result) = signal { outcome = result }
+                group.cancelAll()
             }
             return outcome
         }
@@ -121,7 +110,7 @@ final class ManagedRun: Sendable {
                     }
                 } catch let error where !(error is HTTPError) && !(error is CancellationError) {
                     try Task.checkCancellation()
-                    // Named by its type alone: this is kept on disk, and the closure deals with secrets.
+                    // Only its type: the message is kept on disk, and the closure handles secrets.
                     throw HTTPError(
                         .invalidRequest, phase: .preparing,
                         message: "the closure that prepares requests threw \(type(of: error))",
@@ -148,8 +137,8 @@ final class ManagedRun: Sendable {
         }
     }
 
-    /// Waits until the file's name is known, and tells it; progress is what changes when a run gets ahead.
-    private func watchName(_ order: Order) async {
+    /// Waits until the path of the file is known, and reports it. The progress changes when a run makes progress.
+    private func awaitName(_ order: Order) async {
         var seen: UInt64 = 0
         while let (version, _) = await order.status.progress.next(after: seen), !Task.isCancelled {
             seen = version
@@ -160,7 +149,7 @@ final class ManagedRun: Sendable {
     }
 }
 
-/// What the handle of a managed download does goes to its manager, which the handle keeps.
+/// The controller of a managed download's handle. It retains the manager.
 struct ManagedDownload: Download.Controller {
     let id: DownloadID
     let place: DownloadPlace
@@ -182,17 +171,16 @@ struct ManagedDownload: Download.Controller {
 extension DownloadJob: DownloadRunning {}
 
 extension DownloadManager {
-    /// Opens a directory of downloads, and goes on with those that are not over.
+    /// Opens a directory of downloads, and resumes the unfinished ones.
     ///
     /// - Parameters:
-    ///   - session: What makes the requests.
-    ///   - directory: The folder; it is made, with those above it, where it is missing. Nobody but its owner may be able to
-    ///     write to it.
-    ///   - limits: How much is done at once.
-    ///   - prepare: Called at the beginning of each run with the fields of its requests and the place of the file, to add
-    ///     what is not kept on disk, such as `Authorization`; what it throws fails the download.
-    /// - Throws: An ``MartletCore/HTTPError``: `.alreadyInProgress` where another manager has the directory, in this process
-    ///   or another one; `.fileFailed` where it belongs to another user, others may write to it, or it cannot be used.
+    ///   - session: the session that sends the requests.
+    ///   - directory: the directory; created with its parents if it is missing. Only its owner may be able to write to it.
+    ///   - limits: the limits.
+    ///   - prepare: called at the start of each run with the fields of its requests and the URL of the file, to add fields that
+    ///     are not stored, such as `Authorization`. An error that it throws fails the download.
+    /// - Throws: An ``MartletCore/HTTPError``: `.alreadyInProgress` if another manager has the directory, in this process or
+    ///   another one; `.fileFailed` if it belongs to another user, others may write to it, or it cannot be used.
     public init(
         session: HTTPSession, directory: FilePath, limits: DownloadLimits = DownloadLimits(),
         prepare: (@Sendable (inout HTTPFields, HTTPURL) async throws -> Void)? = nil
@@ -203,15 +191,15 @@ extension DownloadManager {
         )
     }
 
-    /// Opens a directory of downloads with a session of its own: transfers in the background, which belong to the directory
-    /// and outlive the process. Whoever opens it next goes on with them, and ``allFinished`` says when all are over.
+    /// Opens a directory of downloads with its own session, for background transfers that belong to the directory and outlive
+    /// the process. The next process that opens it resumes them, and ``allFinished`` reports when all are over.
     ///
     /// - Parameters:
-    ///   - directory: The folder; else as ``init(session:directory:limits:prepare:)``.
-    ///   - configuration: The session's; ``MartletCore/SessionConfiguration/background`` by default.
-    ///   - limits: How much is done at once.
-    ///   - prepare: As with that initialiser.
-    /// - Throws: As that initialiser.
+    ///   - directory: the directory, as for ``init(session:directory:limits:prepare:)``.
+    ///   - configuration: the configuration of the session; ``MartletCore/SessionConfiguration/background`` by default.
+    ///   - limits: the limits.
+    ///   - prepare: as for that initializer.
+    /// - Throws: As that initializer.
     public static func background(
         directory: FilePath, configuration: SessionConfiguration = .background,
         limits: DownloadLimits = DownloadLimits(),
@@ -224,29 +212,34 @@ extension DownloadManager {
 }
 
 extension DownloadStatus {
-    /// Ends what is told of the download: it can no longer change.
+    /// The states, for iteration.
+    var stateSequence: DownloadStates { DownloadStates(states, \.state) }
+
+    /// The progress, for iteration.
+    var progressSequence: DownloadProgressSequence { DownloadProgressSequence(progress) { $0 } }
+
+    /// Ends the progress, states and events: the download can no longer change.
     func end() {
         progress.finish()
         states.finish()
         events.end()
     }
 
-    /// Tells what has happened, and goes over to the state that follows.
-    func tell(_ event: DownloadEvent, _ state: DownloadState) {
+    /// Emits an event, and enters the state that follows.
+    func report(_ event: DownloadEvent, _ state: DownloadState) {
         events.add(event)
         become(state)
     }
 
-    /// Says how far the download has come, while no run says it.
-    /// - Parameter isFinished: Whether a run is over, rather than one to come.
+    /// Updates the progress while there is no run that does.
+    /// - Parameter isFinished: whether a run is over, rather than one to come.
     func settleProgress(isFinished: Bool = true, _ change: (inout DownloadProgress) -> Void = { _ in }) {
-        var value = progress.value
-        change(&value)
-        value.isFinished = isFinished
-        value.bytesPerSecond = 0
-        value.connectionCount = 0
-        value.stalled = .zero
-        let settled = value
-        progress.update { settled }
+        progress.change { value in
+            change(&value)
+            value.isFinished = isFinished
+            value.bytesPerSecond = 0
+            value.connectionCount = 0
+            value.stalled = .zero
+        }
     }
 }

@@ -1,29 +1,23 @@
-import MartletCaching
 import MartletCore
-import MartletStreams
-import MartletStorage
-import MartletTransport
 import Synchronization
-import SystemPackage
 
 extension DownloadJob {
-    /// A complete file that has its name, in a folder that could not be synced.
+    /// A complete file that has its name, in a directory that could not be synced.
     struct UnsyncedName: Error { let error: HTTPError }
 
     /// Gives the complete file its name.
     /// - Parameters:
-    ///   - part: The file.
-    ///   - result: What there is to tell of it; its path is the name it is to get.
-    ///   - modified: When it was written last on the server, in seconds since 1970.
-    ///   - noting: Told before it gets the name.
-    /// - Returns: The result, with the name it got.
-    /// - Throws: An `HTTPError` where it has no name; ``UnsyncedName`` where it has one that may not last; `CancellationError`;
-    ///   what `noting` throws.
+    ///   - part: the file.
+    ///   - result: the result; its path is the requested name.
+    ///   - modified: `Last-Modified`, in seconds since 1970.
+    ///   - noting: receives the note of the file before it gets its name.
+    /// - Returns: The result with the name that the file got.
+    /// - Throws: An `HTTPError` if it has no name; ``UnsyncedName`` if its name may not survive a power cut; `CancellationError`;
+    ///   errors of `noting`.
     func publish(
         _ part: PartFile, _ result: DownloadResult, modified: Int64?, noting: Noting?
     ) async throws -> DownloadResult {
-        let (total, collision) = (result.byteCount, plan.options.collision)
-        let modified = kept(modified)
+        let collision = plan.options.collision
         var publication: DownloadPublication
         var name: PublishedName?
         if let noting {
@@ -33,14 +27,14 @@ extension DownloadJob {
             try await note(publication, noting)
             name = try await step(part) { () throws(StorageError) in try part.publish(collision) }
         } else {
-            // Nobody is to be waited for in between.
+            // One step, since nothing is to be noted in between.
             (publication, name) = try await step(part) { () throws(StorageError) in
-                try self.sealAndPublish(part, result, modified: modified)
+                try self.publishAtOnce(part, result, modified: modified)
             }
         }
         if name == nil {
             publication.copy = try await step(part) { () throws(StorageError) in
-                try part.copy(total: total, modified: modified)
+                try part.copy(total: result.byteCount, modified: self.kept(modified))
             }
             state.withLock { $0.publication = publication }
             do {
@@ -55,35 +49,20 @@ extension DownloadJob {
         return try take(name, result)
     }
 
-    /// Gives the complete file its name at once, where nobody is to be told before. It blocks.
-    /// - Returns: The name it got; nil where it cannot be moved there, though a copy may.
+    /// Gives the complete file its name in one step, if nothing is to be noted before. Blocks.
+    /// - Returns: The note, and the name; no name if the file cannot be renamed to it, though a copy may.
     func publishAtOnce(
-        _ part: PartFile, _ result: DownloadResult, modified: Int64?
-    ) throws(StorageError) -> PublishedName? {
-        try sealAndPublish(part, result, modified: kept(modified)).name
-    }
-
-    private func sealAndPublish(
         _ part: PartFile, _ result: DownloadResult, modified: Int64?
     ) throws(StorageError) -> (publication: DownloadPublication, name: PublishedName?) {
         let publication = try seal(part, result, modified: modified)
         return (publication, try part.publish(plan.options.collision))
     }
 
-    /// Takes up the name that the file got.
-    /// - Returns: The result, with that name.
-    /// - Throws: ``UnsyncedName`` where it may not last.
-    func take(_ name: PublishedName, _ result: DownloadResult) throws -> DownloadResult {
-        var published = result
-        published.path = try settle(name, result.byteCount)
-        return published
-    }
-
-    /// When the file was written last, where it is to have that time.
+    /// The modification time, if the file gets that of the server.
     private func kept(_ modified: Int64?) -> Int64? { plan.options.keepsRemoteTime ? modified : nil }
 
-    /// Finds out whether the file of an earlier run got its name, and does what that run left to be done.
-    /// - Returns: What is to be told of it; nil where it did not get its name.
+    /// Checks whether the file of an earlier run got its name, and completes the steps that follow.
+    /// - Returns: The result; `nil` if the file did not get its name.
     /// - Throws: An `HTTPError`.
     func complete(_ publication: DownloadPublication) async throws -> DownloadResult? {
         let (files, collision) = (files, plan.options.collision)
@@ -96,34 +75,33 @@ extension DownloadJob {
             throw failure(error)
         }
         guard let name = found else { return nil }
-        var result = publication.result
+        let result: DownloadResult
         do {
-            result.path = try settle(name, result.byteCount)
+            result = try take(name, publication.result)
         } catch let unsynced as UnsyncedName {
             throw unsynced.error
         }
-        let byteCount = result.byteCount
-        status.events.add(.started(resumedByteCount: byteCount))
+        status.events.add(.started(resumedByteCount: result.byteCount))
         status.progress.update {
             var progress = DownloadProgress()
-            progress.completedByteCount = byteCount
-            progress.totalByteCount = byteCount
-            progress.resumedByteCount = byteCount
+            progress.completedByteCount = result.byteCount
+            progress.totalByteCount = result.byteCount
+            progress.resumedByteCount = result.byteCount
             progress.isFinished = true
             return progress
         }
         return result
     }
 
-    /// Makes the file ready to get its name. It blocks.
-    /// - Returns: By what it will be known.
+    /// Prepares the file for its name. Blocks.
+    /// - Returns: The note of the file.
     private func seal(
         _ part: PartFile, _ result: DownloadResult, modified: Int64?
     ) throws(StorageError) -> DownloadPublication {
         var later = result
-        // What a run tells that finds it: all of it was there before.
+        // A later run that finds the file has resumed all of it.
         (later.resumedByteCount, later.receivedByteCount) = (result.byteCount, 0)
-        let mark = try part.seal(total: result.byteCount, modified: modified)
+        let mark = try part.seal(total: result.byteCount, modified: kept(modified))
         let publication = DownloadPublication(result: later, part: mark)
         state.withLock { $0.publication = publication }
         return publication
@@ -131,24 +109,30 @@ extension DownloadJob {
 
     private func note(_ publication: DownloadPublication, _ noting: Noting) async throws {
         try await noting(publication)
-        // Whoever was to be told may have been waited for, and the run been stopped meanwhile.
+        // The run may have been stopped meanwhile.
         try Task.checkCancellation()
     }
 
-    /// Takes up the name that the file has.
-    private func settle(_ name: PublishedName, _ total: UInt64) throws -> FilePath {
+    /// Takes over the name that the file got.
+    /// - Returns: The result with that name.
+    /// - Throws: ``UnsyncedName`` if the name may not survive a power cut.
+    func take(_ name: PublishedName, _ result: DownloadResult) throws -> DownloadResult {
         state.withLock { state in
             state.target = name.path
             if name.fault == nil { state.publication = nil }
         }
-        guard let fault = name.fault else { return FilePath(name.path) }
-        var error = failure(fault)
-        error.message =
-            "\(name.path): the file is complete, and may be gone after a power cut, since its folder could not be"
-            + " synced: \(fault)"
-        error.keptFile = FilePath(name.path)
-        error.keptByteCount = total
-        throw UnsyncedName(error: error)
+        if let fault = name.fault {
+            var error = failure(fault)
+            error.message =
+                "\(name.path): the file is complete, and may be gone after a power cut, since its folder could not be"
+                + " synced: \(fault)"
+            error.keptFile = FilePath(name.path)
+            error.keptByteCount = result.byteCount
+            throw UnsyncedName(error: error)
+        }
+        var published = result
+        published.path = FilePath(name.path)
+        return published
     }
 
     private func failure(_ error: StorageError) -> HTTPError {
@@ -158,7 +142,7 @@ extension DownloadJob {
         return failure
     }
 
-    /// Does one step on a worker.
+    /// Performs one step on a worker.
     private func step<Value: Sendable>(
         _ part: PartFile, _ body: @escaping @Sendable () throws(StorageError) -> Value
     ) async throws -> Value {

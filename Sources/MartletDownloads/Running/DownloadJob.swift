@@ -1,72 +1,64 @@
-import MartletURL
 import Glibc
 import MartletAuthentication
 import MartletCaching
 import MartletCoding
 package import MartletCore
-import MartletDiagnostics
-import MartletHosts
-import MartletNetwork
-package import MartletConnections
-package import MartletStorage
-package import MartletTransport
 import Synchronization
-package import SystemPackage
 
-/// One download, as often as it is run: each run goes on where the last one stopped.
+/// One download, run any number of times: each run resumes where the previous one stopped.
 ///
-/// One run is on at a time. It holds the part file's lock while it is on; two jobs about one target exclude each other, in
-/// whichever process they are.
+/// One run is active at a time, and holds the lock of the part file. Two jobs with one target exclude each other, in any process.
 package final class DownloadJob: Sendable {
-    /// What is downloaded, and how.
+    /// The inputs of a download.
     package struct Plan: Sendable {
-        /// Where the file is, as it was given: user info and all.
+        /// The URL as it was given, with user info.
         package var url: HTTPURL
-        /// Where it goes.
+        /// The target.
         package var target: DownloadTarget
-        /// How.
+        /// The options.
         package var options: DownloadOptions
-        /// What an earlier run noted when it was about to give the file its name, where it is not known whether it did.
+        /// The note of an earlier run about a file that was to get its name, if it is not known whether it did.
         package var publication: DownloadPublication?
     }
 
-    /// Told what is to be known of a file that is about to get its name, before it does; and `nil` where what was told before
-    /// does not hold any more. What it throws ends the run, with what has come kept.
+    /// Receives the note of a file before it gets its name; `nil` if the previous note is no longer valid. An error that it throws
+    /// ends the run, and the received bytes are kept.
     package typealias Noting = @Sendable (DownloadPublication?) async throws -> Void
 
     struct State {
         var url: HTTPURL
-        /// Where it was before somebody moved it.
+        /// The URLs before moves.
         var earlier: [HTTPURL] = []
-        /// The file's name, once it is known.
+        /// The path of the file, once it is known.
         var target: String?
-        /// What was noted before the file was to get its name, until it is known that it has it.
+        /// The note of a file that is to get its name, until it is known that it has it.
         var publication: DownloadPublication?
     }
 
     let plan: Plan
     let session: HTTPSession
-    let slots: any ConnectionSlots
+    /// The connection slots; `nil` for no other limit than the session's.
+    let slots: HostConnectionSlots?
     let status: DownloadStatus
     let files: any FileSystem
     private let bandwidth: BandwidthGroup
-    /// Guards the above: runs, and whoever asks between them.
+    /// Guards the above: runs, and observers between them.
     let state: Mutex<State>
 
     /// A download that does not run yet.
     /// - Parameters:
-    ///   - plan: What and how.
-    ///   - session: What makes the requests; its cache is not used, and its errors are not mapped.
-    ///   - slots: Who says how many connections there may be.
-    ///   - status: What is told of it.
-    ///   - files: The file system.
+    ///   - plan: the inputs.
+    ///   - session: sends the requests; its cache is not used, and its errors are not mapped.
+    ///   - slots: the connection slots; `nil` for no other limit than the session's.
+    ///   - status: receives the state, the progress and the events.
+    ///   - files: the file system.
     package init(
-        _ plan: Plan, session: HTTPSession, slots: any ConnectionSlots, status: DownloadStatus,
+        _ plan: Plan, session: HTTPSession, slots: HostConnectionSlots? = nil, status: DownloadStatus,
         files: any FileSystem = LinuxFileSystem()
     ) {
         self.plan = plan
         let configuration = session.configuration
-        // Whether a failure passes is decided by what went wrong, and not by what a service calls it.
+        // Whether a failure is transient depends on its cause, not on the name that a service gives it.
         self.session =
             configuration.cache == nil && configuration.errorMapper == nil
             ? session
@@ -83,18 +75,18 @@ package final class DownloadJob: Sendable {
         state = Mutex(State(url: plan.url, target: target, publication: plan.publication))
     }
 
-    /// The file's name, once it is known.
+    /// The path of the file, once it is known.
     package var path: FilePath? { state.withLock { $0.target.map { FilePath($0) } } }
 
-    /// Where the file is.
+    /// The current URL.
     var url: HTTPURL { state.withLock { $0.url } }
 
-    /// Runs until the file is there. When the task is cancelled, what has come is kept, as far as another run can go on
-    /// with it, and no connection or file is open any more.
+    /// Runs until the file is complete. When the task is cancelled, the received bytes are kept as far as another run can reuse
+    /// them, and no connection or file is open.
     ///
-    /// Where an earlier run gave the file its name and could not tell it, that is found out, and nothing is fetched.
-    /// - Parameter noting: Told before the file gets its name, by what it will be known under it; `nil` for nobody.
-    /// - Throws: An `HTTPError`; `CancellationError`; what `noting` throws.
+    /// If an earlier run gave the file its name and could not report it, that is detected, and nothing is fetched.
+    /// - Parameter noting: receives the note of the file before it gets its name.
+    /// - Throws: An `HTTPError`; `CancellationError`; errors of `noting`.
     package func run(noting: Noting? = nil) async throws -> DownloadResult {
         if let publication = state.withLock({ $0.publication }) {
             if let result = try await complete(publication) { return result }
@@ -104,7 +96,7 @@ package final class DownloadJob: Sendable {
         return try await DownloadRun(self, noting: noting).run()
     }
 
-    /// The file is elsewhere from the next run on. What has come is kept where the validators are the same there.
+    /// Changes the URL from the next run on. Received bytes are reused if the validators are the same there.
     package func move(to url: HTTPURL) {
         state.withLock { state in
             state.earlier.append(state.url)
@@ -112,14 +104,14 @@ package final class DownloadJob: Sendable {
         }
     }
 
-    /// Changes how fast it may go, at once.
+    /// Changes the maximum rate immediately.
     package func setBandwidth(_ rate: BandwidthRate?) { bandwidth.setLimit(BandwidthLimit(down: rate)) }
 
-    /// What limits did to its transfers since this was last asked.
+    /// The effect of limits on the transfers since the last call.
     var hold: BandwidthHold { bandwidth.look() }
 
-    /// Removes what has come, when it does not run.
-    /// - Throws: An `HTTPError` with the code `.alreadyInProgress` where it runs elsewhere.
+    /// Removes the received bytes while the download does not run.
+    /// - Throws: An `HTTPError` with the code `.alreadyInProgress` if it runs elsewhere.
     package func discard() async throws {
         guard let target = state.withLock({ $0.target }) else { return }
         let files = files
@@ -128,7 +120,7 @@ package final class DownloadJob: Sendable {
             do throws(StorageError) {
                 _ = try files.status(at: names.part)
             } catch {
-                // A record without its bytes says nothing, and belongs to nobody who has them.
+                // A record without its bytes says nothing, and belongs to no download.
                 if error.isMissingFile {
                     for path in [names.record, names.nextRecord] { try? files.remove(path) }
                 }
@@ -143,7 +135,7 @@ package final class DownloadJob: Sendable {
 
     // MARK: Requests
 
-    /// The request for a question.
+    /// The HTTP request of a transfer.
     func request(_ question: DownloadQuestion) throws -> HTTPRequest {
         var fields = plan.options.headers
         if isElsewhere(question) {
@@ -156,32 +148,30 @@ package final class DownloadJob: Sendable {
         return HTTPRequest(method: .get, url: question.url, headerFields: fields)
     }
 
-    /// What redirects take along.
     private var redirects: RedirectPolicy {
         plan.options.request.redirects ?? session.configuration.redirects
     }
 
-    /// Whether a question goes to another origin than the file's own, to which a redirect led: credentials are for the origin
-    /// that they were given for.
+    /// Whether a redirect led to another origin than that of the URL: credentials are for the origin that they were given for.
     private func isElsewhere(_ question: DownloadQuestion) -> Bool {
         question.url.origin != url.origin && !redirects.trustsOtherOrigins
     }
 
-    /// What each request does otherwise than the session.
+    /// The options of a request that override the session's configuration.
     func requestOptions(for question: DownloadQuestion) -> RequestOptions {
         var options = plan.options.request
         if isElsewhere(question) {
             var authentication = options.authentication ?? session.configuration.authentication
             authentication.credentials = nil
             authentication.tokens = nil
-            // Nor in the clear because a redirect says so.
+            // Nor in the clear because of a redirect.
             if url.scheme == .https, question.url.scheme == .http { authentication.netrc = nil }
             options.authentication = authentication
             options.omittedFields.formUnion(redirects.defaultsOfOrigin)
         }
         options.retry = .never
         options.decompresses = false
-        // What is missing has to be known, and what comes to be the file's bytes.
+        // A missing part has to be detected, and received bytes have to be those of the file.
         options.isRaw = false
         if options.ignoresContentLength { options.ignoresContentLength = false }
         options.bodyLimit = nil
@@ -197,8 +187,7 @@ package final class DownloadJob: Sendable {
 
     // MARK: Files
 
-    /// Whether what a record claims may be kept: it is of this URL, but for what signs its query; or of one where the file was
-    /// before.
+    /// Whether the bytes of a record may be reused: its URL is this one, except for the signature of the query, or an earlier one.
     func vouches(for record: ResumeRecord) -> Bool {
         let (url, earlier) = state.withLock { ($0.url, $0.earlier) }
         return ([url] + earlier).contains { known in
@@ -212,34 +201,31 @@ package final class DownloadJob: Sendable {
             .alreadyInProgress, phase: .preparing, message: "\(target): another download is about this file")
     }
 
-    /// Opens the part file of the target, or that of the record in its folder that is about this URL; none while the name is
-    /// not known.
-    /// - Parameter use: What is done with it at once, on the same worker.
-    /// - Returns: What that returns; nil where none was opened.
-    func openPart<Value: Sendable>(_ use: @escaping @Sendable (PartFile) -> Value) async throws -> Value? {
-        if let target = state.withLock({ $0.target }) {
-            return try await openPart(PartNames(target: target), use)
+    /// Opens the part file of the target, or that of the record in its directory with this URL; none while the name is unknown.
+    /// - Parameter use: uses it on the same worker.
+    /// - Returns: The result of `use`; `nil` if none was opened.
+    func openPart(
+        _ use: @escaping @Sendable (PartFile) -> ResumeRecord?
+    ) async throws -> ResumeRecord? {
+        var found = state.withLock { $0.target }.map { PartNames(target: $0) }
+        if found == nil, case .folder(let path) = plan.target {
+            let folder = DownloadJob.folder(path)
+            // Most directories have no record: then there is nothing to read.
+            if FolderRecords.shared.names(known: folder)?.isEmpty == true { return nil }
+            found = await BlockingWorkers.shared.run { self.record(inFolder: folder) }
         }
-        guard case .folder(let path) = plan.target else { return nil }
-        let folder = DownloadJob.folder(path)
-        // Most folders have no record at all: then there is nothing to be read.
-        if FolderRecords.shared.names(known: folder)?.isEmpty == true { return nil }
-        let job = self
-        let found = await BlockingWorkers.shared.run { job.record(inFolder: folder) }
-        guard let found else { return nil }
-        return try await openPart(found, use)
+        guard let names = found else { return nil }
+        return try await BlockingWorkers.shared.run { Result { use(try self.open(names)) } }.get()
     }
 
-    /// Opens the part file under the name that an answer proposes. It blocks.
+    /// Opens the part file with the name that a response proposes. Blocks.
     func open(proposed facts: AnswerFacts) throws -> PartFile {
-        var names = PartNames(target: "")
         switch plan.target {
-        case .file(let path): names = PartNames(target: path.string)
+        case .file(let path): return try open(PartNames(target: path.string))
         case .folder(let path):
             let name = PartNames.proposed(disposition: facts.disposition, url: facts.url)
-            names = PartNames(target: DownloadJob.folder(path) + name)
+            return try open(PartNames(target: DownloadJob.folder(path) + name))
         }
-        return try open(names)
     }
 
     private static func folder(_ path: FilePath) -> String {
@@ -249,7 +235,7 @@ package final class DownloadJob: Sendable {
 
     private func record(inFolder folder: String) -> PartNames? {
         guard let names = try? FolderRecords.shared.names(in: folder, files) else { return nil }
-        // A name that was cut says nothing about its target's, which the URL may have.
+        // A cut name does not contain its target's, which the URL may have.
         let usual = PartNames(target: folder + PartNames.proposed(disposition: nil, url: url))
         for name in names {
             let target =
@@ -263,13 +249,6 @@ package final class DownloadJob: Sendable {
         return nil
     }
 
-    private func openPart<Value: Sendable>(
-        _ names: PartNames, _ use: @escaping @Sendable (PartFile) -> Value
-    ) async throws -> Value {
-        let job = self
-        return try await BlockingWorkers.shared.run { Result { use(try job.open(names)) } }.get()
-    }
-
     private func open(_ first: PartNames) throws -> PartFile {
         let collision = plan.options.collision
         var names = first
@@ -278,11 +257,9 @@ package final class DownloadJob: Sendable {
             let isTaken = isThere != nil
             if isTaken, collision == .fail || (collision == .overwrite && isThere == .folder) {
                 removeOrphans(of: names)
+                let what = isThere == .folder ? "there is a folder" : "there is a file"
                 throw HTTPError(
-                    .fileExists, phase: .preparing,
-                    message:
-                        "\(names.target): \(isThere == .folder ? "there is a folder" : "there is a file") of that name"
-                )
+                    .fileExists, phase: .preparing, message: "\(names.target): \(what) of that name")
             }
             if collision == .overwrite, isThere == .other, DownloadJob.isEndpoint(names.target) {
                 throw HTTPError(
@@ -305,8 +282,7 @@ package final class DownloadJob: Sendable {
             message: "\(first.target): there are files of that name, up to number 999")
     }
 
-    /// Removes what a run left beside the file that it had given its name when it was killed: a record without its bytes says
-    /// nothing.
+    /// Removes the files of a run that was killed after it gave the file its name: a record without its bytes says nothing.
     private func removeOrphans(of names: PartNames) {
         guard kind(of: names.part) == nil else { return }
         for path in [names.record, names.nextRecord, names.nextPart] where kind(of: path) == .file {
@@ -314,7 +290,7 @@ package final class DownloadJob: Sendable {
         }
     }
 
-    /// Whether a name is that of a device, a pipe or a socket, or of a symbolic link to one, such as `/dev/stdout`.
+    /// Whether a path is a device, a pipe or a socket, or a symbolic link to one, such as `/dev/stdout`.
     private static func isEndpoint(_ path: String) -> Bool {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return false }
@@ -324,8 +300,8 @@ package final class DownloadJob: Sendable {
     private func kind(of path: String) -> FileStatus.Kind? { try? files.status(at: path).kind }
 }
 
-/// Tells runs twenty times a second that time has passed: one clock for all of a process, so that short downloads do not make
-/// and end a timer each.
+/// A timer that ticks twenty times a second: one for all runs of a process, so that short downloads do not start and stop a
+/// timer each.
 final class DownloadClock: Sendable {
     private struct State {
         var listeners: [UInt64: @Sendable () -> Void] = [:]
@@ -333,20 +309,19 @@ final class DownloadClock: Sendable {
         var isGoing = false
     }
 
-    /// The clock of all downloads.
+    /// The timer of all downloads.
     static let shared = DownloadClock()
-    /// How often it tells.
     private static let interval = Duration.milliseconds(50)
 
-    /// Guards the above: runs that begin and end, and the clock's task.
+    /// Guards the above: runs that start and end, and the timer's task.
     private let state = Mutex(State())
 
-    /// How many it tells.
+    /// The number of listeners.
     var listenerCount: Int { state.withLock { $0.listeners.count } }
 
-    /// Tells one more from now on, first within a twentieth of a second.
-    /// - Parameter tell: Returns at once.
-    /// - Returns: By what it is removed.
+    /// Adds a listener, whose first tick follows within a twentieth of a second.
+    /// - Parameter tell: called at each tick; must return immediately.
+    /// - Returns: The number by which it is removed.
     func add(_ tell: @escaping @Sendable () -> Void) -> UInt64 {
         let (number, mustGo) = state.withLock { state in
             state.lastNumber += 1
@@ -355,12 +330,12 @@ final class DownloadClock: Sendable {
             state.isGoing = true
             return (state.lastNumber, mustGo)
         }
-        // Detached, since it is nobody's in particular: it ends when nobody listens any more.
+        // Detached, since it belongs to no run in particular: it ends when there are no listeners.
         if mustGo { Task.detached { await self.go() } }
         return number
     }
 
-    /// Tells one no more.
+    /// Removes a listener.
     func remove(_ number: UInt64) { state.withLock { $0.listeners[number] = nil } }
 
     private func go() async {
@@ -376,11 +351,11 @@ final class DownloadClock: Sendable {
     }
 }
 
-/// What can be seen of a download from outside, over all of its runs.
+/// The observable state of a download, over all of its runs.
 package final class DownloadStatus: Sendable {
-    /// A state and which in the line of states it is.
+    /// A state with its number, by which it is compared.
     package struct Stamped: Equatable, Sendable {
-        /// Its number in the line of states.
+        /// The number of the state, counted from 1.
         package var number: UInt64
         /// The state.
         package var state: DownloadState
@@ -392,17 +367,17 @@ package final class DownloadStatus: Sendable {
     package let progress = NewestValue(DownloadProgress())
     /// The newest state.
     package let states: NewestValue<Stamped>
-    /// What has happened.
+    /// The events.
     package let events = EventLog<DownloadEvent>()
     private let lastNumber = Atomic<UInt64>(1)
 
-    /// The status of a download that is in a state.
+    /// The status of a download in a state.
     package init(_ state: DownloadState = .waiting) { states = NewestValue(Stamped(number: 1, state: state)) }
 
     /// The newest state.
     package var state: DownloadState { states.value.state }
 
-    /// Goes over to a state.
+    /// Enters a state.
     package func become(_ state: DownloadState) {
         states.update { Stamped(number: lastNumber.add(1, ordering: .relaxed).newValue, state: state) }
     }

@@ -1,11 +1,6 @@
 import Glibc
-import MartletCaching
 import MartletCore
-import MartletStreams
-import MartletStorage
-import MartletTransport
 import Synchronization
-import SystemPackage
 
 extension DownloadRun {
     func checkpoint() async {
@@ -13,14 +8,11 @@ extension DownloadRun {
             signals.send(.checkpointed)
             return
         }
-        let fault = await note(record, in: part, epoch: epoch)
-        switch fault {
+        switch await note(record, in: part, epoch: epoch) {
         case nil, .outdated: signals.send(.checkpointed)
         case .taken: signals.send(.broken(DownloadJob.busy(part.names.target), keeps: true))
-        case .unsynced(let error):
-            signals.send(.broken(HTTPError(storage: error, origin: url.origin.description), keeps: false))
-        case .unwritten(let error):
-            signals.send(.broken(HTTPError(storage: error, origin: url.origin.description), keeps: true))
+        case .unsynced(let error): signals.send(.broken(failure(error), keeps: false))
+        case .unwritten(let error): signals.send(.broken(failure(error), keeps: true))
         }
     }
 
@@ -36,7 +28,7 @@ extension DownloadRun {
         }
     }
 
-    /// What a record would say now; nil where there is nothing to say.
+    /// The present record; `nil` if there is nothing to record.
     private func snapshot() -> (PartFile, ResumeRecord, UInt32)? {
         let address = url.absoluteForm
         return state.withLock { state in
@@ -52,8 +44,9 @@ extension DownloadRun {
         }
     }
 
-    /// Keeps what has come, if another run can go on with it; removes it otherwise. Earlier bytes stay where they are more.
-    /// - Returns: How many bytes are kept; nil for none.
+    /// Keeps the received bytes if another run can reuse them, and removes them otherwise. Earlier bytes are kept instead if there
+    /// are more of them.
+    /// - Returns: The number of kept bytes; `nil` for none.
     func keep() async -> UInt64? {
         let (part, keeps, count) = state.withLock {
             ($0.part, $0.keeps && $0.machine.isResumable, $0.machine.plan?.writtenCount ?? 0)
@@ -64,7 +57,7 @@ extension DownloadRun {
             state.withLock { $0.leftByteCount = earlier }
             return earlier
         }
-        // What earlier runs left stays where nothing has proven to be another state of the file.
+        // Bytes of earlier runs remain unless another representation is proven.
         let isDoubted = state.withLock { $0.keeps && $0.machine.plan == nil && $0.machine.former != nil }
         if isDoubted, let record = part.record() {
             state.withLock { $0.leftByteCount = record.writtenCount }
@@ -72,9 +65,9 @@ extension DownloadRun {
         }
         if keeps, let (_, record, epoch) = snapshot() {
             switch await note(record, in: part, epoch: epoch) {
-            // What could not be synced is not to be trusted, not by another run either.
+            // Another run must not trust bytes that could not be synced, either.
             case .unsynced: break
-            // Where the one before stands, another run goes on from there.
+            // Another run resumes from the previous record, if there is one.
             case .unwritten: if let record = part.record() { return record.writtenCount }
             case nil, .outdated, .taken: return count
             }
@@ -86,33 +79,33 @@ extension DownloadRun {
 
     // MARK: The end
 
-    /// What is known of a file whose bytes are all there.
+    /// A file with all bytes.
     private struct Complete {
         var part: PartFile
-        /// What there is to tell of it, but for what was verified.
+        /// The result without the verified checksums.
         var result: DownloadResult
-        /// When it was written last on the server, in seconds since 1970.
+        /// `Last-Modified`, in seconds since 1970.
         var modified: Int64?
-        /// What its bytes are said to hash to.
+        /// The announced digests.
         var digests: [Checksum]
-        /// The name that it has already.
+        /// The name that the file has already.
         var name: PublishedName?
     }
 
-    /// The file, where all its bytes are there.
+    /// The file, if it has all bytes.
     private func complete(_ state: borrowing State) -> Complete? {
         guard let part = state.part, let total = state.machine.plan?.total else { return nil }
         let result = DownloadResult(
             path: FilePath(part.names.target), byteCount: total,
             resumedByteCount: state.machine.resumedByteCount,
-            receivedByteCount: state.machine.receivedByteCount, verified: [],
+            receivedByteCount: state.machine.receivedByteCount,
             url: state.machine.place ?? url.withoutUserInfo)
         return Complete(
             part: part, result: result, modified: state.machine.modified, digests: state.machine.digests,
             name: state.name)
     }
 
-    /// Verifies the file and gives it its name.
+    /// Verifies and publishes the file.
     func finish() async throws -> DownloadResult {
         guard var file = state.withLock({ complete($0) }) else {
             throw HTTPError(.systemFailed, phase: .evaluating, message: "the download has no file")
@@ -131,21 +124,22 @@ extension DownloadRun {
         return try await job.publish(file.part, file.result, modified: file.modified, noting: noting)
     }
 
-    /// Gives the file its name on the worker that has written its last bytes, where it is complete and nothing is to be done
-    /// before. It blocks. What fails here is done again, and told, by ``finish()``.
+    /// Publishes the file on the worker that has written its last bytes, if it is complete and nothing is to be done before.
+    /// Blocks. After a failure, ``finish()`` repeats and reports it.
     func publishAtOnce() {
         guard noting == nil else { return }
         let file = state.withLock { state in
             state.keeps && state.machine.isOneComplete ? complete(state) : nil
         }
-        guard let file, let name = try? job.publishAtOnce(file.part, file.result, modified: file.modified)
+        guard let file,
+            let name = try? job.publishAtOnce(file.part, file.result, modified: file.modified).name
         else { return }
         state.withLock { $0.name = name }
     }
 }
 
 extension HTTPError {
-    /// The same error where so many bytes are kept; nil where none are.
+    /// The error with another number of kept bytes; `nil` for none.
     func keeping(_ kept: UInt64?) -> HTTPError {
         guard kept != keptByteCount else { return self }
         var error = self
@@ -160,14 +154,14 @@ extension HTTPError {
 }
 
 extension DownloadRun {
-    /// Asks one question and takes its answer.
-    /// - Parameter mayWait: Whether it waits for a place for its connection; else it does without where there is none.
+    /// Sends a request and handles its response.
+    /// - Parameter mayWait: whether it waits for a connection slot; otherwise it ends if there is none.
     func transfer(_ question: DownloadQuestion, _ control: TransferControl, mayWait: Bool) async {
         let origin = question.url.origin
         do throws(CancellationError) {
             if mayWait {
-                try await job.slots.take(origin)
-            } else if !job.slots.takeAtOnce(origin) {
+                try await job.slots?.take(origin)
+            } else if job.slots?.takeAtOnce(origin) == false {
                 signals.send(.ended(question.id, .crowded))
                 return
             }
@@ -175,7 +169,7 @@ extension DownloadRun {
             signals.send(.ended(question.id, .cancelled))
             return
         }
-        defer { job.slots.giveBack(origin) }
+        defer { job.slots?.giveBack(origin) }
         var end: DownloadMachine.End
         do {
             let request = try job.request(question)
@@ -183,11 +177,11 @@ extension DownloadRun {
                 request, to: question.url, options: job.requestOptions(for: question), control: control
             ) { response in try await self.receive(question, response) }
         } catch let error as HTTPError { end = .failed(error) } catch let error as StorageError {
-            end = .failed(HTTPError(storage: error, origin: url.origin.description))
+            end = .failed(failure(error))
         } catch is CancellationError {
             end = .cancelled
         } catch {
-            // Nothing that failed may count as called off: it would be asked for again and again.
+            // Not a cancellation, after which the bytes would be requested again and again.
             end = .failed(
                 HTTPError(
                     .systemFailed, phase: .preparing, message: "\(error)", origin: origin.description,
@@ -210,7 +204,8 @@ extension DownloadRun {
         }
         if !effects.isEmpty { signals.send(.effects(effects)) }
         guard case .take(let passing, let comparing, _) = reception else {
-            if !isShort(facts.byteCount) { response.body.refuse() }
+            // A short body is read to its end, which keeps the connection reusable.
+            if facts.byteCount.map({ $0 > 65_536 }) ?? true { response.body.refuse() }
             return end ?? .cancelled
         }
         let opening = opening(for: facts, place)
@@ -220,16 +215,19 @@ extension DownloadRun {
         do {
             try await response.body.pour(into: sink, expected: facts.byteCount)
         } catch {
-            // An answer that broke off is of no use where what came of it differs.
-            if sink.differs { return .differs }
-            throw sink.failure ?? error
+            // The received part of a broken response is unusable if it differs.
+            if sink.progress.differs { return .differs }
+            throw sink.progress.failure ?? error
         }
-        if let failure = sink.failure { throw failure }
-        // Where no byte came, nothing was written.
-        if !sink.isOpen { _ = try await BlockingWorkers.shared.run { Result { try opening() } }.get() }
-        if !sink.isWhole, facts.byteCount != nil { response.body.refuse() }
-        if sink.differs { return .differs }
-        if sink.exceedsLimit {
+        let progress = sink.progress
+        if let failure = progress.failure { throw failure }
+        // Without any byte, nothing was written.
+        if progress.file == nil {
+            _ = try await BlockingWorkers.shared.run { Result { try opening() } }.get()
+        }
+        if let announced = facts.byteCount, announced != progress.consumed { response.body.refuse() }
+        if progress.differs { return .differs }
+        if progress.exceedsLimit {
             return .refused(
                 HTTPError(
                     .bodyTooLarge, phase: .receivingBody,
@@ -239,17 +237,14 @@ extension DownloadRun {
         return .finished
     }
 
-    /// Whether what is left of a body is read, for the sake of its connection.
-    private func isShort(_ byteCount: UInt64?) -> Bool { byteCount.map { $0 <= 65_536 } ?? false }
-
-    /// What opens the part file, where it is not open, and has it begin anew where it should. It blocks. Of several transfers
-    /// the first does it, whichever that is.
+    /// Opens the part file if it is not open, and empties it if the download restarts. Blocks. Of several transfers the first one
+    /// does it, whichever that is.
     private func opening(for facts: AnswerFacts, _ place: Place) -> @Sendable () throws -> PartFile {
         return {
             let part = try self.opening.withLock { _ in
                 if let present = self.state.withLock({ $0.part }) { return present }
                 let part = try self.job.open(proposed: facts)
-                // Known before anything of it can fail, so that whatever ends the run deals with it.
+                // Stored before anything of it can fail, so that every end of the run handles it.
                 self.state.withLock { $0.part = part }
                 return part
             }

@@ -1,39 +1,33 @@
-import MartletURL
-import MartletCaching
 import MartletCore
-import MartletDiagnostics
 import MartletNetwork
-import MartletStreams
-import MartletStorage
-import MartletTransport
 import Synchronization
 
-/// One run of a download: it carries out what its machine decides.
+/// One run of a download: it performs the actions of its machine.
 ///
-/// Transfers and checkpoints are tasks of one group, which tell the run by signals what has happened, as the clock does. The
-/// machine is behind a lock, since workers that write ask it for each block.
+/// Transfers and checkpoints are tasks of one group. They report to the run by signals, as the clock does. The machine is behind
+/// a lock, since workers that write query it for each block.
 final class DownloadRun: Sendable {
-    /// What has happened.
+    /// A report to the run.
     enum Signal: Sendable {
-        /// Effects of what a worker told the machine.
+        /// Effects of a worker's call to the machine.
         case effects([DownloadMachine.Effect])
         case ended(UInt64, DownloadMachine.End)
         case tick
         case checkpointed
-        /// The bytes that are there can no longer be trusted, or not be noted.
+        /// The written bytes can no longer be trusted, or not be recorded.
         case broken(HTTPError, keeps: Bool)
     }
 
-    /// How a run ended.
+    /// The outcome of a run.
     package enum Outcome: Sendable {
-        /// All bytes are there.
+        /// All bytes are written.
         case complete
         case failed(HTTPError)
         /// Its task was cancelled.
         case stopped
     }
 
-    /// What the run knows.
+    /// The state of the run.
     struct State {
         var machine: DownloadMachine
         var rate: ProgressRate
@@ -41,14 +35,14 @@ final class DownloadRun: Sendable {
         var controls: [UInt64: TransferControl] = [:]
         var toldAt = MonotonicTime(nanoseconds: 0)
         var keeps = true
-        /// How many bytes are left at the end of the run, where these are not those of its last beginning.
+        /// The number of bytes left at the end of the run, if it is not that of the last generation.
         var leftByteCount: UInt64?
-        /// The last beginning that is in need of an empty file; 0 for none.
+        /// The last generation that needs an empty file; 0 for none.
         var begunAnew: UInt32 = 0
         /// The name that the file got as soon as its last bytes were written.
         var name: PublishedName?
 
-        /// Where bytes go that come now.
+        /// The file for bytes that arrive now.
         var place: Place {
             Place(
                 epoch: machine.generation, isAnew: begunAnew == machine.generation, total: machine.plan?.total
@@ -56,13 +50,13 @@ final class DownloadRun: Sendable {
         }
     }
 
-    /// What the file is that bytes go to.
+    /// The file for received bytes.
     struct Place {
-        /// Which beginning of the download it is of.
+        /// The generation of the download.
         var epoch: UInt32
-        /// Whether that begins with an empty file.
+        /// Whether that starts with an empty file.
         var isAnew: Bool
-        /// How long the file will be, where that is known.
+        /// The length of the file, if it is known.
         var total: UInt64?
     }
 
@@ -73,7 +67,7 @@ final class DownloadRun: Sendable {
     let options: DownloadOptions
     let noting: DownloadJob.Noting?
     let signals = Mailbox<Signal>()
-    /// Guards the above: transfers' tasks and their workers.
+    /// Guards the above: the tasks of transfers, and their workers.
     let state: Mutex<State>
     /// Held by the worker that opens the part file.
     let opening = Mutex(())
@@ -92,25 +86,28 @@ final class DownloadRun: Sendable {
                 rate: ProgressRate(from: now)))
     }
 
-    // MARK: The whole
+    func failure(_ error: StorageError) -> HTTPError {
+        HTTPError(storage: error, origin: url.origin.description)
+    }
 
-    /// Runs until the file is there, or it is given up, or the task is cancelled: then what has come is kept.
+    // MARK: Running
+
+    /// Runs until the file is complete, the download fails, or the task is cancelled: then the received bytes are kept.
     func run() async throws -> DownloadResult {
         defer {
-            // Workers may still hold what they have written to.
+            // Workers may still hold files that they have written to.
             state.withLock { $0.part }?.close()
             tellProgress(isLast: true)
         }
         do {
-            let record = try await job.openPart { part in self.takeUp(part) }
-            return try await run(from: record ?? nil)
-        } catch let error as HTTPError { throw error } catch let error as StorageError {
-            throw HTTPError(storage: error, origin: url.origin.description)
+            return try await run(from: try await job.openPart { part in self.takeUp(part) })
+        } catch let error as StorageError {
+            throw failure(error)
         }
     }
 
-    /// Takes up a part file that was opened.
-    /// - Returns: The record of what is there, where it is of use. It is read, which blocks.
+    /// Uses a part file that was opened.
+    /// - Returns: The record of its bytes, if they can be reused. Blocks.
     private func takeUp(_ part: PartFile) -> ResumeRecord? {
         state.withLock { $0.part = part }
         guard options.resumption != .restart, let record = part.record(), job.vouches(for: record) else {
@@ -123,9 +120,8 @@ final class DownloadRun: Sendable {
     private func run(from record: ResumeRecord?) async throws -> DownloadResult {
         var effects = state.withLock { $0.machine.start(record, now: MonotonicTime.now()) }
         while true {
-            let outcome = await rounds(effects)
-            switch outcome {
-            // What has its name is complete, whatever was told meanwhile.
+            switch await rounds(effects) {
+            // A file that has its name is complete, whatever was reported meanwhile.
             case .stopped where name == nil:
                 _ = state.withLock { $0.machine.stop() }
                 _ = await keep()
@@ -148,7 +144,7 @@ final class DownloadRun: Sendable {
                     // The bytes have their name, and nothing is left to be kept under the other one.
                     throw unsynced.error
                 } catch var error as HTTPError {
-                    // All of it is there; what is wrong is the place it should go to, or the disk.
+                    // All bytes are written; the failure is one of the target, or of the disk.
                     guard let count = await keep() else { throw error.keeping(nil) }
                     error.keptByteCount = count
                     throw error
@@ -162,7 +158,7 @@ final class DownloadRun: Sendable {
 
     private var name: PublishedName? { state.withLock { $0.name } }
 
-    /// Carries out effects, and those of what follows, until it is over. No transfer is on then.
+    /// Performs effects, and those that follow, until the download is over. No transfer is active then.
     private func rounds(_ first: [DownloadMachine.Effect]) async -> Outcome {
         await withTaskGroup(of: Void.self, returning: Outcome.self) { group in
             if let outcome = perform(first, in: &group) { return outcome }
@@ -177,21 +173,20 @@ final class DownloadRun: Sendable {
                 tellProgress()
             }
             group.cancelAll()
-            // Not by the group alone: their calls end at once.
+            // In addition to the group: this ends the calls immediately.
             for control in state.withLock({ Array($0.controls.values) }) { control.cancel() }
             await group.waitForAll()
             return outcome
         }
     }
 
-    /// What has happened next; nil when the task is cancelled, behind what has happened by then. What comes later of what was
-    /// begun must not begin anything.
+    /// The next signal; `nil` when the task is cancelled, after the signals sent by then. Later ones must not start anything.
     private func nextSignal() async -> Signal? {
         if Task.isCancelled { signals.close() }
         return await signals.next()
     }
 
-    /// Tells the machine what has happened.
+    /// Passes a signal to the machine.
     private func take(_ signal: Signal) -> [DownloadMachine.Effect] {
         state.withLock { state in
             let now = MonotonicTime.now()
@@ -208,8 +203,7 @@ final class DownloadRun: Sendable {
                 return []
             case .broken(let error, let keeps):
                 state.keeps = state.keeps && keeps
-                guard !state.machine.isOver else { return [] }
-                return state.machine.fail(error)
+                return state.machine.isOver ? [] : state.machine.fail(error)
             }
         }
     }
@@ -242,7 +236,7 @@ final class DownloadRun: Sendable {
         return outcome
     }
 
-    // MARK: Bytes, as workers write them
+    // MARK: Calls of workers
 
     func accept(_ id: UInt64, _ count: UInt64) -> (offset: UInt64, count: UInt64, wantsMore: Bool)? {
         let now = MonotonicTime.now()
@@ -261,8 +255,6 @@ final class DownloadRun: Sendable {
         let effects = state.withLock { $0.machine.wrote(id, range) }
         if !effects.isEmpty { signals.send(.effects(effects)) }
     }
-
-    // MARK: Progress
 
     func tellProgress(isLast: Bool = false) {
         let now = MonotonicTime.now()

@@ -1,24 +1,24 @@
-import MartletCaching
 import MartletCore
-import MartletStorage
-import MartletTransport
 import Synchronization
 
-/// Where the body of one transfer goes: to its place in the part file, as far as it is still wanted.
+/// Writes the body of one transfer to its position in the part file, as far as it is still wanted.
 final class SegmentSink: BlockSink {
-    private struct State {
-        /// How many bytes of the body come before the first that counts.
-        var passing: UInt64
-        /// How many behind those are to be compared with what is there.
-        var comparing: UInt64
-        /// Where those are in the file.
-        var compareOffset: UInt64
+    /// The progress of the body.
+    struct State {
+        /// The number of bytes to skip at the start of the body.
+        fileprivate var passing: UInt64
+        /// The number of bytes after those to compare with the received ones.
+        fileprivate var comparing: UInt64
+        /// The offset of the compared bytes in the file.
+        fileprivate var compareOffset: UInt64
         var consumed: UInt64 = 0
+        /// Whether the compared bytes differ.
         var differs = false
+        /// Whether the file is longer than the limit.
         var exceedsLimit = false
-        /// The file, once bytes have come.
+        /// The file, once bytes have arrived.
         var file: OpenFile?
-        /// Why there is none.
+        /// The error of opening the file.
         var failure: (any Error)?
     }
 
@@ -27,9 +27,9 @@ final class SegmentSink: BlockSink {
     /// Opens the part file.
     private let opening: @Sendable () throws -> PartFile
     private let files: any FileSystem
-    /// How long the body is said to be.
+    /// The announced length of the body.
     private let announced: UInt64?
-    /// Guards the above: the worker writes it, and the transfer reads it behind the last write.
+    /// Guards the above: the worker writes it, and the transfer reads it after the last write.
     private let state: Mutex<State>
 
     init(
@@ -44,19 +44,10 @@ final class SegmentSink: BlockSink {
         state = Mutex(State(passing: passing, comparing: comparing, compareOffset: compareOffset))
     }
 
-    /// Whether bytes that were compared are not those that are there.
-    var differs: Bool { state.withLock { $0.differs } }
+    /// The progress so far.
+    var progress: State { state.withLock { $0 } }
 
-    /// Whether the file is longer than it may be.
-    var exceedsLimit: Bool { state.withLock { $0.exceedsLimit } }
-
-    /// Whether bytes have come, and the file they go to is open.
-    var isOpen: Bool { state.withLock { $0.file != nil } }
-
-    /// Why there is no file for them.
-    var failure: (any Error)? { state.withLock { $0.failure } }
-
-    /// The whole of a file that is this small is written, synced and renamed by one piece of work: 512 KiB.
+    /// The maximum length of a file that is written, synced and renamed by one piece of work: 512 KiB.
     private static let smallByteCount: UInt64 = 512 << 10
 
     /// Whether the body may be the whole of a small file.
@@ -64,14 +55,11 @@ final class SegmentSink: BlockSink {
 
     var workers: BlockingWorkers { isSmall ? .disk : .shared }
 
-    /// Whether the body has come to the end that was announced.
-    var isWhole: Bool { announced.map { $0 == state.withLock { $0.consumed } } ?? false }
-
     func write(_ bytes: RawSpan) throws(StorageError) -> Bool {
         try state.withLock { state throws(StorageError) in
             guard let file = file(&state) else { return false }
             state.consumed += UInt64(bytes.byteCount)
-            // What is announced is read to its end, which costs nothing and keeps the connection.
+            // An announced body is read to its end, which costs nothing and keeps the connection reusable.
             let isAtEnd = announced.map { state.consumed >= $0 } ?? false
             let skipped = min(state.passing, UInt64(bytes.byteCount))
             state.passing -= skipped
@@ -104,9 +92,9 @@ final class SegmentSink: BlockSink {
         }
     }
 
-    /// The file, which is opened with the first bytes: for a small body, that is the same piece of work.
+    /// The file, which is opened with the first bytes: for a small body, by the same piece of work.
     private func file(_ state: inout State) -> OpenFile? {
-        // Where it could not be opened, what comes next is not the beginning any more.
+        // After a failure, the next bytes are no longer the start of the body.
         if state.file != nil || state.failure != nil { return state.file }
         do {
             state.file = try opening().file

@@ -1,17 +1,14 @@
-import MartletURL
 import MartletCore
-import MartletStreams
 import Synchronization
-import SystemPackage
 
-/// Runs a download that belongs to no manager.
+/// Runs a download without a manager.
 final class SoleDownload: Download.Controller {
     private struct State {
-        /// The run that is on, or ended last.
+        /// The current or the last run.
         var run: Task<Void, Never>?
         var isRunning = false
         var isCancelled = false
-        /// Whether what has come is removed.
+        /// Whether the received bytes are removed.
         var isDiscarded = false
     }
 
@@ -19,7 +16,7 @@ final class SoleDownload: Download.Controller {
 
     private let job: DownloadJob
     private let status: DownloadStatus
-    /// Guards the above: the run, and whoever holds the download.
+    /// Guards the above: the run, and holders of the handle.
     private let state = Mutex(State())
 
     init(_ job: DownloadJob, status: DownloadStatus) {
@@ -33,14 +30,14 @@ final class SoleDownload: Download.Controller {
 
     static func nextID() -> DownloadID { DownloadID(lastNumber.add(1, ordering: .relaxed).newValue) }
 
-    /// Runs it, where it does not run and is not over.
+    /// Starts a run, unless one is active or the download is over.
     func begin() {
         state.withLock { state in
             guard !state.isRunning, !isOver, !state.isCancelled else { return }
             state.isRunning = true
-            // Before the run can say what comes behind it.
+            // Before the run can enter the next state.
             status.become(.running)
-            // Unstructured, since the download is its holder's and not its maker's: it outlives the scope that began it.
+            // Unstructured, since the download belongs to its holder: it outlives the scope that started it.
             state.run = Task { await self.runOnce() }
         }
     }
@@ -59,16 +56,16 @@ final class SoleDownload: Download.Controller {
         } catch {
             outcome = .failure(error)
         }
-        // At once, so that whoever sees how it ended can go on with it.
+        // Together, so that an observer of the outcome can resume immediately.
         state.withLock { state in
             state.isRunning = false
             switch outcome {
             case .success(let result):
-                status.tell(.finished(result), .finished(result))
+                status.report(.finished(result), .finished(result))
                 status.end()
-            case .failure(let error as HTTPError): status.tell(.failed(error), .failed(error))
+            case .failure(let error as HTTPError): status.report(.failed(error), .failed(error))
             case .failure where state.isCancelled: break
-            case .failure: status.tell(.paused, .paused)
+            case .failure: status.report(.paused, .paused)
             }
         }
     }
@@ -97,19 +94,19 @@ final class SoleDownload: Download.Controller {
         }
         run?.cancel()
         await run?.value
-        // It may have been faster.
+        // The run may have finished.
         guard !isOver else { return }
         try? await job.discard()
-        // Of several who cancel it one tells.
+        // Of several callers only the first reports it.
         let isFirst = state.withLock { state in
             defer { state.isDiscarded = true }
             return !state.isDiscarded
         }
         guard isFirst else { return }
-        status.tell(.cancelled, .cancelled)
+        status.report(.cancelled, .cancelled)
         status.end()
     }
 
-    /// There are none that it could go before.
+    /// Has no effect: there are no other downloads.
     func setPriority(_ priority: DownloadPriority) {}
 }

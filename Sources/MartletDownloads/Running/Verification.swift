@@ -1,15 +1,13 @@
 import MartletCore
 import MartletStreams
-import MartletStorage
-import MartletTransport
 import Synchronization
 
-/// A file that does not come to its checksum.
+/// A file that does not match its checksum.
 struct ChecksumMismatch: Error { let error: HTTPError }
 
 /// Compares a file with checksums.
 struct Verification: Sendable {
-    /// How much is read at a time, between two looks at whether it is still wanted: 4 MiB.
+    /// The number of bytes read between two checks for cancellation: 4 MiB.
     private static let pieceByteCount = 4 << 20
 
     private let wanted: [Checksum]
@@ -46,8 +44,7 @@ struct Verification: Sendable {
             }
             offset += UInt64(count)
         }
-        let sums = try hashes.finish()
-        for (sum, checksum) in zip(sums, wanted) where sum != checksum.bytes {
+        for (sum, checksum) in zip(try hashes.finish(), wanted) where sum != checksum.bytes {
             let came = Checksum(checksum.algorithm, sum)?.description ?? ""
             throw ChecksumMismatch(
                 error: HTTPError(
@@ -61,7 +58,7 @@ struct Verification: Sendable {
 
 /// Several hashes of the same bytes.
 final class Hashes: Sendable {
-    /// One worker at a time; a failure where this machine's OpenSSL lacks one of them.
+    /// One worker at a time; an error if OpenSSL lacks an algorithm.
     private let digests: Mutex<Result<[MessageDigest], MessageDigestError>>
 
     init(_ algorithms: [DigestSink.Algorithm]) {
@@ -78,8 +75,8 @@ final class Hashes: Sendable {
         digests.withLock { digests in for digest in (try? digests.get()) ?? [] { digest.update(bytes.span) } }
     }
 
-    /// The hashes, in the order of their algorithms.
-    /// - Throws: An `HTTPError` where this machine's OpenSSL does not compute one of them.
+    /// The hashes in the order of their algorithms.
+    /// - Throws: An `HTTPError` if OpenSSL does not compute one of them.
     func finish() throws(HTTPError) -> [[UInt8]] {
         do throws(MessageDigestError) {
             return try digests.withLock { digests throws(MessageDigestError) in
@@ -92,7 +89,7 @@ final class Hashes: Sendable {
 }
 
 extension BlockingWorkers {
-    /// Threads that wait for the disk: syncs, and what follows them. Syncs that run at the same time cost a file system hardly
-    /// more than one, and who looks up a name or writes a block is not to stand in line behind them.
+    /// Threads for syncs and the steps that follow them. Concurrent syncs cost a file system hardly more than one, and name lookups
+    /// and writes must not queue after them.
     static let disk = BlockingWorkers(threadLimit: 8)
 }

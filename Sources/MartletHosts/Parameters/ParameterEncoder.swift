@@ -1,14 +1,14 @@
 import MartletCore
 import FoundationEssentials
 
-/// Turns any `Encodable` into a ``ParameterValue``.
+/// Encodes any `Encodable` as a ``ParameterValue``.
 struct ParameterEncoder: Encoder {
-    /// What went wrong where nothing can be thrown: containers are made without a word.
+    /// The first error of a function that cannot throw: those that create containers.
     final class Faults { var first: ParameterError? }
 
     let node: ParameterNode
     let codingPath: [any CodingKey]
-    /// How many values contain this one, those that only wrap it counted too.
+    /// The number of values around this one, including those that only wrap it.
     let depth: Int
     let faults: Faults
 
@@ -28,41 +28,42 @@ struct ParameterEncoder: Encoder {
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        KeyedEncodingContainer(KeyedParameterContainer<Key>(encoder: usable { $0.becomeRecord() }))
+        KeyedEncodingContainer(KeyedParameterContainer<Key>(encoder: usable(as: .record)))
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        UnkeyedParameterContainer(encoder: usable { $0.becomeList() })
+        UnkeyedParameterContainer(encoder: usable(as: .list))
     }
 
-    func singleValueContainer() -> any SingleValueEncodingContainer {
-        SingleParameterContainer(encoder: self)
-    }
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-    /// This encoder if its node can become what a container needs; else one whose values are dropped, the fault noted.
-    private func usable(_ become: (ParameterNode) -> Bool) -> ParameterEncoder {
-        if become(node) { return self }
-        if faults.first == nil {
-            faults.first = ParameterError(.conflictingContainers, at: ParameterPath(codingPath))
-        }
+    /// This encoder if its node can become the kind that a container needs; otherwise one whose values are dropped, with the
+    /// error recorded.
+    private func usable(as kind: ParameterNode.Kind) -> ParameterEncoder {
+        if node.become(kind) { return self }
+        faults.first = faults.first ?? fault(.conflictingContainers)
         let dropped = ParameterNode()
-        _ = become(dropped)
+        _ = dropped.become(kind)
         return ParameterEncoder(node: dropped, codingPath: codingPath, depth: depth, faults: faults)
     }
 
-    // MARK: Values
+    private func fault(_ code: ParameterError.Code) -> ParameterError {
+        ParameterError(code, at: ParameterPath(codingPath))
+    }
+}
 
-    /// Encodes a value as this encoder's own.
+extension ParameterEncoder: SingleValueEncodingContainer {
+    func encodeNil() { node.set(.null) }
+
+    // One function for all the types that the protocol lists.
     func encode(_ value: some Encodable) throws {
         if let fault = faults.first { throw fault }
-        guard depth <= ParameterValue.depthLimit else {
-            throw ParameterError(.tooDeep, at: ParameterPath(codingPath))
-        }
+        guard depth <= ParameterValue.depthLimit else { throw fault(.tooDeep) }
         if let plain = try plain(value) { return node.set(plain) }
         if let set = value as? any EncodableSet {
             var values: Set<ParameterValue> = []
             for element in set.encodableElements {
-                let encoder = inner(ParameterNode(), ParameterKey(values.count))
+                let encoder = inner(ParameterNode(), ParameterKey(intValue: values.count))
                 try encoder.encode(element)
                 values.insert(encoder.node.value)
             }
@@ -72,7 +73,7 @@ struct ParameterEncoder: Encoder {
         try value.encode(to: wrapped)
     }
 
-    /// The value, where it is one of those that have a case of their own.
+    /// The value if it is of a type with its own case.
     private func plain(_ value: some Encodable) throws(ParameterError) -> ParameterValue? {
         switch value {
         case let value as ParameterValue: return value
@@ -109,13 +110,9 @@ struct ParameterEncoder: Encoder {
         }
         return .decimal(decimal)
     }
-
-    private func fault(_ code: ParameterError.Code) -> ParameterError {
-        ParameterError(code, at: ParameterPath(codingPath))
-    }
 }
 
-/// A set whose elements can be encoded.
+/// A set with elements that can be encoded.
 private protocol EncodableSet { var encodableElements: [any Encodable] { get } }
 
 extension Set: EncodableSet where Element: Encodable {
@@ -123,73 +120,61 @@ extension Set: EncodableSet where Element: Encodable {
 }
 
 /// Writes the values of a record.
-struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
+private struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: ParameterEncoder
 
     var codingPath: [any CodingKey] { encoder.codingPath }
 
-    mutating func encodeNil(forKey key: Key) throws { encoder.node.replace(key.stringValue).set(.null) }
+    func encodeNil(forKey key: Key) { encoder.node.replace(key.stringValue).set(.null) }
 
     // One function for all the types that the protocol lists.
-    mutating func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
-        try encoder.inner(encoder.node.replace(key.stringValue), key).encode(value)
-    }
+    func encode(_ value: some Encodable, forKey key: Key) throws { try replacing(key).encode(value) }
 
-    mutating func nestedContainer<Inner: CodingKey>(
+    func nestedContainer<Inner: CodingKey>(
         keyedBy type: Inner.Type, forKey key: Key
-    ) -> KeyedEncodingContainer<Inner> {
-        // What a nested container holds already is kept: a class and its subclass may write to the same one.
-        encoder.inner(encoder.node.child(key.stringValue), key).container(keyedBy: type)
+    ) -> KeyedEncodingContainer<Inner> { nested(key).container(keyedBy: type) }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        nested(key).unkeyedContainer()
     }
 
-    mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        encoder.inner(encoder.node.child(key.stringValue), key).unkeyedContainer()
+    func superEncoder() -> any Encoder { replacing(ParameterKey(stringValue: "super")) }
+
+    func superEncoder(forKey key: Key) -> any Encoder { replacing(key) }
+
+    /// The encoder of a nested container. Its contents are kept: a class and its subclass may write to the same one.
+    private func nested(_ key: Key) -> ParameterEncoder {
+        encoder.inner(encoder.node.child(key.stringValue), key)
     }
 
-    mutating func superEncoder() -> any Encoder { superEncoder(for: ParameterKey(stringValue: "super")) }
-
-    mutating func superEncoder(forKey key: Key) -> any Encoder { superEncoder(for: key) }
-
-    private func superEncoder(for key: any CodingKey) -> any Encoder {
+    private func replacing(_ key: any CodingKey) -> ParameterEncoder {
         encoder.inner(encoder.node.replace(key.stringValue), key)
     }
 }
 
 /// Writes the values of a list.
-struct UnkeyedParameterContainer: UnkeyedEncodingContainer {
+private struct UnkeyedParameterContainer: UnkeyedEncodingContainer {
     let encoder: ParameterEncoder
 
     var codingPath: [any CodingKey] { encoder.codingPath }
 
     var count: Int { encoder.node.count }
 
-    mutating func encodeNil() throws { encoder.node.append().set(.null) }
+    func encodeNil() { encoder.node.append().set(.null) }
 
     // One function for all the types that the protocol lists.
-    mutating func encode<Value: Encodable>(_ value: Value) throws { try next().encode(value) }
+    func encode(_ value: some Encodable) throws { try next().encode(value) }
 
-    mutating func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+    func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         next().container(keyedBy: type)
     }
 
-    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { next().unkeyedContainer() }
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { next().unkeyedContainer() }
 
-    mutating func superEncoder() -> any Encoder { next() }
+    func superEncoder() -> any Encoder { next() }
 
     private func next() -> ParameterEncoder {
-        let key = ParameterKey(encoder.node.count)
+        let key = ParameterKey(intValue: count)
         return encoder.inner(encoder.node.append(), key)
     }
-}
-
-/// Writes a value that is no more than another one.
-struct SingleParameterContainer: SingleValueEncodingContainer {
-    let encoder: ParameterEncoder
-
-    var codingPath: [any CodingKey] { encoder.codingPath }
-
-    mutating func encodeNil() throws { encoder.node.set(.null) }
-
-    // One function for all the types that the protocol lists.
-    mutating func encode<Value: Encodable>(_ value: Value) throws { try encoder.encode(value) }
 }

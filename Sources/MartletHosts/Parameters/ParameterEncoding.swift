@@ -3,12 +3,11 @@ public import MartletCore
 public import HTTPTypes
 public import FoundationEssentials
 
-/// How the parameters of a request are written, and where: into its URL or its body.
+/// The format and the place of the parameters of a request: its URL or its body.
 ///
-/// Those of GET, HEAD and DELETE go into the URL, by the rules of ``query``, whatever the format of bodies is: they are
-/// appended to a query that is there already. Those of other methods are the body: a form, JSON or a property list, under
-/// the type that goes with it, unless the request names a `Content-Type` of its own. A request that has a body besides its
-/// parameters has these in its URL.
+/// The parameters of GET, HEAD and DELETE, and of a request with a separate body, are appended to the query of the URL by
+/// the rules of ``query``, whatever the format of bodies is. Those of other methods are the body: a form, JSON or a property
+/// list, with the matching `Content-Type` unless the request has its own.
 public struct ParameterEncoding: Sendable {
     enum Format: Sendable {
         case form
@@ -18,18 +17,17 @@ public struct ParameterEncoding: Sendable {
 
     let format: Format
 
-    /// How queries and forms are written.
+    /// The rules of queries and forms.
     public var query = QueryEncoding()
-
-    /// The methods whose parameters go into the URL; GET, HEAD and DELETE by default.
+    /// The methods with parameters in the URL; GET, HEAD and DELETE by default.
     public var methodsWithParametersInURL: Set<HTTPRequest.Method> = [.get, .head, .delete]
 
     private init(_ format: Format) { self.format = format }
 
-    /// Forms (`application/x-www-form-urlencoded`), written as queries are.
+    /// Forms (`application/x-www-form-urlencoded`), written like queries.
     public static let form = ParameterEncoding(.form)
 
-    /// JSON (`application/json`), with names in order and dates in ISO 8601.
+    /// JSON (`application/json`), with sorted names and dates in ISO 8601.
     public static let json: ParameterEncoding = {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
@@ -52,9 +50,8 @@ public struct ParameterEncoding: Sendable {
         return changed
     }
 
-    /// Parameters as a body; ``HTTPBody/none`` where they are null.
-    ///
-    /// - Throws: A ``ParameterError``, what the value's own encoding throws, what ``QueryEncoding/serializer`` throws.
+    /// Parameters as a body; ``HTTPBody/none`` if they are null.
+    /// - Throws: A ``ParameterError``; the errors of the value's own encoding and of ``QueryEncoding/serializer``.
     public func body(for parameters: some Encodable) throws -> HTTPBody {
         if ParameterEncoding.isNull(parameters) { return .none }
         switch format {
@@ -72,15 +69,14 @@ public struct ParameterEncoding: Sendable {
         }
     }
 
-    /// A URL with parameters behind its query; the URL as it is where they are null or leave nothing.
-    ///
-    /// - Throws: As ``body(for:)``; an ``HTTPURL/ParseError`` where the URL becomes too long.
+    /// A URL with parameters appended to its query; the URL as it is if they are null or empty.
+    /// - Throws: As ``body(for:)``; an ``HTTPURL/ParseError`` if the URL becomes too long.
     public func url(_ url: HTTPURL, adding parameters: some Encodable) throws -> HTTPURL {
         if ParameterEncoding.isNull(parameters) { return url }
         return try url.appending(encodedQuery: try query.encoded(try ParameterValue(encoding: parameters)))
     }
 
-    /// Whether a value is an absent one, so that there are no parameters at all.
+    /// Whether a value is null or an absent optional: no parameters at all.
     private static func isNull(_ parameters: some Encodable) -> Bool {
         if let tree = parameters as? ParameterValue { return tree == .null }
         return (parameters as? any OptionalParameters)?.isNone ?? false
@@ -93,18 +89,17 @@ private protocol OptionalParameters { var isNone: Bool { get } }
 extension Optional: OptionalParameters { fileprivate var isNone: Bool { self == nil } }
 
 extension HTTPURL {
-    /// The same address with parameters behind its query, joined by `&`.
-    ///
+    /// The URL with parameters appended to its query, joined by `&`.
     /// - Parameters:
     ///   - parameters: Values by name; literals may be of mixed kinds.
-    ///   - encoding: How they are written; as AFNetworking by default.
-    /// - Throws: A ``ParameterError``; a ``ParseError`` with the code ``ParseError/Code/tooLong``; what
-    ///   ``QueryEncoding/serializer`` throws.
+    ///   - encoding: The rules; those of AFNetworking by default.
+    /// - Throws: A ``ParameterError``; a ``ParseError`` with the code ``ParseError/Code/tooLong``; the errors of
+    ///   ``QueryEncoding/serializer``.
     public func appending(
         parameters: ParameterValue, encoding: QueryEncoding = QueryEncoding()
     ) throws -> HTTPURL { try appending(encodedQuery: try encoding.encoded(parameters)) }
 
-    /// The same address with the parameters that any `Encodable` has; else as the other function of this name.
+    /// The URL with the parameters of any `Encodable`; otherwise as the other function of this name.
     public func appending(
         parameters: some Encodable, encoding: QueryEncoding = QueryEncoding()
     ) throws -> HTTPURL {
@@ -113,10 +108,8 @@ extension HTTPURL {
 }
 
 extension HTTPBody {
-    /// A value as a property list (`application/x-plist`). It is encoded here; if that fails, the call throws the encoder's
-    /// error before anything is sent.
-    ///
-    /// At the top it must be an array or a dictionary, as property lists are.
+    /// A value as a property list (`application/x-plist`), encoded immediately; if that fails, the call throws the encoder's
+    /// error before anything is sent. The value must be an array or a dictionary.
     public static func propertyList(
         _ value: some Encodable, format: PropertyListFormat = .xml
     ) -> HTTPBody {
@@ -129,15 +122,12 @@ extension HTTPBody {
 
     static func encodingPropertyList(_ value: some Encodable, format: PropertyListFormat) throws -> HTTPBody {
         let encoder = PropertyListEncoder()
-        switch format {
-        case .xml: encoder.outputFormat = .xml
-        case .binary: encoder.outputFormat = .binary
-        }
+        encoder.outputFormat = format == .xml ? .xml : .binary
         return HTTPBody(.bytes(Array(try encoder.encode(value))), contentType: "application/x-plist")
     }
 }
 
-/// How a property list is written.
+/// The format of a property list.
 public enum PropertyListFormat: String, Hashable, Sendable, CaseIterable {
     /// As XML.
     case xml

@@ -1,10 +1,9 @@
 import MartletCore
 
-/// A value on its way to become a ``ParameterValue``: what containers write into.
-///
-/// A class, since a container is a value that is copied, and all of its copies must write to one place.
+/// A value that containers write into, on its way to become a ``ParameterValue``. It is a class, since containers are copied,
+/// and all copies must write to one place.
 final class ParameterNode {
-    private enum Kind {
+    enum Kind: Equatable {
         case empty
         case value(ParameterValue)
         case list
@@ -19,41 +18,34 @@ final class ParameterNode {
     /// Makes it a plain value, whatever it was.
     func set(_ value: ParameterValue) { kind = .value(value) }
 
-    /// How many values the list has.
+    /// Makes an empty node a list or a record.
+    /// - Returns: Whether it is of that kind now.
+    func become(_ wanted: Kind) -> Bool {
+        if kind == .empty { kind = wanted }
+        return kind == wanted
+    }
+
+    /// The number of values in the list.
     var count: Int { list.count }
 
-    /// Makes it a list, unless it is something else already.
-    func becomeList() -> Bool {
-        if case .empty = kind { kind = .list }
-        if case .list = kind { return true }
-        return false
-    }
-
-    /// Makes it a record, unless it is something else already.
-    func becomeRecord() -> Bool {
-        if case .empty = kind { kind = .record }
-        if case .record = kind { return true }
-        return false
-    }
-
-    /// A value at the end of the list.
+    /// Appends a value to the list.
     func append() -> ParameterNode {
         let node = ParameterNode()
         list.append(node)
         return node
     }
 
-    /// A fresh value of the record, in place of what has the name.
+    /// A new value of the record, in place of the one with the name.
     func replace(_ key: String) -> ParameterNode {
         let node = ParameterNode()
         record[key] = node
         return node
     }
 
-    /// The value of the record that has the name.
+    /// The value of the record with the name.
     func child(_ key: String) -> ParameterNode { record[key] ?? replace(key) }
 
-    /// What was written; an empty object where nothing was.
+    /// The value; an empty object if nothing was written.
     var value: ParameterValue {
         switch kind {
         case .empty: .object([:])
@@ -64,21 +56,18 @@ final class ParameterNode {
     }
 }
 
-/// Where in a tree of parameters something stands, as in `filter[price][0]`.
+/// A position in a tree of parameters, such as `filter[price][0]`.
 struct ParameterPath {
     /// The names and numbers on the way, outermost first.
-    private(set) var steps: [String] = []
+    private(set) var steps: [String]
 
-    /// The top.
-    init() {}
-
-    /// The place of a coding path.
-    init(_ codingPath: [any CodingKey]) {
+    /// The position of a coding path; the top without one.
+    init(_ codingPath: [any CodingKey] = []) {
         steps = codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }
     }
 
-    /// A value by its name.
-    /// - Throws: Where it would be too deep.
+    /// The position of a value by its name.
+    /// - Throws: If it is too deep.
     func inside(_ key: String) throws(ParameterError) -> ParameterPath {
         guard steps.count < ParameterValue.depthLimit else { throw ParameterError(.tooDeep, at: self) }
         var path = self
@@ -86,14 +75,13 @@ struct ParameterPath {
         return path
     }
 
-    /// A value by its number.
-    /// - Throws: Where it would be too deep.
+    /// The position of a value by its number.
+    /// - Throws: If it is too deep.
     func inside(_ index: Int) throws(ParameterError) -> ParameterPath { try inside(String(index)) }
 
-    /// The path in words, cut where it is long.
+    /// The path in words; a long one is truncated.
     var text: String {
-        guard let first = steps.first else { return "at the top" }
-        var text = first
+        guard var text = steps.first else { return "at the top" }
         for step in steps.dropFirst() {
             text += "[\(step)]"
             if text.utf8.count > 200 { return "\(text)…" }
@@ -102,46 +90,44 @@ struct ParameterPath {
     }
 }
 
-/// The name of a value, or its place in a list, as a coding key.
+/// The name of a value, or its index in a list, as a coding key.
 struct ParameterKey: CodingKey {
     let stringValue: String
     var intValue: Int?
 
-    init(_ index: Int) {
-        intValue = index
-        stringValue = String(index)
+    init(intValue: Int) {
+        self.intValue = intValue
+        stringValue = String(intValue)
     }
-
-    init(intValue: Int) { self.init(intValue) }
 
     init(stringValue: String) { self.stringValue = stringValue }
 }
 
-/// Why parameters cannot be encoded. It names where the value stands, and never the value.
+/// Parameters that cannot be encoded. The error contains the position of the value, and never the value.
 public struct ParameterError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was wrong. More may be added: a `switch` needs a default.
+    /// The kind of error. More may be added: a `switch` needs a default.
     public enum Code: String, Hashable, Sendable {
         /// Infinity or NaN, which no format has.
         case notFinite
         /// A date that the chosen format cannot hold: ISO 8601 ends at the year 9999.
         case dateOutOfRange
-        /// A whole number of more digits than any format keeps.
+        /// An integer with more digits than any format keeps.
         case numberOutOfRange
         /// Deeper than ``ParameterValue/depthLimit``: most often an object that contains itself.
         case tooDeep
-        /// Parameters of a form or a query are an object: their names are its keys.
+        /// Parameters of a form or a query are not an object, whose keys are their names.
         case notAnObject
-        /// A list that is separated by commas can hold plain values alone.
+        /// A comma-separated list contains something other than plain values.
         case notAList
         /// A property list has no null.
         case nullNotAllowed
-        /// A value asked its encoder for containers of two kinds.
+        /// A value requested containers of two kinds from its encoder.
         case conflictingContainers
     }
 
-    /// What was wrong.
+    /// The kind of error.
     public let code: Code
-    /// Where, as in `filter[price][0]`; `at the top` for the whole.
+    /// The position of the value, such as `filter[price][0]`; `at the top` for the whole.
     public let path: String
 
     init(_ code: Code, at path: ParameterPath) {
@@ -149,7 +135,7 @@ public struct ParameterError: Error, Hashable, Sendable, CustomStringConvertible
         self.path = path.text
     }
 
-    /// What was wrong and where, in words.
+    /// The error and its position in words.
     public var description: String {
         let problem =
             switch code {
@@ -166,12 +152,12 @@ public struct ParameterError: Error, Hashable, Sendable, CustomStringConvertible
     }
 }
 
-/// Names of Swift as names of many services: `userName` as `user_name`.
+/// Converts names of Swift to the names of many services: `userName` to `user_name`.
 enum SnakeCase {
     /// The name in lower case, with `_` before each word.
     ///
-    /// A word begins at a capital behind a letter or digit that is none, and at the last of several capitals where a small
-    /// letter follows: `myURLProperty` is `my_url_property`. Everything else is kept.
+    /// A word begins at a capital after a lower-case letter or digit, and at the last of several capitals before a lower-case
+    /// letter: `myURLProperty` is `my_url_property`. All other characters are kept.
     static func text(_ name: String) -> String {
         let characters = Array(name)
         var text = ""
@@ -182,9 +168,8 @@ enum SnakeCase {
             }
             if index > 0 {
                 let before = characters[index - 1]
-                let endsCapitals =
-                    before.isUppercase && characters.indices.contains(index + 1)
-                    && characters[index + 1].isLowercase
+                let next = characters.dropFirst(index + 1).first
+                let endsCapitals = before.isUppercase && next?.isLowercase == true
                 if before.isLowercase || before.isNumber || endsCapitals { text.append("_") }
             }
             text += character.lowercased()

@@ -1,28 +1,27 @@
 import MartletCore
 public import FoundationEssentials
 
-/// Parameters of a request: a tree of values as JSON knows them, and dates, data and sets besides.
+/// Parameters of a request: a tree of values as in JSON, with dates, data and sets.
 ///
-/// It is written as literals, and what is no literal is wrapped by the case that names its kind:
+/// It is written as literals; other values are wrapped in the case of their kind:
 ///
 /// ```swift
 /// let page: ParameterValue = ["tags": ["swift", "linux"], "limit": 20, "after": .date(start), "q": .string(text)]
 /// ```
 ///
-/// Values of any type that is `Encodable` become such a tree by ``init(encoding:)``. How it is written is the matter of a
-/// ``ParameterEncoding``.
+/// ``init(encoding:)`` makes a tree of any `Encodable` value. A ``ParameterEncoding`` writes it.
 public indirect enum ParameterValue: Hashable, Sendable {
-    /// Nothing: at the top, no parameters at all; below, whatever ``QueryEncoding/nulls`` says.
+    /// Null: no parameters at all at the top; below, written as ``QueryEncoding/nulls`` specifies.
     case null
-    /// Yes or no.
+    /// A Boolean.
     case bool(Bool)
-    /// A whole number.
+    /// An integer.
     case integer(Int)
-    /// A whole number above `Int.max`.
+    /// An integer above `Int.max`.
     case unsigned(UInt64)
-    /// A number. Infinity and NaN are refused when it is written.
+    /// A number. Infinity and NaN are rejected when it is written.
     case number(Double)
-    /// A decimal number, of which every digit counts.
+    /// A decimal number with all its digits.
     case decimal(Decimal)
     /// A text.
     case string(String)
@@ -32,29 +31,24 @@ public indirect enum ParameterValue: Hashable, Sendable {
     case data(Data)
     /// Values in order.
     case array([ParameterValue])
-    /// Values without order: they are written sorted, so that equal sets give equal bytes.
+    /// Values without order, written sorted, so that equal sets give equal bytes.
     case set(Set<ParameterValue>)
-    /// Values by name. They are written in the order of their names.
+    /// Values by name, written in the order of their names.
     case object([String: ParameterValue])
 
-    /// How deep values may be nested, arrays, sets and objects counted: 100.
-    ///
-    /// It stops an object that contains itself from filling the stack.
+    /// The maximum depth of arrays, sets and objects: 100. It keeps an object that contains itself from filling the stack.
     public static let depthLimit = 100
 
-    /// The tree of a value.
+    /// Creates the tree of a value.
     ///
-    /// Dates, data, decimal numbers, URLs and Swift's sets stay what they are, whatever their own way to be encoded. Absent
-    /// optionals are left out by encoders that Swift makes; one that is written with `encodeNil` is ``null``. A key that is
-    /// encoded twice has its last value.
-    ///
-    /// - Throws: A ``ParameterError`` with the path of the value; what the value's own `encode(to:)` throws, as it is.
+    /// Dates, data, decimal numbers, URLs and sets keep their kind, whatever their `encode(to:)` does. Synthesized encoders
+    /// omit absent optionals; a value written with `encodeNil` is ``null``. A key that is encoded twice has its last value.
+    /// - Throws: A ``ParameterError`` with the path of the value; the errors of the value's own `encode(to:)`, unchanged.
     public init(encoding value: some Encodable) throws { self = try ParameterEncoder.value(of: value) }
 }
 
 extension ParameterValue: Encodable {
-    /// Writes the tree as what it stands for: objects, arrays and plain values. Sets are arrays, in the order of
-    /// ``QueryEncoding``.
+    /// Writes the tree as objects, arrays and plain values. Sets are arrays, in the order of ``QueryEncoding``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
@@ -73,13 +67,9 @@ extension ParameterValue: Encodable {
         }
     }
 
-    /// Refuses what no format can hold.
-    /// - Parameter allowsNull: Whether ``null`` may stand below the top.
-    func check(allowsNull: Bool = true) throws(ParameterError) {
-        try check(at: ParameterPath(), allowsNull: allowsNull)
-    }
-
-    private func check(at path: ParameterPath, allowsNull: Bool) throws(ParameterError) {
+    /// Rejects values that no format can hold.
+    /// - Parameter allowsNull: Whether ``null`` is allowed.
+    func check(at path: ParameterPath = ParameterPath(), allowsNull: Bool = true) throws(ParameterError) {
         switch self {
         case .null: if !allowsNull { throw ParameterError(.nullNotAllowed, at: path) }
         case .number(let value): guard value.isFinite else { throw ParameterError(.notFinite, at: path) }
@@ -108,22 +98,16 @@ extension ParameterValue: ExpressibleByStringInterpolation, ExpressibleByInteger
 {
     /// A text.
     public init(stringLiteral value: String) { self = .string(value) }
-
-    /// A whole number.
+    /// An integer.
     public init(integerLiteral value: Int) { self = .integer(value) }
-
     /// A number.
     public init(floatLiteral value: Double) { self = .number(value) }
-
-    /// Yes or no.
+    /// A Boolean.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-
-    /// Nothing.
+    /// Null.
     public init(nilLiteral: ()) { self = .null }
-
     /// Values in order.
     public init(arrayLiteral elements: ParameterValue...) { self = .array(elements) }
-
     /// Values by name; of two with one name the last counts.
     public init(dictionaryLiteral elements: (String, ParameterValue)...) {
         self = .object(Dictionary(elements) { _, last in last })

@@ -6,27 +6,23 @@ import FoundationEssentials
 struct QueryWriter {
     private let encoding: QueryEncoding
     private var bytes: [UInt8] = []
-    // Not told by the bytes: a null without a name has none.
+    // The bytes do not show it: a null without a name has none.
     private var hasPairs = false
 
-    private init(_ encoding: QueryEncoding) { self.encoding = encoding }
-
     /// The pairs of parameters, joined by `&`.
-    static func text(of parameters: ParameterValue, by encoding: QueryEncoding) throws(ParameterError)
-        -> String
-    {
+    static func text(
+        of parameters: ParameterValue, by encoding: QueryEncoding
+    ) throws(ParameterError) -> String {
         guard case .object = parameters else { throw ParameterError(.notAnObject, at: ParameterPath()) }
-        var writer = QueryWriter(encoding)
+        var writer = QueryWriter(encoding: encoding)
         try writer.write(parameters, named: nil, at: ParameterPath())
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    /// The values of a set in the order in which they are written by default.
+    /// The values of a set in the default order.
     static func sorted(_ values: Set<ParameterValue>) throws(ParameterError) -> [ParameterValue] {
-        try QueryWriter(QueryEncoding()).sorted(values, at: ParameterPath())
+        try QueryWriter(encoding: QueryEncoding()).sorted(values, at: ParameterPath())
     }
-
-    // MARK: Values
 
     private mutating func write(
         _ value: ParameterValue, named name: String?, at path: ParameterPath
@@ -95,26 +91,19 @@ struct QueryWriter {
 
     private func styled(_ key: String) -> String { encoding.keys == .asIs ? key : SnakeCase.text(key) }
 
-    /// The values of a set by their texts; those that are no plain values by what would be written of them.
+    /// The values of a set by their texts; values that are not plain by the text that would be written for them.
     private func sorted(
         _ values: Set<ParameterValue>, at path: ParameterPath
     ) throws(ParameterError) -> [ParameterValue] {
         let inner = try path.inside(0)
-        var keyed: [(text: String, value: ParameterValue)] = []
-        keyed.reserveCapacity(values.count)
-        for value in values {
-            if let text = try text(of: value, at: inner) {
-                keyed.append((text, value))
-            } else {
-                var writer = QueryWriter(encoding)
-                try writer.write(value, named: nil, at: inner)
-                keyed.append((String(decoding: writer.bytes, as: UTF8.self), value))
-            }
+        let keyed = try values.map { value throws(ParameterError) in
+            if let text = try text(of: value, at: inner) { return (text: text, value: value) }
+            var writer = QueryWriter(encoding: encoding)
+            try writer.write(value, named: nil, at: inner)
+            return (text: String(decoding: writer.bytes, as: UTF8.self), value: value)
         }
         return keyed.sorted { $0.text < $1.text }.map(\.value)
     }
-
-    // MARK: Texts
 
     /// The text of a plain value; `nil` for others.
     private func text(of value: ParameterValue, at path: ParameterPath) throws(ParameterError) -> String? {
@@ -138,7 +127,7 @@ struct QueryWriter {
         }
     }
 
-    /// A number as short as it reads back the same; whole ones without a point.
+    /// A number with the fewest digits that read back the same; integers have no point.
     private static func text(of value: Double) -> String {
         let text = value.description
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
@@ -148,28 +137,20 @@ struct QueryWriter {
         let seconds = date.timeIntervalSince1970
         switch encoding.dates {
         case .iso8601, .iso8601WithMilliseconds:
-            guard QueryWriter.secondsOfISO8601.contains(seconds) else {
-                throw ParameterError(.dateOutOfRange, at: path)
-            }
+            guard QueryWriter.secondsOfISO8601.contains(seconds) else { break }
             let withMilliseconds = encoding.dates == .iso8601WithMilliseconds
             return Date.ISO8601FormatStyle(includingFractionalSeconds: withMilliseconds).format(date)
-        case .secondsSince1970:
-            guard seconds.isFinite else { throw ParameterError(.dateOutOfRange, at: path) }
-            return QueryWriter.text(of: seconds)
+        case .secondsSince1970: if seconds.isFinite { return QueryWriter.text(of: seconds) }
         case .millisecondsSince1970:
-            guard let milliseconds = Int64(exactly: (seconds * 1000).rounded()) else {
-                throw ParameterError(.dateOutOfRange, at: path)
-            }
-            return String(milliseconds)
+            if let milliseconds = Int64(exactly: (seconds * 1000).rounded()) { return String(milliseconds) }
         }
+        throw ParameterError(.dateOutOfRange, at: path)
     }
 
-    /// The years 0 to 9999, which are four digits.
+    /// The years 0 to 9999, which have four digits.
     private static let secondsOfISO8601 = -62_167_219_200.0..<253_402_300_799.0
 
-    // MARK: Bytes
-
-    /// What is encoded: everything but letters, digits and `-._~/?` (RFC 3986 §2.3, §3.4).
+    /// The characters that are encoded: all but letters, digits and `-._~/?` (RFC 3986 §2.3, §3.4).
     private static let set = PercentEncoding.EncodeSet("!\"#$%&'()*+,:;<=>@[\\]^`{|} ")
 
     /// Appends a text, percent-encoded.

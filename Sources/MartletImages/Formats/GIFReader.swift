@@ -1,102 +1,81 @@
-/// The blocks of a GIF (GIF89a specification §17–§27).
+/// Reads the blocks of a GIF (GIF89a specification §17–§27).
 struct GIFReader: ImageFileReader {
-    private enum State: Equatable {
+    /// The next part of the file.
+    private enum Part {
         case screen
-        /// A block comes next.
         case block
-        /// The table of a frame's colours was passed; the size of its first code comes next.
+        /// The size of a frame's first code, after the table of its colors.
         case codeSize
-        /// The size of a sub-block comes next.
+        /// The size of a sub-block.
         case subBlock
-        case done
     }
 
-    private var state = State.screen
+    private var part = Part.screen
     private var frameCount = 0
 
-    var isDone: Bool { state == .done }
-
-    mutating func step(_ bytes: inout ImageBytes, _ facts: inout ImageFacts) throws(ImageError) -> Bool {
-        switch state {
-        case .done: return false
+    mutating func step(_ file: inout ImageFile) throws(ImageError) -> ImageStep {
+        switch part {
         case .screen:
-            guard let screen = bytes.peek(13) else { return false }
+            guard let screen = file.peek(13) else { return .needsBytes }
             let size = ImageSize(width: screen.little(6, 2), height: screen.little(8, 2))
             guard size.width > 0, size.height > 0 else {
-                throw ImageError(.malformed, at: bytes.offset + 6, "a screen of \(size) pixels")
+                throw file.error("a screen of \(size) pixels", at: file.offset + 6)
             }
-            facts.size = size
-            bytes.skip(13 + GIFReader.tableByteCount(screen.big(10, 1)))
-            state = .block
-            return true
-        case .block: return try takeBlock(&bytes, &facts)
+            file.size = size
+            file.skip(13 + GIFReader.tableByteCount(screen.big(10, 1)))
+            part = .block
+        case .block: return try readBlock(&file)
         case .codeSize:
-            guard let size = bytes.byte() else { return false }
-            guard (1...11).contains(size) else {
-                throw ImageError(.malformed, at: bytes.offset, "codes of \(size) bits")
-            }
-            bytes.skip(1)
-            state = .subBlock
-            return true
+            guard let size = file.byte() else { return .needsBytes }
+            guard (1...11).contains(size) else { throw file.error("codes of \(size) bits") }
+            file.skip(1)
+            part = .subBlock
         case .subBlock:
-            guard let size = bytes.byte() else { return false }
-            if size == 0 { state = .block }
-            bytes.skip(1 + Int(size))
-            return true
+            guard let size = file.byte() else { return .needsBytes }
+            if size == 0 { part = .block }
+            file.skip(1 + Int(size))
         }
+        return .next
     }
 
-    private mutating func takeBlock(
-        _ bytes: inout ImageBytes, _ facts: inout ImageFacts
-    ) throws(ImageError) -> Bool {
-        guard let kind = bytes.byte() else { return false }
+    private mutating func readBlock(_ file: inout ImageFile) throws(ImageError) -> ImageStep {
+        guard let kind = file.byte() else { return .needsBytes }
         switch kind {
         case 0x21:
-            guard bytes.byte(1) != nil else { return false }
-            bytes.skip(2)
-            state = .subBlock
+            guard file.byte(1) != nil else { return .needsBytes }
+            file.skip(2)
+            part = .subBlock
         case 0x2C:
-            guard let frame = bytes.peek(10) else { return false }
+            guard let frame = file.peek(10) else { return .needsBytes }
             frameCount += 1
-            facts.hasHead = true
-            if frameCount > 1 { facts.isAnimated = true }
-            bytes.skip(10 + GIFReader.tableByteCount(frame.big(9, 1)))
-            state = .codeSize
+            file.hasHead = true
+            if frameCount > 1 { file.isAnimated = true }
+            file.skip(10 + GIFReader.tableByteCount(frame.big(9, 1)))
+            part = .codeSize
         case 0x3B:
-            guard frameCount > 0 else {
-                throw ImageError(.malformed, at: bytes.offset, "the end of the file before a frame")
-            }
-            facts.frameCount = frameCount
-            facts.isAnimated = frameCount > 1
-            state = .done
-            return false
-        default: throw ImageError(.malformed, at: bytes.offset, "\(kind) begins no block")
+            guard frameCount > 0 else { throw file.error("the end of the file before a frame") }
+            (file.isAnimated, file.frameCount) = (frameCount > 1, frameCount)
+            return .done
+        default: throw file.error("\(kind) begins no block")
         }
-        return true
+        return .next
     }
 
-    /// The bytes of the table of colours that a packed field announces.
+    /// The size of the color table that a packed field declares, in bytes.
     private static func tableByteCount(_ packed: Int) -> Int {
         packed & 0x80 == 0 ? 0 : 3 << ((packed & 7) + 1)
     }
 }
 
-/// Finds the orientation in Exif data: the tag 0x0112 of the first directory of a TIFF file (Exif 3.0 §4.6).
-///
-/// Data that makes no sense says nothing: cameras and editors write all sorts, and the picture is none the worse.
-enum ExifOrientation {
-    private static let prefix = Array("Exif\0\0".utf8)
-
-    /// The orientation in a TIFF file, with or without `Exif` in front; nil when there is none.
-    static func orientation(in bytes: ArraySlice<UInt8>) -> ImageOrientation? {
-        let file = bytes.starts(with: prefix) ? bytes.dropFirst(6) : bytes
-        guard file.count >= 8 else { return nil }
-        let isBig: Bool
-        switch Array(file.prefix(4)) {
-        case [0x4D, 0x4D, 0, 0x2A]: isBig = true
-        case [0x49, 0x49, 0x2A, 0]: isBig = false
-        default: return nil
-        }
+extension ImageOrientation {
+    /// Finds the orientation in Exif data: the tag 0x0112 in the first directory of a TIFF file (Exif 3.0 §4.6), with or without
+    /// `Exif` before it; nil if there is none.
+    ///
+    /// Malformed data is ignored: cameras and editors write all kinds of it, and the picture is still good.
+    init?(exif bytes: ArraySlice<UInt8>) {
+        let file = bytes.starts(with: "Exif\0\0".utf8) ? bytes.dropFirst(6) : bytes
+        let isBig = file.starts(with: [0x4D, 0x4D, 0, 0x2A])
+        guard file.count >= 8, isBig || file.starts(with: [0x49, 0x49, 0x2A, 0]) else { return nil }
         func number(_ place: Int, _ width: Int) -> Int? {
             guard place >= 0, place <= file.count - width else { return nil }
             return isBig ? file.big(place, width) : file.little(place, width)
@@ -110,11 +89,12 @@ enum ExifOrientation {
                 let amount = number(place + 4, 4)
             else { return nil }
             guard tag == 0x0112 else { continue }
-            // A SHORT, as it must be, or a LONG, as some have it.
-            guard amount == 1, type == 3 || type == 4, let value = number(place + 8, type == 3 ? 2 : 4) else {
-                return nil
-            }
-            return UInt8(exactly: value).flatMap(ImageOrientation.init)
+            // A SHORT, as required, or a LONG, as in some files.
+            guard amount == 1, type == 3 || type == 4, let value = number(place + 8, type == 3 ? 2 : 4),
+                let rawValue = UInt8(exactly: value)
+            else { return nil }
+            self.init(rawValue: rawValue)
+            return
         }
         return nil
     }

@@ -1,19 +1,19 @@
-/// What the head of an image's file says about it.
+/// The information in the head of an image's file.
 public struct ImageInfo: Hashable, Sendable {
-    /// The format, told by the bytes alone.
+    /// The format, determined by the bytes alone.
     public var format: ImageFormat
-    /// The size as it is stored, before it is turned. Of a GIF it is that of the logical screen, of an animated image that
-    /// of its canvas.
+    /// The stored size, before the orientation is applied; of a GIF that of the logical screen, of an animated image that of its
+    /// canvas.
     public var size: ImageSize
-    /// How it has to be turned. Exif data that makes no sense, or that is longer than 64 KiB, is passed over: `.up`.
+    /// The orientation. Exif data that is malformed or longer than 64 KiB is ignored: `.up`.
     public var orientation: ImageOrientation
-    /// How many frames there are; nil as long as it is not known. A JPEG has one; of a PNG the animation's head says how
-    /// many; of a GIF and a WebP it is known at the end.
+    /// The number of frames; nil while it is not known. A JPEG has one; the head of a PNG's animation contains the number; of a GIF
+    /// and a WebP it is known at the end.
     public var frameCount: Int?
-    /// Whether there are several frames, or, of a WebP, its head says so; nil as long as it is not known.
+    /// Whether there are several frames, or the head of a WebP declares an animation; nil while it is not known.
     public var isAnimated: Bool?
 
-    /// What is known of an image.
+    /// Creates the information of an image.
     public init(
         format: ImageFormat, size: ImageSize, orientation: ImageOrientation = .up, frameCount: Int? = nil,
         isAnimated: Bool? = nil
@@ -25,54 +25,54 @@ public struct ImageInfo: Hashable, Sendable {
         self.isAnimated = isAnimated
     }
 
-    /// The size as it is seen, once it is turned.
+    /// The displayed size, after the orientation is applied.
     public var displaySize: ImageSize { orientation.swapsSides ? size.turned : size }
 }
 
-/// The formats of images that are known.
+/// The known formats of images.
 public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
-    /// PNG, animated PNG among them.
+    /// PNG, including animated PNG.
     case png
-    /// JPEG: baseline, progressive, lossless and arithmetic alike.
+    /// JPEG: baseline, progressive, lossless and arithmetic.
     case jpeg
     /// GIF, 87a and 89a.
     case gif
     /// WebP: lossy, lossless and extended.
     case webp
 
-    /// The media type: `image/png` and so on.
+    /// The media type, such as `image/png`.
     public var mediaType: String { "image/\(rawValue)" }
 }
 
 /// The size of an image in pixels; both sides are at least 1.
 public struct ImageSize: Hashable, Sendable, CustomStringConvertible {
-    /// Pixels from left to right.
+    /// The number of pixels from left to right.
     public var width: Int
-    /// Pixels from top to bottom.
+    /// The number of pixels from top to bottom.
     public var height: Int
 
-    /// A size.
+    /// Creates a size.
     public init(width: Int, height: Int) {
         self.width = width
         self.height = height
     }
 
-    /// How many pixels there are; `Int.max` where they are more than that.
+    /// The number of pixels; `Int.max` if there are more.
     public var pixelCount: Int {
         let (count, isTooLarge) = width.multipliedReportingOverflow(by: height)
         return isTooLarge ? .max : count
     }
 
-    /// Width and height in each other's place.
+    /// The size with width and height exchanged.
     public var turned: ImageSize { ImageSize(width: height, height: width) }
 
-    /// `640 × 480`.
+    /// For example `640 × 480`.
     public var description: String { "\(width) × \(height)" }
 }
 
-/// How an image has to be turned to be seen as it was taken: the numbers of Exif's tag `Orientation` (0x0112).
+/// The transformation that shows an image as it was taken: the numbers of Exif's tag `Orientation` (0x0112).
 public enum ImageOrientation: UInt8, Hashable, Sendable, CaseIterable {
-    /// As it is stored.
+    /// As stored.
     case up = 1
     /// Mirrored left to right.
     case upMirrored = 2
@@ -86,61 +86,61 @@ public enum ImageOrientation: UInt8, Hashable, Sendable, CaseIterable {
     case right = 6
     /// Mirrored along the diagonal from the upper right.
     case rightMirrored = 7
-    /// To be turned by 90° counter-clockwise.
+    /// To be turned by 90° counterclockwise.
     case left = 8
 
-    /// Whether width and height change places.
+    /// Whether width and height are exchanged.
     public var swapsSides: Bool { rawValue >= 5 }
 }
 
-/// What an image may have at most.
+/// The limits of an image.
 public struct ImageLimits: Hashable, Sendable {
-    /// The most pixels, width times height; 100 million by default. Stops files of a few bytes that ask for gigabytes.
+    /// The maximum number of pixels, width times height; 100 million by default. It stops small files that demand gigabytes.
     public var pixelCount: Int
-    /// The most pixels of a side; 65,535 by default, what JPEG and GIF can have.
+    /// The maximum number of pixels of a side; 65,535 by default, which is the maximum of JPEG and GIF.
     public var side: Int
-    /// The most bytes before the size is known; 16 MiB by default. Stops heads that never end.
+    /// The maximum number of bytes before the size is known; 16 MiB by default. It stops endless heads.
     public var headByteCount: Int
 
-    /// Limits; the defaults where nothing is said.
+    /// Creates limits.
     public init(pixelCount: Int = 100_000_000, side: Int = 65_535, headByteCount: Int = 16 << 20) {
         self.pixelCount = pixelCount
         self.side = side
         self.headByteCount = headByteCount
     }
 
-    /// The defaults.
+    /// The default limits.
     public static let `default` = ImageLimits()
 }
 
-/// Why bytes are no image that is known, sound and within the limits.
+/// An error in an image: its format is unknown, it is malformed, or it exceeds a limit.
 public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong. More may be added: a `switch` needs a default.
+    /// The kind of an error. More may be added: a `switch` needs a default.
     public enum Code: String, Hashable, Sendable {
-        /// The first bytes are those of no format that is known.
+        /// The first bytes are not those of a known format.
         case unknownFormat
-        /// A part of the file breaks the rules of its format.
+        /// A part of the file violates its format.
         case malformed
-        /// The file ends before its size is known, or, where pixels are asked for, before they are complete.
+        /// The file ends before its size is known, or, for pixels, before they are complete.
         case truncated
-        /// More than ``ImageLimits`` allow.
+        /// A value above the ``ImageLimits``.
         case limitExceeded
-        /// The format, or a variety of it, is known and its pixels cannot be decoded.
+        /// The pixels of the format, or of a variety of it, cannot be decoded.
         case unsupported
         /// The system refused the memory.
         case outOfMemory
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     public var code: Code
-    /// The format, where it is known.
+    /// The format, if it is known.
     public var format: ImageFormat?
-    /// Where in the file it was noticed, in bytes from its beginning; nil where only the decoder noticed it.
+    /// The offset of the error in the file, in bytes; nil if only the decoder noticed it.
     public var byteOffset: Int?
-    /// What is wrong, in words.
+    /// The description of the error.
     public var message: String
 
-    /// An error.
+    /// Creates an error.
     public init(_ code: Code, format: ImageFormat? = nil, at byteOffset: Int? = nil, _ message: String) {
         self.code = code
         self.format = format
@@ -148,7 +148,7 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
         self.message = message
     }
 
-    /// The format, the place, the message and the code.
+    /// The format, the offset, the message and the code.
     public var description: String {
         let kind = format.map { "\($0.rawValue): " } ?? ""
         let place = byteOffset.map { "at byte \($0): " } ?? ""

@@ -1,29 +1,25 @@
 #if ImageDecoding
     /// An image as pixels: red, green, blue and alpha, a byte each, row by row from the top, without gaps.
     ///
-    /// The colours are sRGB for a PNG, converted where it says it has others, and as the file has them for a JPEG. They are
-    /// not multiplied by alpha.
+    /// The colors of a PNG are converted to sRGB if it declares others; those of a JPEG are as in the file. They are not multiplied
+    /// by alpha.
     public struct PixelImage: Hashable, Sendable, CustomStringConvertible {
         /// The size.
         public let size: ImageSize
         /// The pixels, four bytes each: `4 * size.width * size.height` in all.
         public let pixels: [UInt8]
-        /// How the pixels have still to be turned: `.up` once the orientation was applied.
+        /// The orientation that was not applied yet: `.up` once it was.
         public let orientation: ImageOrientation
 
         /// Decodes a PNG or a JPEG.
-        ///
         /// - Parameters:
         ///   - bytes: The whole file.
-        ///   - options: How it is decoded.
-        /// - Throws: An ``ImageError``: `.unsupported` for a GIF or a WebP, `.limitExceeded` before memory is taken.
+        /// - Throws: An ``ImageError``: `.unsupported` for a GIF or a WebP, `.limitExceeded` before memory is allocated.
         public init(_ bytes: [UInt8], options: ImageDecodingOptions = .default) throws(ImageError) {
-            // The side and the head are bounded by the formats and by the file; pixels are counted below, when they are
-            // known to be made.
+            // The side and the head are limited by the formats and by the file. The pixels are limited below, once the decoded size
+            // is known.
             let limits = ImageLimits(pixelCount: .max, side: .max, headByteCount: .max)
-            var reader = ImageInfoReader(limits: limits)
-            try reader.feed(bytes)
-            let info = try reader.finish()
+            let info = try ImageInfo(bytes, limits: limits)
             let stored: PixelImage
             switch info.format {
             case .png: stored = try PNGDecoder.decode(bytes, info, options)
@@ -41,19 +37,19 @@
             self.orientation = orientation
         }
 
-        /// The four bytes of a pixel; nil where there is none.
+        /// The four bytes of a pixel; nil outside of the image.
         public subscript(x: Int, y: Int) -> ArraySlice<UInt8>? {
             guard (0..<size.width).contains(x), (0..<size.height).contains(y) else { return nil }
             let place = (y * size.width + x) * 4
             return pixels[place..<place + 4]
         }
 
-        /// The size, and the orientation where it is not applied.
+        /// The size, and the orientation if it is not applied.
         public var description: String {
             orientation == .up ? "\(size)" : "\(size), orientation \(orientation.rawValue)"
         }
 
-        /// The image turned as its orientation says.
+        /// The image with its orientation applied.
         public func upright() -> PixelImage {
             guard orientation != .up else { return self }
             let target = orientation.swapsSides ? size.turned : size
@@ -83,7 +79,7 @@
             return PixelImage(size: target, pixels: turned, orientation: .up)
         }
 
-        /// Checks that an image may be made and tells how many bytes it takes.
+        /// Checks the limit for an image, and returns the number of bytes of its pixels.
         static func byteCount(
             of size: ImageSize, _ format: ImageFormat, _ options: ImageDecodingOptions
         ) throws(ImageError) -> Int {
@@ -96,25 +92,23 @@
             return count
         }
     }
-#endif
 
-#if ImageDecoding
-    /// How an image becomes pixels.
+    /// The options of decoding an image.
     public struct ImageDecodingOptions: Hashable, Sendable {
-        /// The most pixels that are made, four bytes each: 50 million, 200 MB, by default. It is compared before any memory
-        /// is taken, so that a small file cannot ask for much (a decompression bomb).
+        /// The maximum number of decoded pixels, four bytes each: 50 million, 200 MB, by default. It is checked before memory is
+        /// allocated, so that a small file cannot demand much (a decompression bomb).
         public var pixelCountLimit: Int
-        /// Whether the image is turned as its Exif data says; true by default.
+        /// Whether the orientation of the Exif data is applied; true by default.
         public var appliesOrientation: Bool
-        /// The size that is wanted of the longer side, for thumbnails; nil, the default, for the image as it is.
+        /// The wanted size of the longer side, for thumbnails; nil, the default, for the full size.
         ///
-        /// A JPEG is decoded by the smallest of the factors 1/8, 2/8 … 8/8 whose longer side is not below it, which takes a
-        /// fraction of the time and memory. A PNG is decoded as it is.
+        /// A JPEG is scaled by the smallest of the factors 1/8, 2/8 … 8/8 whose longer side is not below it, which takes a fraction of
+        /// the time and memory. A PNG is not scaled.
         public var wantedSide: Int?
-        /// Whether a JPEG that is cut short or damaged is decoded as far as it goes, the rest grey; false by default.
+        /// Whether a truncated or damaged JPEG is decoded as far as possible, the rest gray; false by default.
         public var acceptsDamage: Bool
 
-        /// Options; the defaults where nothing is said.
+        /// Creates options.
         public init(
             pixelCountLimit: Int = 50_000_000, appliesOrientation: Bool = true, wantedSide: Int? = nil,
             acceptsDamage: Bool = false
@@ -125,7 +119,7 @@
             self.acceptsDamage = acceptsDamage
         }
 
-        /// The defaults.
+        /// The default options.
         public static let `default` = ImageDecodingOptions()
     }
 #endif

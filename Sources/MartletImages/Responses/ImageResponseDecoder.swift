@@ -1,52 +1,11 @@
 public import MartletCore
 
-#if ImageDecoding
-    /// Makes a ``PixelImage`` of an answer: `.image` where a decoder is asked for.
-    public struct ImageResponseDecoder: ResponseDecoder {
-        /// How the image is decoded.
-        public var options: ImageDecodingOptions
-
-        /// A decoder.
-        public init(options: ImageDecodingOptions = .default) { self.options = options }
-
-        /// `image/png` and `image/jpeg`, and `image/apng`, of which the first image is decoded.
-        public var acceptableContentTypes: [String] { ["image/png", "image/jpeg", "image/apng"] }
-
-        /// Decodes the image, on the caller's thread.
-        /// - Throws: An ``ImageError``.
-        public func decode(_ exchange: HTTPExchange) throws -> PixelImage {
-            try PixelImage(exchange.body, options: options)
-        }
-    }
-
-    extension ResponseDecoder where Self == ImageResponseDecoder {
-        /// The pixels of an image, turned upright, within the default limits.
-        public static var image: ImageResponseDecoder { ImageResponseDecoder() }
-
-        /// The pixels of an image.
-        public static func image(options: ImageDecodingOptions) -> ImageResponseDecoder {
-            ImageResponseDecoder(options: options)
-        }
-    }
-
-    extension HTTPExchange {
-        /// Decodes the body to pixels, provided that the status is 2xx. The format is told by the bytes; `Content-Type` is
-        /// not looked at. It takes as long as the image is large, on the caller's thread.
-        ///
-        /// - Parameter options: How the image is decoded.
-        /// - Throws: An `HTTPError` with the code `.unacceptableStatus` that carries this exchange; an ``ImageError``.
-        public func image(options: ImageDecodingOptions = .default) throws -> PixelImage {
-            try PixelImage(validated().body, options: options)
-        }
-    }
-#endif
-
-/// Makes an ``ImageInfo`` of an answer: `.imageInfo` where a decoder is asked for.
+/// Decodes a response to an ``ImageInfo``: `.imageInfo` where a decoder is expected.
 public struct ImageInfoResponseDecoder: ResponseDecoder {
-    /// What an image may have at most.
+    /// The limits of the image.
     public var limits: ImageLimits
 
-    /// A decoder.
+    /// Creates a decoder.
     public init(limits: ImageLimits = .default) { self.limits = limits }
 
     /// `image/png`, `image/jpeg`, `image/gif`, `image/webp`, and `image/apng`, which is a PNG.
@@ -60,20 +19,18 @@ public struct ImageInfoResponseDecoder: ResponseDecoder {
 }
 
 extension ResponseDecoder where Self == ImageInfoResponseDecoder {
-    /// Format, size, orientation and frames of an image, within the default limits.
+    /// The format, size, orientation and frames of an image, with the default limits.
     public static var imageInfo: ImageInfoResponseDecoder { ImageInfoResponseDecoder() }
 
-    /// Format, size, orientation and frames of an image.
+    /// The format, size, orientation and frames of an image.
     public static func imageInfo(limits: ImageLimits) -> ImageInfoResponseDecoder {
         ImageInfoResponseDecoder(limits: limits)
     }
 }
 
 extension HTTPExchange {
-    /// What the body says about its image, provided that the status is 2xx: format, size, orientation, frames. The format is
-    /// told by the bytes; `Content-Type` is not looked at.
-    ///
-    /// - Parameter limits: What the image may have at most.
+    /// Reads the format, size, orientation and frames of the image in the body if the status is 2xx. The bytes determine the format;
+    /// `Content-Type` is ignored.
     /// - Throws: An `HTTPError` with the code `.unacceptableStatus` that carries this exchange; an ``ImageError``.
     public func imageInfo(limits: ImageLimits = .default) throws -> ImageInfo {
         try ImageInfo(validated().body, limits: limits)
@@ -81,11 +38,9 @@ extension HTTPExchange {
 }
 
 extension ResponseBody {
-    /// Reads the body until what stands before the pixels is known: mostly the first few KiB. What was read is gone from the
-    /// body; whoever wants that too feeds an ``ImageInfoReader`` piece by piece.
-    ///
-    /// - Parameter limits: What the image may have at most.
-    /// - Throws: An ``ImageError``; an `HTTPError`, as the body does; `CancellationError`.
+    /// Reads the body until the information before the pixels is known, which is mostly in the first few KiB. The bytes that were read
+    /// are removed from the body; to use them, too, feed an ``ImageInfoReader`` piece by piece instead.
+    /// - Throws: An ``ImageError``; an `HTTPError` of the body; `CancellationError`.
     public func imageInfo(limits: ImageLimits = .default) async throws -> ImageInfo {
         var reader = ImageInfoReader(limits: limits)
         var pieces = makeAsyncIterator()
@@ -96,22 +51,57 @@ extension ResponseBody {
 
 #if ImageDecoding
     public import MartletCaching
-    public import MartletCore
     public import MartletNetwork
 
+    /// Decodes a response to a ``PixelImage``: `.image` where a decoder is expected.
+    public struct ImageResponseDecoder: ResponseDecoder {
+        /// The options of decoding.
+        public var options: ImageDecodingOptions
+
+        /// Creates a decoder.
+        public init(options: ImageDecodingOptions = .default) { self.options = options }
+
+        /// `image/png` and `image/jpeg`, and `image/apng`, of which the first image is decoded.
+        public var acceptableContentTypes: [String] { ["image/png", "image/jpeg", "image/apng"] }
+
+        /// Decodes the image, on the caller's thread.
+        /// - Throws: An ``ImageError``.
+        public func decode(_ exchange: HTTPExchange) throws -> PixelImage {
+            try PixelImage(exchange.body, options: options)
+        }
+    }
+
+    extension ResponseDecoder where Self == ImageResponseDecoder {
+        /// The pixels of an image with its orientation applied, with the default limits.
+        public static var image: ImageResponseDecoder { ImageResponseDecoder() }
+
+        /// The pixels of an image.
+        public static func image(options: ImageDecodingOptions) -> ImageResponseDecoder {
+            ImageResponseDecoder(options: options)
+        }
+    }
+
+    extension HTTPExchange {
+        /// Decodes the body to pixels if the status is 2xx. The bytes determine the format; `Content-Type` is ignored. The time, on the
+        /// caller's thread, is proportional to the size of the image.
+        /// - Throws: An `HTTPError` with the code `.unacceptableStatus` that carries this exchange; an ``ImageError``.
+        public func image(options: ImageDecodingOptions = .default) throws -> PixelImage {
+            try PixelImage(validated().body, options: options)
+        }
+    }
+
     extension DecodedCache where Value == PixelImage {
-        /// A cache of images, or of thumbnails, which cost four bytes a pixel; the format is told by the bytes.
+        /// Creates a cache of images, or of thumbnails, which cost four bytes a pixel; the bytes determine the format.
         ///
         /// ```swift
         /// let thumbnails = DecodedCache(imagesOf: session, options: ImageDecodingOptions(wantedSide: 200))
         /// ```
         ///
         /// - Parameters:
-        ///   - session: Where requests are made.
-        ///   - options: How images are decoded.
-        ///   - limit: What the pixels may take in all; 64 MiB by default. Images above it are delivered and not kept.
-        ///   - countLimit: How many images there may be; 10,000 by default.
-        ///   - memoryPressure: What tells that memory is short; `nil` for nothing.
+        ///   - session: The session of the requests.
+        ///   - limit: The maximum size of all pixels; 64 MiB by default. Larger images are delivered and not stored.
+        ///   - countLimit: The maximum number of images; 10,000 by default.
+        ///   - memoryPressure: The source of memory pressure; `nil` for none.
         public convenience init(
             imagesOf session: HTTPSession, options: ImageDecodingOptions = .default,
             limit: ByteCount = .mebibytes(64), countLimit: Int = 10_000,

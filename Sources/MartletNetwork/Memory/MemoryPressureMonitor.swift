@@ -1,32 +1,29 @@
-package import MartletTransport
+import MartletTransport
 import Synchronization
 
-/// Follows pressure files as long as somebody wants to know, and not a moment longer: without subscribers it has no open
-/// file, no timer and no thread. What waits is the event loop.
-package final class MemoryPressureMonitor: TimerTarget {
+/// Follows pressure files as long as there are subscribers: without subscribers it has no open file, no timer and no thread. The
+/// event loop does the waiting.
+final class MemoryPressureMonitor: TimerTarget {
     private struct State {
-        var subscribers = SubscriberCount()
+        var run = WatchRun<MemoryPressureMachine>()
         var files: [PressureFile] = []
         var triggers: [PressureTrigger] = []
-        var machine: MemoryPressureMachine?
-        /// Whether a timer will come in any case.
-        var isArmed = false
     }
 
-    /// Guards the above: subscribers, and the loop's thread.
+    /// Guards the state: subscribers, and the loop's thread.
     private let state = Mutex(State())
-    /// The newest level; `nil` where nobody is subscribed.
+    /// The newest level; `nil` without subscribers.
     private let newest = NewestValue<MemoryPressure?>(nil)
     private let loop: EventLoop
     private let interval: Duration
     private let findFiles: @Sendable () -> [PressureFile]
 
     /// The monitor that the whole process shares, of the machine's memory and its control group's.
-    package static let shared = MemoryPressureMonitor(loop: .sharedOrStalled) { PressureFile.ofSystem }
+    static let shared = MemoryPressureMonitor(loop: .sharedOrStalled) { PressureFile.ofSystem }
 
-    /// A monitor of files, which are found anew each time it begins.
-    /// - Parameter interval: How often files are read where the kernel does not call, and while it has.
-    package init(
+    /// Creates a monitor of files, which are found again at each start.
+    /// - Parameter interval: The interval of reading the files where the kernel does not call, and after it has called.
+    init(
         loop: EventLoop, interval: Duration = MemoryPressureMachine.interval,
         files: @escaping @Sendable () -> [PressureFile]
     ) {
@@ -35,48 +32,46 @@ package final class MemoryPressureMonitor: TimerTarget {
         findFiles = files
     }
 
-    /// Whether there is a file that can be read. It reads them.
-    package var isSupported: Bool { findFiles().contains { $0.read() != nil } }
+    /// Whether there is a readable file. It reads them.
+    var isSupported: Bool { findFiles().contains { $0.read() != nil } }
 
-    /// Begins to follow, where nobody else does; the present level is known when it returns.
-    package func subscription() -> WatchSubscription<MemoryPressure> {
+    /// Subscribes; the first subscription starts the monitor. The current level is known when it returns.
+    func subscription() -> WatchSubscription<MemoryPressure> {
         subscribe()
         return WatchSubscription(to: newest) { [self] in unsubscribe() }
     }
 
-    /// The newest level; normal where nobody is subscribed.
-    package var level: MemoryPressure { newest.value ?? .normal }
+    /// The newest level; normal without subscribers.
+    var level: MemoryPressure { newest.value ?? .normal }
 
-    /// Whether the kernel calls, as long as somebody is subscribed.
-    package var isCalled: Bool { state.withLock { !$0.triggers.isEmpty } }
-
-    // MARK: Beginning and ending
+    /// Whether the kernel calls; `false` without subscribers.
+    var isCalled: Bool { state.withLock { !$0.triggers.isEmpty } }
 
     private func subscribe() {
-        guard let run = state.withLock({ $0.subscribers.add() }) else { return }
+        guard let run = state.withLock({ $0.run.add() }) else { return }
         let files = findFiles()
         let triggers = files.flatMap { file in
             PressureTrigger.Wish.all.compactMap { wish in
-                PressureTrigger(file, wish, loop: loop) { [self] level in called(for: level, run) }
+                PressureTrigger(file, wish, loop: loop) { [self] level in
+                    change(run) { $0.called(for: level, now: MonotonicTime.now()) }
+                }
             }
         }
-        // Half of what was asked for is not enough: what the kernel does not call for has to be looked at.
-        let isCalled = !files.isEmpty && triggers.count == files.count * PressureTrigger.Wish.all.count
-        // It is this subscriber that keeps the run from ending meanwhile.
+        // Some triggers are not enough: without a call for each level of each file, the files have to be read.
+        let isCalled = triggers.count == files.count * PressureTrigger.Wish.all.count
+        // This subscriber prevents the end of the run in the meantime.
         state.withLock { state in
             state.files = files
             state.triggers = triggers
-            state.machine = MemoryPressureMachine(isCalled: isCalled, interval: interval)
+            state.run.machine = MemoryPressureMachine(isCalled: isCalled, interval: interval)
         }
         for trigger in triggers { trigger.watch() }
-        look(run, isTimer: false)
+        look(run)
     }
 
     private func unsubscribe() {
         let triggers = state.withLock { state -> [PressureTrigger]? in
-            guard state.subscribers.remove() else { return nil }
-            state.machine = nil
-            state.isArmed = false
+            guard state.run.remove() else { return nil }
             defer { state.triggers = [] }
             return state.triggers
         }
@@ -85,43 +80,29 @@ package final class MemoryPressureMonitor: TimerTarget {
         publish()
     }
 
-    // MARK: News
-
-    private func called(for level: MemoryPressure, _ run: UInt64) {
-        change(run, isTimer: false) { $0.called(for: level, now: MonotonicTime.now()) }
-    }
-
-    package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+    func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
         look(token, isTimer: true)
         return nil
     }
 
-    /// Reads the files. One that is gone, or has become another, has nothing to complain of.
-    private func look(_ run: UInt64, isTimer: Bool) {
-        let files = state.withLock { $0.subscribers.run == run ? $0.files : [] }
+    /// Reads the files. A file that was removed, or is not a pressure file any more, counts as no pressure.
+    private func look(_ run: UInt64, isTimer: Bool = false) {
+        let files = state.withLock { $0.run.isCurrent(run) ? $0.files : [] }
         let stall = files.reduce(MemoryStall()) { $0.joined($1.read() ?? MemoryStall()) }
         change(run, isTimer: isTimer) { $0.looked(stall, now: MonotonicTime.now()) }
     }
 
-    private func change(_ run: UInt64, isTimer: Bool, _ event: (inout MemoryPressureMachine) -> Void) {
-        let (isCurrent, next) = state.withLock { state -> (Bool, MonotonicTime?) in
-            guard state.subscribers.run == run, var machine = state.machine else { return (false, nil) }
-            event(&machine)
-            state.machine = machine
-            if isTimer { state.isArmed = false }
-            guard !state.isArmed, !state.files.isEmpty, let next = machine.nextLook else {
-                return (true, nil)
-            }
-            state.isArmed = true
-            return (true, next)
+    private func change(_ run: UInt64, isTimer: Bool = false, _ event: (inout MemoryPressureMachine) -> Void)
+    {
+        let timer = state.withLock { state -> MonotonicTime?? in
+            guard state.run.change(run, event) != nil else { return nil }
+            return .some(isTimer ? state.run.rearm() : state.run.arm())
         }
-        guard isCurrent else { return }
+        guard let timer else { return }
         publish()
-        if let next { loop.schedule(self, token: run, at: next) }
+        if let timer { loop.schedule(self, token: run, at: timer) }
     }
 
-    /// Tells what the machine says now: of several threads with news, the last one tells what all of them made of it.
-    private func publish() {
-        newest.update { state.withLock { $0.machine?.level } }
-    }
+    /// Publishes the machine's level: of several concurrent changes, the last one publishes the result of all.
+    private func publish() { newest.update { state.withLock { $0.run.machine?.level } } }
 }

@@ -1,96 +1,61 @@
-import MartletTransport
 import CLinux
 import Glibc
+import MartletTransport
 import Synchronization
 
-/// A pressure file of the kernel's, or anything that reads like one.
-package struct PressureFile: Hashable, Sendable {
-    /// Its name.
-    package let path: String
+/// A pressure file of the kernel, or any file with the same format.
+struct PressureFile: Hashable, Sendable {
+    /// The path of the file, which need not exist.
+    let path: String
 
-    /// A file, which need not exist.
-    package init(path: String) { self.path = path }
-
-    /// The machine's own, and that of the process's control group (version 2) where the kernel keeps one.
-    package static var ofSystem: [PressureFile] {
-        var files = [PressureFile(path: "/proc/pressure/memory")]
-        let membership = bytes(of: "/proc/self/cgroup") ?? []
-        if let group = group(in: membership) {
-            // Mounted alone, or beside the groups of version 1.
-            for root in ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"] {
-                let file = PressureFile(path: "\(root)\(group == "/" ? "" : group)/memory.pressure")
-                if file.read() != nil {
-                    files.append(file)
-                    break
-                }
-            }
-        }
-        return files
+    /// The machine's file, and that of the process's control group (version 2) if the kernel has one.
+    static var ofSystem: [PressureFile] {
+        let machine = PressureFile(path: "/proc/pressure/memory")
+        guard let group = group(in: KernelFile.bytes(of: "/proc/self/cgroup") ?? []) else { return [machine] }
+        // Mounted alone, or beside the groups of version 1.
+        let own = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
+            .map { PressureFile(path: "\($0)\(group == "/" ? "" : group)/memory.pressure") }
+            .first { $0.read() != nil }
+        return [machine] + (own.map { [$0] } ?? [])
     }
 
-    /// The process's control group of version 2 by the contents of `/proc/self/cgroup`: its line is `0::/path`.
+    /// The process's control group of version 2 in the contents of `/proc/self/cgroup`, whose line is `0::/path`.
     ///
-    /// `nil` where there is none, or where it lies outside of what the process sees (`/../other`).
-    package static func group(in membership: [UInt8]) -> String? {
-        for line in membership.split(separator: UInt8(ascii: "\n")) where line.starts(with: "0::/".utf8) {
-            let path = String(decoding: line.dropFirst(3), as: UTF8.self)
-            return path.utf8.contains(0) || path.split(separator: "/").contains("..") ? nil : path
-        }
-        return nil
+    /// `nil` if there is none, or if it is outside of the process's view (`/../other`).
+    static func group(in membership: [UInt8]) -> String? {
+        guard let path = KernelFile.text(after: "0::/", in: membership), !path.utf8.contains(0),
+            !path.split(separator: "/").contains("..")
+        else { return nil }
+        return "/\(path)"
     }
 
-    /// What it says now; `nil` where it cannot be read, or is no such file.
-    package func read() -> MemoryStall? {
-        guard let bytes = PressureFile.bytes(of: path) else { return nil }
-        return try? MemoryStall(parsing: bytes)
-    }
-
-    /// The first 4 KiB of a file: such files have some hundred bytes, and others are none of ours.
-    private static func bytes(of path: String) -> [UInt8]? {
-        let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        while bytes.count < 4096 {
-            let (count, code) = Socket.retrying {
-                let room = 4096 - bytes.count
-                return unsafe withUnsafeTemporaryAllocation(byteCount: room, alignment: 1) { buffer in
-                    let count = unsafe Glibc.read(descriptor, buffer.baseAddress, room)
-                    if count > 0 { unsafe bytes.append(contentsOf: buffer.prefix(count)) }
-                    return count
-                }
-            }
-            guard code == 0 else { return nil }
-            if count <= 0 { break }
-        }
-        return bytes
-    }
+    /// The current contents; `nil` if the file cannot be read, or is not a pressure file.
+    func read() -> MemoryStall? { KernelFile.bytes(of: path).flatMap { try? MemoryStall(parsing: $0) } }
 }
 
-/// A word left with the kernel: to call when tasks have waited for memory for longer than a limit.
+/// A request to the kernel to call when tasks have waited for memory for longer than a limit.
 ///
-/// It is an open pressure file with the limit written to it, and lasts as long as that is open.
+/// It is an open pressure file to which the limit was written, and lasts until that is closed.
 final class PressureTrigger: IdleWatcher {
-    /// What the kernel is asked.
+    /// The condition for a call.
     struct Wish: Sendable {
-        /// What its call means.
+        /// The level that a call means.
         var level: MemoryPressure
-        /// Which share is meant.
         var share: String
-        /// How long tasks may wait within a second, in microseconds.
+        /// The maximum waiting time within a second, in microseconds.
         var limit: UInt64
 
-        /// What is written to the file: the share, the limit and the time it is counted in, both in microseconds.
+        /// The texts to write to the file: the share, the limit and the period, both in microseconds.
         ///
-        /// Without the right `CAP_SYS_RESOURCE` the time has to be a multiple of two seconds.
+        /// Without the capability `CAP_SYS_RESOURCE` the period has to be a multiple of two seconds.
         var texts: [String] { [1, 2 as UInt64].map { "\(share) \($0 * limit) \($0 * 1_000_000)" } }
 
-        /// Its total in what a file says.
+        /// The total of the share in a file.
         func total(in stall: MemoryStall?) -> UInt64? {
             level == .critical ? stall?.fullTotal : stall?.someTotal
         }
 
-        /// What is asked of each file.
+        /// The conditions for each file.
         static let all = [
             Wish(level: .warning, share: "some", limit: 150_000),
             Wish(level: .critical, share: "full", limit: 100_000),
@@ -99,7 +64,7 @@ final class PressureTrigger: IdleWatcher {
 
     private let wish: Wish
     private let file: PressureFile
-    /// Only the loop's thread reads and writes it.
+    /// Used only by the loop's thread.
     private let growth: Mutex<StallGrowth>
     private let descriptor: Int32
     private let number: UInt32
@@ -108,8 +73,8 @@ final class PressureTrigger: IdleWatcher {
     private let isClosed = Atomic(false)
     private let called: @Sendable (MemoryPressure) -> Void
 
-    /// Leaves word; `nil` where the kernel does not take it.
-    /// - Parameter called: Called on the loop's thread, from ``watch()`` on.
+    /// Creates a trigger; `nil` if the kernel does not accept it.
+    /// - Parameter called: Called on the loop's thread, after ``watch()``.
     init?(
         _ file: PressureFile, _ wish: Wish, loop: EventLoop,
         called: @escaping @Sendable (MemoryPressure) -> Void
@@ -134,29 +99,29 @@ final class PressureTrigger: IdleWatcher {
     private static func open(_ file: PressureFile, _ wish: Wish) -> Int32? {
         let descriptor = unsafe Glibc.open(file.path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
-        // A pressure file in which no word was left says so when polled, and no other file does: in one of those nothing
-        // must be written.
+        // A pressure file without a trigger reports that when it is polled, and no other file does. Nothing must be written to
+        // other files.
         var question = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
-        guard unsafe poll(&question, 1, 0) == 1, question.revents & Int16(POLLPRI) != 0 else {
-            Glibc.close(descriptor)
-            return nil
-        }
-        for text in wish.texts {
-            // The kernel takes the text with the zero behind it.
-            let count = unsafe text.withCString { unsafe Glibc.write(descriptor, $0, text.utf8.count + 1) }
-            if count > 0 { return descriptor }
+        if unsafe poll(&question, 1, 0) == 1, question.revents & Int16(POLLPRI) != 0 {
+            for text in wish.texts {
+                // The kernel reads the text and the zero after it.
+                let count = unsafe text.withCString {
+                    unsafe Glibc.write(descriptor, $0, text.utf8.count + 1)
+                }
+                if count > 0 { return descriptor }
+            }
         }
         Glibc.close(descriptor)
         return nil
     }
 
-    /// Has calls told from now on.
+    /// Reports calls from now on.
     func watch() {
         readiness.watchWhileIdle(self)
         if isClosed.load(ordering: .acquiring) { _ = readiness.endIdleWatch() }
     }
 
-    /// Takes the word back; the first call counts.
+    /// Removes the trigger; later calls have no effect.
     func close() {
         guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
         loop.unregister(descriptor, number: number)

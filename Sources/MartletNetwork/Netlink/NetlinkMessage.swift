@@ -1,172 +1,166 @@
-import MartletTransport
-
-/// One message of a netlink datagram (RFC 3549 §2.2): its header, and the bytes behind it.
+/// One message of a netlink datagram (RFC 3549 §2.2): its header, and its payload.
 package struct NetlinkMessage: Hashable, Sendable {
-    /// What it is: ``Kind`` has those that are understood.
+    /// The type, of which ``Kind`` has those that are understood.
     package var type: UInt16
-    /// `NLM_F_…`.
+    /// The flags, `NLM_F_…`.
     package var flags: UInt16
-    /// The number of the request it answers; 0 for news.
+    /// The number of the request that it responds to; 0 for news.
     package var sequence: UInt32
-    /// What the header's length counts, without the header.
+    /// The bytes that the header's length counts, without the header.
     package var payload: ArraySlice<UInt8>
 
     /// The types of messages.
-    package enum Kind {
-        /// An error, or with the number 0 an acknowledgement.
-        package static let error: UInt16 = 2
-        /// The end of an answer of several messages.
-        package static let done: UInt16 = 3
+    enum Kind {
+        /// An error; with the number 0 an acknowledgement.
+        static let error: UInt16 = 2
+        /// The end of a response of several messages.
+        static let done: UInt16 = 3
         /// Data was lost.
-        package static let overrun: UInt16 = 4
-        /// A link that is there, or has changed.
-        package static let newLink: UInt16 = 16
-        /// A link that is gone.
-        package static let deletedLink: UInt16 = 17
-        /// Asks for links.
-        package static let getLink: UInt16 = 18
-        /// An address that is there.
-        package static let newAddress: UInt16 = 20
-        /// An address that is gone.
-        package static let deletedAddress: UInt16 = 21
-        /// Asks for addresses.
-        package static let getAddress: UInt16 = 22
-        /// A route that is there.
-        package static let newRoute: UInt16 = 24
-        /// A route that is gone.
-        package static let deletedRoute: UInt16 = 25
-        /// Asks for routes.
-        package static let getRoute: UInt16 = 26
+        static let overrun: UInt16 = 4
+        // An object that exists, or has changed, and one that was removed.
+        static let newLink: UInt16 = 16
+        static let deletedLink: UInt16 = 17
+        static let newAddress: UInt16 = 20
+        static let deletedAddress: UInt16 = 21
+        static let newRoute: UInt16 = 24
+        static let deletedRoute: UInt16 = 25
     }
 
-    /// The flag of an answer that was not taken of one state: something changed meanwhile (`NLM_F_DUMP_INTR`).
-    package static let interrupted: UInt16 = 0x10
-    /// The length of the header.
-    static let headerCount = 16
+    /// The flag of a response that is not a snapshot: something changed in the meantime (`NLM_F_DUMP_INTR`).
+    static let interrupted: UInt16 = 0x10
+
+    /// The bytes of a request.
+    /// - Parameters:
+    ///   - type: The type of the messages in the response. That of the request is two above it.
+    ///   - isDump: Whether all objects are requested (`NLM_F_DUMP`).
+    static func request(
+        _ type: UInt16, isDump: Bool, sequence: UInt32, _ payload: [UInt8]
+    ) -> [UInt8] {
+        let flags: UInt16 = isDump ? 0x301 : 0x1
+        return NetlinkNumber.bytes(of: UInt32(clamping: 16 + payload.count))
+            + NetlinkNumber.bytes(of: type + 2) + NetlinkNumber.bytes(of: flags)
+            + NetlinkNumber.bytes(of: sequence) + NetlinkNumber.bytes(of: 0 as UInt32) + payload
+    }
 
     /// The messages of a datagram, in order.
-    ///
-    /// - Parameter datagram: As it was received, whole; its first byte has the index 0 where faults are to point right.
-    /// - Throws: What is wrong with a header. Nothing that a length says is taken for granted.
+    /// - Parameter datagram: The whole datagram. Its first byte has the index 0, so that errors have the right offsets.
+    /// - Throws: The error of a header. No length in the datagram is trusted.
     package static func messages(in datagram: ArraySlice<UInt8>) throws(NetlinkFault) -> [NetlinkMessage] {
         var messages: [NetlinkMessage] = []
-        var rest = datagram
-        while !rest.isEmpty {
-            let length: UInt32 = try NetlinkNumber.read(from: rest, at: 0, "nlmsghdr.length")
-            guard let count = Int(exactly: length), count >= headerCount, count <= rest.count else {
-                throw NetlinkFault("nlmsghdr.length", at: rest.startIndex)
-            }
-            let message = rest.prefix(count)
+        let records = try NetlinkNumber.records(
+            in: datagram, UInt32.self, headerCount: 16, allowsPadding: false, "nlmsghdr.length")
+        for record in records {
             messages.append(
                 NetlinkMessage(
-                    type: try NetlinkNumber.read(from: message, at: 4, "nlmsghdr.type"),
-                    flags: try NetlinkNumber.read(from: message, at: 6, "nlmsghdr.flags"),
-                    sequence: try NetlinkNumber.read(from: message, at: 8, "nlmsghdr.sequence"),
-                    payload: message.dropFirst(headerCount)))
-            rest = rest.dropFirst(NetlinkMessage.aligned(count))
+                    type: try NetlinkNumber.read(from: record, at: 4, "nlmsghdr.type"),
+                    flags: try NetlinkNumber.read(from: record, at: 6, "nlmsghdr.flags"),
+                    sequence: try NetlinkNumber.read(from: record, at: 8, "nlmsghdr.sequence"),
+                    payload: record.dropFirst(16)))
         }
         return messages
     }
 
-    /// The next multiple of four: where the next message, or attribute, begins.
-    static func aligned(_ count: Int) -> Int { (count + 3) & ~3 }
-
-    /// The errno of an error, or of the end of an answer; 0 for none.
-    /// - Throws: Where there are too few bytes for a number.
-    package func errorCode() throws(NetlinkFault) -> Int32 {
-        // Kernels before 2.6.27 end an answer without a number.
+    /// The errno of an error, or of the end of a response; 0 for none.
+    /// - Throws: The error of a number with too few bytes.
+    func errorCode() throws(NetlinkFault) -> Int32 {
+        // Kernels before 2.6.27 end a response without a number.
         if type == Kind.done, payload.isEmpty { return 0 }
         let bits: UInt32 = try NetlinkNumber.read(from: payload, at: 0, "nlmsgerr.error")
-        // Negative, but for what makes no sense: the smallest number has no positive one.
+        // Negative numbers, except for invalid ones. The smallest number has no positive counterpart.
         let code = Int32(bitPattern: bits)
         return code == .min ? .max : abs(code)
     }
 }
 
-/// The attributes behind the fixed part of a message: each a length, a type, and so many bytes.
-package struct NetlinkAttributes: Sendable {
-    /// One of them.
-    package struct Attribute: Hashable, Sendable {
-        /// Its type, without the two bits that say what its bytes are like.
-        package var type: UInt16
-        /// Its bytes.
-        package var value: ArraySlice<UInt8>
+/// One attribute after the fixed part of a message.
+struct NetlinkAttribute: Hashable, Sendable {
+    /// The type, without the two bits that describe the format of the value.
+    var type: UInt16
+    var value: ArraySlice<UInt8>
 
-        /// Its bytes as a number.
-        func number<Number: FixedWidthInteger & UnsignedInteger>(
-            _ field: String
-        ) throws(NetlinkFault) -> Number { try NetlinkNumber.read(from: value, at: 0, field) }
-
-        /// Its bytes as text, up to the zero that ends it.
-        func text() -> String { String(decoding: value.prefix { $0 != 0 }, as: UTF8.self) }
+    /// The attributes in bytes, in order. Fewer than four bytes after the last one are padding, as in the kernel.
+    /// - Throws: The error of a length that is less than its own header's, or more than the rest.
+    static func all(in bytes: ArraySlice<UInt8>) throws(NetlinkFault) -> [NetlinkAttribute] {
+        var all: [NetlinkAttribute] = []
+        for record in try NetlinkNumber.records(in: bytes, UInt16.self, headerCount: 4, "rtattr.length") {
+            let type: UInt16 = try NetlinkNumber.read(from: record, at: 2, "rtattr.type")
+            all.append(NetlinkAttribute(type: type & 0x3FFF, value: record.dropFirst(4)))
+        }
+        return all
     }
 
-    /// All of them, in order.
-    package let all: [Attribute]
+    func number<Number: FixedWidthInteger & UnsignedInteger>(
+        _ field: String
+    ) throws(NetlinkFault) -> Number { try NetlinkNumber.read(from: value, at: 0, field) }
 
-    /// Reads attributes.
-    ///
-    /// Fewer than four bytes behind the last one are padding, as the kernel has it.
-    /// - Throws: Where a length is less than its own header's, or more than there is.
-    package init(_ bytes: ArraySlice<UInt8>) throws(NetlinkFault) {
-        var all: [Attribute] = []
-        var rest = bytes
-        while rest.count >= 4 {
-            let length: UInt16 = try NetlinkNumber.read(from: rest, at: 0, "rtattr.length")
-            let count = Int(length)
-            guard count >= 4, count <= rest.count else {
-                throw NetlinkFault("rtattr.length", at: rest.startIndex)
-            }
-            let type: UInt16 = try NetlinkNumber.read(from: rest, at: 2, "rtattr.type")
-            all.append(Attribute(type: type & 0x3FFF, value: rest.prefix(count).dropFirst(4)))
-            rest = rest.dropFirst(NetlinkMessage.aligned(count))
-        }
-        self.all = all
+    /// The value as text, up to the zero that ends it.
+    var text: String { String(decoding: value.prefix { $0 != 0 }, as: UTF8.self) }
+
+    /// The bytes of an attribute, with padding.
+    static func bytes(_ type: UInt16, _ value: [UInt8]) -> [UInt8] {
+        let length = NetlinkNumber.bytes(of: UInt16(clamping: value.count + 4))
+        let bytes = length + NetlinkNumber.bytes(of: type) + value
+        return bytes + [UInt8](repeating: 0, count: NetlinkNumber.aligned(bytes.count) - bytes.count)
     }
 }
 
-/// Bytes that are no netlink message, or none of the kind they say they are.
+/// An error in a netlink message.
 package struct NetlinkFault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What could not be read, such as `nlmsghdr.length`.
+    /// The field that could not be read, such as `nlmsghdr.length`.
     package let field: String
-    /// The byte of the datagram it was noticed at, from 0.
+    /// The byte of the datagram with the error, from 0.
     package let offset: Int
 
-    /// A fault of a field.
+    /// Creates an error of a field.
     package init(_ field: String, at offset: Int) {
         self.field = field
         self.offset = offset
     }
 
-    /// The field and its place.
+    /// The field and its offset.
     package var description: String { "netlink: \(field) is malformed at byte \(offset)" }
 }
 
-/// Numbers as netlink has them: in the machine's own order of bytes.
+/// Numbers and lengths in netlink messages, in the machine's own byte order.
 enum NetlinkNumber {
-    /// Reads a number out of bytes that may be too few.
-    /// - Parameter offset: Counted from the start of the slice; not negative.
+    /// Reads a number from bytes that may be too few.
+    /// - Parameter offset: The offset from the start of the slice.
     static func read<Number: FixedWidthInteger & UnsignedInteger>(
         _ type: Number.Type = Number.self, from bytes: ArraySlice<UInt8>, at offset: Int, _ field: String
     ) throws(NetlinkFault) -> Number {
-        let count = Number.bitWidth / 8
-        guard offset >= 0, bytes.count >= count, bytes.count - count >= offset else {
-            throw NetlinkFault(field, at: bytes.endIndex)
-        }
+        let source = bytes.dropFirst(offset).prefix(Number.bitWidth / 8)
+        guard source.count == Number.bitWidth / 8 else { throw NetlinkFault(field, at: bytes.endIndex) }
         var value: Number = 0
-        for place in 0..<count {
-            #if _endian(little)
-                let index = bytes.startIndex + offset + count - 1 - place
-            #else
-                let index = bytes.startIndex + offset + place
-            #endif
-            value = value << 8 | Number(bytes[index])
-        }
+        unsafe withUnsafeMutableBytes(of: &value) { unsafe $0.copyBytes(from: source) }
         return value
     }
 
-    /// The bytes of a number.
     static func bytes(of number: some FixedWidthInteger & UnsignedInteger) -> [UInt8] {
         unsafe withUnsafeBytes(of: number) { unsafe [UInt8]($0) }
+    }
+
+    /// The next multiple of four, where the next record begins.
+    static func aligned(_ count: Int) -> Int { (count + 3) & ~3 }
+
+    /// Splits bytes into records that begin with their length.
+    /// - Parameters:
+    ///   - headerCount: The least length of a record.
+    ///   - allowsPadding: Whether fewer bytes than those of a header may follow the last record.
+    /// - Throws: The error of a length that is less than the header's, or more than the rest.
+    static func records<Length: FixedWidthInteger & UnsignedInteger>(
+        in bytes: ArraySlice<UInt8>, _ length: Length.Type, headerCount: Int, allowsPadding: Bool = true,
+        _ field: String
+    ) throws(NetlinkFault) -> [ArraySlice<UInt8>] {
+        var records: [ArraySlice<UInt8>] = []
+        var rest = bytes
+        while allowsPadding ? rest.count >= headerCount : !rest.isEmpty {
+            let count = Int(clamping: try read(length, from: rest, at: 0, field))
+            guard count >= headerCount, count <= rest.count else {
+                throw NetlinkFault(field, at: rest.startIndex)
+            }
+            records.append(rest.prefix(count))
+            rest = rest.dropFirst(aligned(count))
+        }
+        return records
     }
 }

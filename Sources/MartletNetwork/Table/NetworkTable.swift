@@ -1,10 +1,9 @@
-package import MartletTransport
+import MartletTransport
 
-/// Links, addresses and routes as the kernel gave them, which is all that a path is made of.
+/// The links, addresses and routes of the kernel, from which a path is determined.
 package struct NetworkTable: Hashable, Sendable {
-    /// At how many links, addresses and routes to everywhere the rest is not noted: a machine that has more must not cost
-    /// memory without end.
-    package static let countLimit = 65_536
+    /// The maximum number of links, of addresses and of routes to everywhere, which limits the memory. More are ignored.
+    private static let countLimit = 65_536
 
     /// The links.
     package var links: [LinkRecord] = []
@@ -13,11 +12,11 @@ package struct NetworkTable: Hashable, Sendable {
     /// The routes that lead everywhere, or to a half of it.
     package var routes: [RouteRecord] = []
 
-    /// An empty table.
+    /// Creates an empty table.
     package init() {}
 
-    /// Notes what a message of an answer says; what is of another kind is left out.
-    package mutating func add(_ message: NetlinkMessage) throws(NetlinkFault) {
+    /// Adds the object of a response's message; messages of other types are ignored.
+    mutating func add(_ message: NetlinkMessage) throws(NetlinkFault) {
         switch message.type {
         case NetlinkMessage.Kind.newLink:
             let link = try LinkRecord(message.payload)
@@ -33,37 +32,39 @@ package struct NetworkTable: Hashable, Sendable {
         }
     }
 
-    /// The addresses of this machine, whatever their state.
-    package var heldAddresses: Set<IPAddress> { Set(addresses.map(\.address)) }
+    /// The addresses of this machine in any state.
+    var heldAddresses: Set<IPAddress> { Set(addresses.map(\.address)) }
 }
 
-/// What the kernel says of an address of this machine.
+/// An address of this machine, as the kernel describes it.
 package struct AddressRecord: Hashable, Sendable {
-    /// The link it is on.
-    package var link: UInt32
-    /// The address.
-    package var address: IPAddress
-    /// `IFA_F_…`.
-    package var flags: UInt32
+    /// The number of its link.
+    var link: UInt32
+    var address: IPAddress
+    /// The flags, `IFA_F_…`.
+    var flags: UInt32 = 0
 
-    /// An address.
-    package init(link: UInt32, address: IPAddress, flags: UInt32 = 0) {
-        self.link = link
-        self.address = address
-        self.flags = flags
+    /// Whether connections beyond the link can be made from it: duplicate address detection has not failed, and has finished
+    /// unless the address may be used in the meantime; and its scope is larger than the link.
+    var isUsable: Bool {
+        let (tentative, optimistic, failed): (UInt32, UInt32, UInt32) = (0x40, 0x04, 0x08)
+        if flags & failed != 0 || (flags & tentative != 0 && flags & optimistic == 0) { return false }
+        return !address.isLoopback && !address.isLinkLocal && !address.isUnspecified
     }
+}
 
-    /// Reads the payload of a message about an address; `nil` for one that is not of the internet.
-    package init?(_ payload: ArraySlice<UInt8>) throws(NetlinkFault) {
+extension AddressRecord {
+    /// Reads the payload of a message about an address; `nil` if it is not of the internet.
+    init?(_ payload: ArraySlice<UInt8>) throws(NetlinkFault) {
         let family: UInt8 = try NetlinkNumber.read(from: payload, at: 0, "ifaddrmsg.family")
         let lowFlags: UInt8 = try NetlinkNumber.read(from: payload, at: 2, "ifaddrmsg.flags")
         link = try NetlinkNumber.read(from: payload, at: 4, "ifaddrmsg.index")
         flags = UInt32(lowFlags)
-        // On a link with two ends the local address is ours and the other is the peer's; else they are the same, or there
-        // is but the other.
+        // On a link with two ends, the local address is this machine's and the other one is the peer's. On other links they are
+        // the same, or only the other one is given.
         var local: ArraySlice<UInt8>?
         var other: ArraySlice<UInt8>?
-        for attribute in try NetlinkAttributes(payload.dropFirst(8)).all {
+        for attribute in try NetlinkAttribute.all(in: payload.dropFirst(8)) {
             switch attribute.type {
             case 1: other = attribute.value
             case 2: local = attribute.value
@@ -76,100 +77,158 @@ package struct AddressRecord: Hashable, Sendable {
         else { throw NetlinkFault("IFA_ADDRESS", at: payload.endIndex) }
         self.address = address
     }
-
-    /// Whether connections can be made from it that lead beyond the link: it is neither still being tried for a double
-    /// (unless it may be used meanwhile) nor refused for one, and is more than local.
-    package var isUsable: Bool {
-        let tentative: UInt32 = 0x40
-        let optimistic: UInt32 = 0x04
-        let refused: UInt32 = 0x08
-        if flags & refused != 0 || (flags & tentative != 0 && flags & optimistic == 0) { return false }
-        return !address.isLoopback && !address.isLinkLocal && !address.isUnspecified
-    }
 }
 
-/// What the kernel says of a link: a network interface.
+/// A link (a network interface), as the kernel describes it.
 package struct LinkRecord: Hashable, Sendable {
-    /// The number it is known by.
-    package var index: UInt32
-    /// Its name, such as `eth0`.
-    package var name: String
-    /// `IFF_…`.
-    package var flags: UInt32
-    /// What it is, as hardware: `ARPHRD_…`.
-    package var hardware: UInt16
+    var index: UInt32
+    /// The name, such as `eth0`.
+    var name: String
+    /// The flags, `IFF_…`.
+    var flags: UInt32
+    /// The type of hardware, `ARPHRD_…`.
+    var hardware: UInt16 = 1
     /// The link below it, in the same namespace; the other end of a virtual cable.
-    package var lower: UInt32?
-    /// Which driver made it, such as `veth`, `wireguard`, `vlan`; `nil` for hardware.
-    package var driver: String?
-    /// Whether the message tells of the wireless part alone, such as that a scan is over.
-    package var isWirelessNews = false
+    var lower: UInt32?
+    /// The kind of a virtual link, such as `veth`, `wireguard`, `vlan`; `nil` for hardware.
+    var driver: String?
+    /// Whether the message is only about the wireless part, such as the end of a scan.
+    var isWirelessNews = false
 
-    /// A link.
-    package init(
-        index: UInt32, name: String, flags: UInt32, hardware: UInt16 = 1, lower: UInt32? = nil,
-        driver: String? = nil
-    ) {
-        self.index = index
-        self.name = name
-        self.flags = flags
-        self.hardware = hardware
-        self.lower = lower
-        self.driver = driver
-    }
-
-    /// Reads the payload of a message about a link.
-    package init(_ payload: ArraySlice<UInt8>) throws(NetlinkFault) {
-        hardware = try NetlinkNumber.read(from: payload, at: 2, "ifinfomsg.type")
-        index = try NetlinkNumber.read(from: payload, at: 4, "ifinfomsg.index")
-        flags = try NetlinkNumber.read(from: payload, at: 8, "ifinfomsg.flags")
-        _ = try NetlinkNumber.read(UInt32.self, from: payload, at: 12, "ifinfomsg.change")
-        name = ""
-        var isLowerElsewhere = false
-        for attribute in try NetlinkAttributes(payload.dropFirst(16)).all {
-            switch attribute.type {
-            case 3: name = attribute.text()
-            case 5: lower = try attribute.number("IFLA_LINK")
-            case 11: isWirelessNews = true
-            case 18:
-                let information = try NetlinkAttributes(attribute.value).all
-                driver = information.first { $0.type == 1 }?.text()
-            case 37: isLowerElsewhere = true
-            default: break
-            }
-        }
-        // A number that another namespace gave means another link here.
-        if isLowerElsewhere || lower == 0 || lower == index { lower = nil }
-    }
-
-    /// Whether an administrator wants it to be up, and it is, down to the carrier: the last alone is not enough, and neither
-    /// are the first two.
-    package var isRunning: Bool {
+    /// Whether it is administratively up, running, and has a carrier. All three are necessary.
+    var isRunning: Bool {
         let wanted: UInt32 = 0x1 | 0x40 | 0x1_0000
         return flags & wanted == wanted
     }
 
-    /// Whether it is the machine's way to itself.
-    package var isLoopback: Bool { flags & 0x8 != 0 }
+    var isLoopback: Bool { flags & 0x8 != 0 }
 
-    /// Whether what it carries goes on inside of something that another link carries.
-    package var isTunnel: Bool {
+    /// Whether its packets are carried inside of packets of another link.
+    var isTunnel: Bool {
         switch driver {
         case "tun", "tap", "wireguard", "ipip", "sit", "gre", "gretap", "erspan", "ip6tnl", "ip6gre",
             "ip6gretap", "ip6erspan", "vti", "vti6", "xfrm", "ppp", "ovpn":
             true
         case nil:
-            // PPP, tunnels, SIT and GRE over IPv4 and IPv6, and what has no header of its own.
+            // PPP, tunnels, SIT and GRE over IPv4 and IPv6, and links without a header of their own.
             [512, 768, 769, 776, 778, 823, 65534].contains(hardware)
         default: false
         }
     }
 
     /// Whether it is a part or a view of the link below it.
-    package var isLayer: Bool {
-        switch driver {
-        case "vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec": true
-        default: false
+    var isLayer: Bool { ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec"].contains(driver) }
+}
+
+extension LinkRecord {
+    /// Reads the payload of a message about a link.
+    init(_ payload: ArraySlice<UInt8>) throws(NetlinkFault) {
+        hardware = try NetlinkNumber.read(from: payload, at: 2, "ifinfomsg.type")
+        index = try NetlinkNumber.read(from: payload, at: 4, "ifinfomsg.index")
+        flags = try NetlinkNumber.read(from: payload, at: 8, "ifinfomsg.flags")
+        _ = try NetlinkNumber.read(UInt32.self, from: payload, at: 12, "ifinfomsg.change")
+        name = ""
+        var isLowerElsewhere = false
+        for attribute in try NetlinkAttribute.all(in: payload.dropFirst(16)) {
+            switch attribute.type {
+            case 3: name = attribute.text
+            case 5: lower = try attribute.number("IFLA_LINK")
+            case 11: isWirelessNews = true
+            case 18: driver = try NetlinkAttribute.all(in: attribute.value).first { $0.type == 1 }?.text
+            case 37: isLowerElsewhere = true
+            default: break
+            }
         }
+        // A number of another namespace would mean another link here.
+        if isLowerElsewhere || lower == 0 || lower == index { lower = nil }
+    }
+}
+
+/// A route, as the kernel describes it.
+package struct RouteRecord: Hashable, Sendable {
+    /// One of the next hops of a route, or its only one.
+    struct Hop: Hashable, Sendable {
+        /// The number of the outgoing link.
+        var link: UInt32
+        /// The flags, `RTNH_F_…`.
+        var flags: UInt32 = 0
+
+        /// Whether the kernel uses it: it is neither dead nor without carrier.
+        var isAlive: Bool { flags & (0x1 | 0x10) == 0 }
+    }
+
+    /// The table of routes that is used first, unless rules say otherwise.
+    static let mainTable: UInt32 = 254
+    /// The table of the machine's own addresses.
+    private static let localTable: UInt32 = 255
+
+    var family: IPAddress.Family
+    /// The number of significant bits in the destination: none for a default route.
+    var prefixLength: UInt8 = 0
+    /// The destination; `nil` if it is all zeros.
+    var destination: IPAddress?
+    /// The number of its table.
+    var table = RouteRecord.mainTable
+    /// The type, `RTN_…`: 1 leads to another machine, 2 to this machine; others lead nowhere.
+    var type: UInt8 = 1
+    /// The flags, `RTM_F_…` and, for the only hop of a route, `RTNH_F_…`.
+    var flags: UInt32 = 0
+    /// The metric: the route with the lower number is preferred.
+    var metric: UInt32 = 0
+    /// The address of this machine that packets are sent from, if the route has one.
+    var source: IPAddress?
+    var hops: [Hop]
+
+    /// Whether the payload of a message is about a route that a path can depend on: one to everywhere, or to a half of it.
+    ///
+    /// A router's tables have a million others, which are not even read.
+    static func concernsDefault(_ payload: ArraySlice<UInt8>) -> Bool {
+        payload.count < 2 || payload[payload.startIndex + 1] <= 1
+    }
+
+    /// Whether it leads to another machine, is not of the machine's own table, and is not a cached route.
+    var isWay: Bool { type == 1 && table != RouteRecord.localTable && flags & 0x200 == 0 }
+}
+
+extension RouteRecord {
+    /// Reads the payload of a message about a route; `nil` if it is not of the internet.
+    init?(_ payload: ArraySlice<UInt8>) throws(NetlinkFault) {
+        let family: UInt8 = try NetlinkNumber.read(from: payload, at: 0, "rtmsg.family")
+        prefixLength = try NetlinkNumber.read(from: payload, at: 1, "rtmsg.dst_len")
+        let table: UInt8 = try NetlinkNumber.read(from: payload, at: 4, "rtmsg.table")
+        type = try NetlinkNumber.read(from: payload, at: 7, "rtmsg.type")
+        flags = try NetlinkNumber.read(from: payload, at: 8, "rtmsg.flags")
+        self.table = UInt32(table)
+        hops = []
+        guard let family = IPAddress.Family(number: family) else { return nil }
+        self.family = family
+        func address(_ attribute: NetlinkAttribute, _ field: String) throws(NetlinkFault) -> IPAddress {
+            guard let address = IPAddress(bytes: attribute.value), address.family == family else {
+                throw NetlinkFault(field, at: attribute.value.startIndex)
+            }
+            return address
+        }
+        for attribute in try NetlinkAttribute.all(in: payload.dropFirst(12)) {
+            switch attribute.type {
+            case 1: destination = try address(attribute, "RTA_DST")
+            case 4: hops.append(Hop(link: try attribute.number("RTA_OIF"), flags: flags))
+            case 6: metric = try attribute.number("RTA_PRIORITY")
+            case 7: source = try address(attribute, "RTA_PREFSRC")
+            case 9: hops += try RouteRecord.hops(attribute.value)
+            case 15: self.table = try attribute.number("RTA_TABLE")
+            default: break
+            }
+        }
+    }
+
+    /// The hops of a route that has several, each with a length, flags, weight and link, followed by attributes.
+    private static func hops(_ bytes: ArraySlice<UInt8>) throws(NetlinkFault) -> [Hop] {
+        var hops: [Hop] = []
+        for record in try NetlinkNumber.records(in: bytes, UInt16.self, headerCount: 8, "rtnexthop.length") {
+            let flags: UInt8 = try NetlinkNumber.read(from: record, at: 2, "rtnexthop.flags")
+            let link: UInt32 = try NetlinkNumber.read(from: record, at: 4, "rtnexthop.ifindex")
+            hops.append(Hop(link: link, flags: UInt32(flags)))
+        }
+        return hops
     }
 }

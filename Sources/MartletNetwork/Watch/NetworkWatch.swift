@@ -1,73 +1,53 @@
-package import MartletTransport
 import CLinux
 import Glibc
+import MartletTransport
 import Synchronization
 
-/// Follows the network as long as somebody wants to know, and not a moment longer: without subscribers it has no open
-/// socket and no timer. What waits is the event loop; what blocks is done on a worker's thread.
-package final class NetworkWatch: TimerTarget {
+/// Follows the network as long as there are subscribers: without subscribers it has no open socket and no timer.
+///
+/// The event loop waits for news; blocking calls run on a worker's thread.
+final class NetworkWatch: TimerTarget {
     private struct State {
-        var subscribers = SubscriberCount()
+        var run = WatchRun<NetworkMonitorMachine>()
         var news: NetworkNews?
-        var machine: NetworkMonitorMachine?
-        /// When a timer will come in any case.
-        var armed = MonotonicTime.distantFuture
     }
 
-    /// The thread on which the kernel is asked. Not one of those that look up names: they are all busy when the network has
-    /// gone.
-    package static let workers = BlockingWorkers(threadLimit: 1)
+    /// The thread for blocking calls. It is not one of those for name resolution, which are all busy when the network is gone.
+    static let workers = BlockingWorkers(threadLimit: 1)
 
-    /// Guards the above: subscribers, the loop's thread, the worker.
+    /// Guards the state: subscribers, the loop's thread, the worker.
     private let state = Mutex(State())
-    /// The newest view; `nil` where nobody is subscribed, and until it is known.
+    /// The newest view; `nil` without subscribers, and until it is known.
     private let newest = NewestValue<NetworkView?>(nil)
     private let loop: EventLoop
     private let source: any NetworkSource
 
-    /// A watch of a network.
-    package init(loop: EventLoop, source: any NetworkSource) {
+    init(loop: EventLoop, source: any NetworkSource) {
         self.loop = loop
         self.source = source
     }
 
-    /// Begins to follow, where nobody else does.
-    package func subscription() -> WatchSubscription<NetworkView> {
-        subscribe()
+    /// Subscribes; the first subscription starts the watch, and the end of the last one ends it.
+    func subscription() -> WatchSubscription<NetworkView> {
+        if let run = state.withLock({ $0.run.add(NetworkMonitorMachine()) }) { query(run) }
         return WatchSubscription(to: newest) { [self] in unsubscribe() }
     }
 
-    /// Whether a socket is open for news.
-    package var isListening: Bool { state.withLock { $0.news != nil } }
-
-    // MARK: Beginning and ending
-
-    private func subscribe() {
-        let run = state.withLock { state -> UInt64? in
-            guard let run = state.subscribers.add() else { return nil }
-            state.machine = NetworkMonitorMachine()
-            state.armed = .distantFuture
-            return run
-        }
-        if let run { ask(run) }
-    }
+    /// Whether a socket for news is open.
+    var isListening: Bool { state.withLock { $0.news != nil } }
 
     private func unsubscribe() {
         let news = state.withLock { state -> NetworkNews?? in
-            guard state.subscribers.remove() else { return nil }
-            state.machine = nil
-            return .some(state.news.take())
+            state.run.remove() ? .some(state.news.take()) : nil
         }
         guard let news else { return }
         news?.close()
         publish()
     }
 
-    // MARK: Looking
+    private func query(_ run: UInt64) { NetworkWatch.workers.submit { self.look(run) } }
 
-    private func ask(_ run: UInt64) { NetworkWatch.workers.submit { self.look(run) } }
-
-    /// Looks, on a worker's thread. News are listened for before, so that no change falls in between.
+    /// Queries the kernel, on a worker's thread. The socket for news is opened before, so that no change is missed.
     private func look(_ run: UInt64) {
         let look: NetworkMonitorMachine.Look
         do throws(SystemError) {
@@ -79,121 +59,155 @@ package final class NetworkWatch: TimerTarget {
         change(run) { $0.looked(look, now: MonotonicTime.now()) }
     }
 
-    /// Opens the socket for news, where it is not open yet.
-    /// - Returns: Whether anybody still wants to know.
+    /// Opens the socket for news, if it is not open yet.
+    /// - Returns: Whether there are still subscribers.
     private func listen(_ run: UInt64) throws(SystemError) -> Bool {
-        let (isCurrent, isListening) = state.withLock { ($0.subscribers.run == run, $0.news != nil) }
+        let (isCurrent, isListening) = state.withLock { ($0.run.isCurrent(run), $0.news != nil) }
         guard isCurrent, !isListening else { return isCurrent }
-        let source = source
-        let news = try NetworkNews(
-            adopting: try source.openNews(), loop: loop, matters: { source.matters($0) },
-            told: { [weak self] in self?.change(run) { $0.news(now: MonotonicTime.now()) } })
+        let news = try NetworkNews(adopting: try source.openNews(), loop: loop) { [weak self] in
+            self?.change(run) { $0.news(now: MonotonicTime.now()) }
+        }
         let isLate = state.withLock { state in
-            guard state.subscribers.run == run else { return true }
+            guard state.run.isCurrent(run) else { return true }
             state.news = news
             return false
         }
-        if isLate {
-            news.close()
-            return false
-        }
-        news.watch()
-        return true
+        if isLate { news.close() } else { news.watch() }
+        return !isLate
     }
 
-    package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
-        let (asks, next) = state.withLock { state -> (Bool, MonotonicTime?) in
-            guard state.subscribers.run == token, var machine = state.machine else { return (false, nil) }
-            let asks = machine.timePassed(now: now)
-            state.machine = machine
-            // A timer that an earlier one has overtaken is not needed.
-            guard asks || state.armed <= now else { return (false, nil) }
-            state.armed = machine.nextEvent ?? .distantFuture
-            return (asks, machine.nextEvent)
+    func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+        let (queries, next) = state.withLock { state -> (Bool, MonotonicTime?) in
+            guard let queries = state.run.change(token, { $0.timePassed(now: now) }) else {
+                return (false, nil)
+            }
+            // A timer that fires after an earlier one is not needed.
+            guard queries || state.run.armed <= now else { return (false, nil) }
+            return (queries, state.run.rearm())
         }
-        if asks { ask(token) }
+        if queries { query(token) }
         return next
     }
 
     private func change(_ run: UInt64, _ event: (inout NetworkMonitorMachine) -> Void) {
-        let (isCurrent, timer) = state.withLock { state -> (Bool, MonotonicTime?) in
-            guard state.subscribers.run == run, var machine = state.machine else { return (false, nil) }
-            event(&machine)
-            state.machine = machine
-            guard let next = machine.nextEvent, next < state.armed else { return (true, nil) }
-            state.armed = next
-            return (true, next)
+        let timer = state.withLock { state -> MonotonicTime?? in
+            state.run.change(run, event) == nil ? nil : .some(state.run.arm())
         }
-        guard isCurrent else { return }
+        guard let timer else { return }
         publish()
         if let timer { loop.schedule(self, token: run, at: timer) }
     }
 
-    /// Tells what the machine says now: of several threads with news, the last one tells what all of them made of it.
-    private func publish() {
-        newest.update { state.withLock { $0.machine?.view } }
+    /// Publishes the machine's view: of several concurrent changes, the last one publishes the result of all.
+    private func publish() { newest.update { state.withLock { $0.run.machine?.view } } }
+}
+
+/// A machine that runs as long as there are subscribers, and its timer.
+struct WatchRun<Machine: WatchMachine> {
+    private var subscribers = SubscriberCount()
+    /// The machine; `nil` without subscribers, and until the run has one.
+    var machine: Machine?
+    /// The time of the next timer.
+    private(set) var armed = MonotonicTime.distantFuture
+
+    func isCurrent(_ run: UInt64) -> Bool { subscribers.run == run }
+
+    /// Adds a subscriber.
+    /// - Returns: The run that starts if it is the only one.
+    mutating func add(_ machine: Machine? = nil) -> UInt64? {
+        guard let run = subscribers.add() else { return nil }
+        self.machine = machine
+        armed = .distantFuture
+        return run
+    }
+
+    /// Removes a subscriber.
+    /// - Returns: Whether it was the last one, which ends the run.
+    mutating func remove() -> Bool {
+        guard subscribers.remove() else { return false }
+        machine = nil
+        return true
+    }
+
+    /// Changes the machine; `nil` after the end of the run.
+    mutating func change<Value>(_ run: UInt64, _ event: (inout Machine) -> Value) -> Value? {
+        guard isCurrent(run), var machine else { return nil }
+        defer { self.machine = machine }
+        return event(&machine)
+    }
+
+    /// The time of a timer that has to be scheduled; `nil` if an earlier one is scheduled, or none is needed.
+    mutating func arm() -> MonotonicTime? {
+        guard let next = machine?.nextEvent, next < armed else { return nil }
+        armed = next
+        return next
+    }
+
+    /// As ``arm()``, after the timer has fired.
+    mutating func rearm() -> MonotonicTime? {
+        armed = .distantFuture
+        return arm()
     }
 }
 
-/// The socket on which the kernel tells of changes, watched by the event loop.
+/// A machine that acts at certain times.
+protocol WatchMachine: Sendable {
+    /// The time of the next action; `nil` for none before another event.
+    var nextEvent: MonotonicTime? { get }
+}
+
+/// The socket on which the kernel reports changes, watched by the event loop.
 final class NetworkNews: IdleWatcher {
     private let socket: Socket
-    private let matters: @Sendable ([UInt8]) -> Bool
-    private let told: @Sendable () -> Void
+    private let report: @Sendable () -> Void
 
-    /// Takes over a socket.
-    /// - Parameters:
-    ///   - matters: Whether a datagram is a reason to tell.
-    ///   - told: Called on the loop's thread, from ``watch()`` on, once for all that has come.
+    /// Takes ownership of a socket.
+    /// - Parameter report: Called on the loop's thread, after ``watch()``, once for all datagrams that have arrived.
     init(
-        adopting descriptor: Int32, loop: EventLoop, matters: @escaping @Sendable ([UInt8]) -> Bool,
-        told: @escaping @Sendable () -> Void
+        adopting descriptor: Int32, loop: EventLoop, report: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         socket = try Socket(adopting: descriptor, loop: loop)
-        self.matters = matters
-        self.told = told
+        self.report = report
     }
 
     deinit { close() }
 
-    /// Has news told from now on.
+    /// Reports news from now on.
     func watch() {
         socket.readiness.watchWhileIdle(self)
-        // The socket keeps its watcher until it is closed, which may have been just before.
+        // The socket retains its watcher until it is closed, which may have happened just before.
         if socket.isClosed { _ = socket.readiness.endIdleWatch() }
     }
 
-    /// Ends it; the first call counts.
+    /// Closes the socket; later calls have no effect.
     func close() { socket.close() }
 
-    func idleStreamStirred() { if drain() { told() } }
-
-    /// Takes all that has come: the next edge comes when there is more.
-    /// - Returns: Whether there was anything that matters.
-    private func drain() -> Bool {
+    /// Reads all datagrams, since the next edge comes when there are more, and reports them if one matters.
+    func idleStreamStirred() {
         var isNews = false
         while true {
             switch socket.withDescriptor({ NetlinkSocket.receive(on: $0) }) {
             case .datagram(let bytes):
-                // One reason is enough; the rest is only taken.
-                if !isNews, matters(bytes) { isNews = true }
-            case .lost: isNews = true
-            case .nothing, nil: return isNews
-            case .failed: return true
+                // One reason is enough; the rest is only read.
+                isNews = isNews || NetlinkNewsRule.matters(bytes[...])
+                continue
+            case .lost:
+                isNews = true
+                continue
+            case .failed: isNews = true
+            case .nothing, nil: break
             }
+            if isNews { report() }
+            return
         }
     }
 }
 
-/// Where a watch learns about the network: the kernel, or in tests something else.
-package protocol NetworkSource: Sendable {
-    /// Opens a socket that becomes readable when something may have changed, and is read until it is empty; it does not block,
-    /// and belongs to the caller.
+/// The source of a watch: the kernel, or a fake one in tests.
+protocol NetworkSource: Sendable {
+    /// Opens a non-blocking socket that receives a datagram when something may have changed. It belongs to the caller.
     func openNews() throws(SystemError) -> Int32
 
-    /// Whether a datagram that came on that socket is a reason to look.
-    func matters(_ datagram: [UInt8]) -> Bool
-
-    /// Looks at all of it. It blocks for as long as it takes, which is below a millisecond on most machines.
+    /// Queries everything. It blocks for as long as that takes, which is below a millisecond on most machines.
     func look() -> NetworkMonitorMachine.Look
 }

@@ -1,82 +1,90 @@
 public import MartletCore
 
-/// What an ``OfflineQueue`` knows of a request that it holds.
+/// A request in an ``OfflineQueue``.
 public struct OfflineEntry: Sendable {
-    /// What is to become of it.
-    public enum State: Sendable {
+    /// The state of a request.
+    public enum State: Hashable, Sendable {
         /// It waits for its turn, or for its lane.
         case waiting
         /// It is being sent.
         case sending
-        /// It is not sent again by itself.
+        /// It is not sent again automatically.
         case dead(OfflineDeadLetter)
-        /// It is not known whether it took effect.
+        /// It is unknown whether it took effect.
         case uncertain(OfflineDeadLetter)
+
+        /// Whether it is dead or uncertain.
+        var isResting: Bool {
+            switch self {
+            case .dead, .uncertain: true
+            case .waiting, .sending: false
+            }
+        }
     }
 
-    /// Which one.
+    /// The ticket.
     public let ticket: OfflineTicket
-    /// What is to become of it.
+    /// The state.
     public let state: State
-    /// How often it was sent, over all processes.
+    /// The number of times that it was sent, over all processes.
     public let attempts: Int
-    /// When it was submitted, in milliseconds since 1970.
+    /// The time of submission, in milliseconds since 1970.
     public let submitted: Int64
-    /// When it expires, in milliseconds since 1970.
+    /// The time of expiry, in milliseconds since 1970.
     public let expires: Int64
-    /// How many bytes its body has.
+    /// The length of the body in bytes.
     public let bodyByteCount: UInt64
-    /// The fields that were not stored, and that the closure of the queue has to add.
+    /// The names of the fields that were not stored, which the closure of the queue has to add.
     public let secretFields: [String]
 }
 
-/// What a frozen request is known by in its queue, in other processes too.
+/// The identifier of a queued request, stable across processes.
 public struct OfflineID: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
     /// The number.
     public let number: UInt64
 
-    /// An identity by its number.
+    /// An identifier by its number.
     public init(_ number: UInt64) { self.number = number }
 
-    /// Orders by number: those that were submitted first come first.
+    /// Orders by number: requests that were submitted first come first.
     public static func < (left: OfflineID, right: OfflineID) -> Bool { left.number < right.number }
 
     /// The number.
     public var description: String { "\(number)" }
 }
 
-/// Why a request is not sent again by itself.
+/// The reason why a request is not sent again automatically.
 public struct OfflineDeadLetter: Hashable, Sendable {
-    /// What kind of end it was.
+    /// The kind of a reason.
     public enum Reason: String, Hashable, Sendable, CaseIterable {
-        /// The server refused it, and would again.
+        /// The server rejected it, and would again.
         case refused
-        /// What happened after it was sent is not known.
+        /// It was sent, and its effect is unknown.
         case unanswered
         /// The process ended while it was being sent.
         case interrupted
-        /// The file that was to be its body is not what it was when the request was submitted.
+        /// The file of its body has changed since the request was submitted.
         case bodyChanged
-        /// What was kept of its body is damaged.
+        /// Its stored body is damaged.
         case bodyDamaged
-        /// Its time was up before a server accepted it.
+        /// It expired before a server accepted it.
         case expired
-        /// It cannot be sent: the session's settings do not allow it.
+        /// The settings of the session do not allow to send it.
         case unsendable
     }
 
-    /// What kind of end it was.
+    /// The kind.
     public let reason: Reason
-    /// What was wrong, in words.
+    /// The reason in words.
     public let message: String
-    /// The status of the answer; `nil` where there was none.
+    /// The status of the response; `nil` if there was none.
     public let statusCode: Int?
-    /// The fields of the answer, without those that are secret.
+    /// The fields of the response, without secret ones.
     public let fields: HTTPFields
-    /// The beginning of the answer's body, 64 KiB at most.
+    /// The start of the response body, at most 64 KiB.
     public let body: [UInt8]
 
-    /// How much of an answer's body is kept, in bytes.
+    /// The maximum number of stored bytes of a response body.
     static let bodyLimit = 64 * 1024
 
     init(
@@ -97,12 +105,11 @@ public struct OfflineDeadLetter: Hashable, Sendable {
             body: Array(answer.body.prefix(OfflineDeadLetter.bodyLimit)))
     }
 
-    /// How much room a record has for a dead letter, in bytes: that of the body, the message, the fields, and what stands
-    /// around them.
+    /// The maximum size of a dead letter in a record, in bytes: body, message, fields, and their framing.
     static let byteLimit = 1 << 20
     private static let fieldByteLimit = 512 * 1024
 
-    /// Fields that fit a record: the first thousand, as long as they are of some sane length together.
+    /// The fields that fit a record: the first thousand, up to the limit of their bytes.
     private static func bounded(_ fields: HTTPFields) -> HTTPFields {
         var bounded = HTTPFields()
         var byteCount = 0
@@ -115,16 +122,16 @@ public struct OfflineDeadLetter: Hashable, Sendable {
     }
 }
 
-/// Why a request of an ``OfflineQueue`` is sent again later, and when.
+/// The reason why a request of an ``OfflineQueue`` is sent again later, and the delay.
 public struct OfflinePostponement: Sendable {
-    /// Why.
+    /// The kind of a reason.
     public enum Reason: String, Hashable, Sendable, CaseIterable {
-        /// No connection could be opened, or it broke: tried again when the network's path comes back, at once.
+        /// No connection could be opened, or it broke: retried immediately when the network path returns.
         case unreachable
-        /// The server answered that it cannot, just now; or it does not know yet what became of an earlier try.
+        /// The server cannot handle it at the moment, or does not know yet the result of an earlier attempt.
         case refused
-        /// The server wants credentials that were not to be had: tried again when ``OfflineQueue/credentialsChanged()`` says
-        /// so, and at the longest interval.
+        /// The server requires credentials that were not available: retried on ``OfflineQueue/credentialsChanged()``, and at the
+        /// longest interval.
         case unauthorized
         /// The closure that adds the credentials threw.
         case credentialsFailed
@@ -132,16 +139,10 @@ public struct OfflinePostponement: Sendable {
         case storage
     }
 
-    /// Why.
+    /// The kind.
     public let reason: Reason
-    /// How long its lane waits; something else may make it shorter.
+    /// The time for which its lane waits; another event may shorten it.
     public let delay: Duration
-    /// What failed, or what the server said, in words.
+    /// The failure, or the response of the server, in words.
     public let message: String
-
-    init(_ reason: Reason, delay: Duration, message: String) {
-        self.reason = reason
-        self.delay = delay
-        self.message = message
-    }
 }

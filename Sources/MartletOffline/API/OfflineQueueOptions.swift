@@ -1,19 +1,18 @@
-import MartletContent
 public import MartletCore
 public import MartletNetwork
 
-/// How an ``OfflineQueue`` works.
+/// The options of an ``OfflineQueue``.
 public struct OfflineQueueOptions: Sendable {
-    /// How much it holds and does at once.
+    /// The limits on stored requests and on concurrent sends.
     public var limits: OfflineLimits
-    /// How long it waits between two tries.
+    /// The delay between two attempts.
     public var backoff: OfflineBackoff
     /// The time after which a request is no longer sent and becomes a dead letter; seven days by default.
     public var expires: Duration
     /// The longest time that the body of a final response may take; 60 s by default.
     ///
-    /// The status decides what becomes of the request. A body that takes longer is cut, the connection is closed, and the
-    /// event carries the bytes that have arrived.
+    /// The status decides the outcome of the request. A body that takes longer is cut, the connection is closed, and the event
+    /// carries the bytes that have arrived.
     public var responseBodyTime: Duration
     /// Whether a response after a redirect that changed the method counts as the response to the request; `false` by default.
     ///
@@ -22,18 +21,18 @@ public struct OfflineQueueOptions: Sendable {
     /// `true`, success after a 303, or after a 302 within the origin, is a delivery. Redirects that keep the method
     /// (307, 308, and 301 by default) are always followed with the body and need no such setting.
     public var acceptsRedirectedResults: Bool
-    /// Fields that are secret, besides `Authorization`, `Cookie` and `Proxy-Authorization`: they are not stored.
+    /// Secret fields in addition to `Authorization`, `Cookie` and `Proxy-Authorization`: they are not stored.
     public var secretFields: Set<HTTPField.Name>
-    /// How its requests are sent otherwise than the session does it. Retries, the validator, the cache's mode and
+    /// Options of its requests that override the session's configuration. Retries, the validator, the cache mode and
     /// `Idempotency-Key` are the queue's own and not taken from here.
     public var request: RequestOptions
-    /// Who tells that the network's path has come back, or is another, so that what could not be reached is tried at once; that
-    /// of the system by default, `nil` for nobody. Nothing is held back for what it says.
+    /// The monitor that reports a returned or changed network path, so that unreachable requests are retried immediately; that of
+    /// the system by default, `nil` for none. It never delays a request.
     public var networkMonitor: NetworkMonitor?
-    /// Whether the queue sends its requests; `true` by default. With `false` it only keeps them, and none expires.
+    /// Whether the queue sends its requests; `true` by default. With `false` it only stores them, and none expires.
     public var isSending: Bool
 
-    /// Options; see the properties for what is so by default.
+    /// The options; the properties document the defaults.
     public init(
         limits: OfflineLimits = OfflineLimits(), backoff: OfflineBackoff = OfflineBackoff(),
         expires: Duration = .seconds(7 * 24 * 3600), responseBodyTime: Duration = .seconds(60),
@@ -53,18 +52,18 @@ public struct OfflineQueueOptions: Sendable {
     }
 }
 
-/// How much an ``OfflineQueue`` holds and does at once. Numbers below 1 count as 1.
+/// The limits of an ``OfflineQueue``. Numbers below 1 count as 1.
 public struct OfflineLimits: Hashable, Sendable {
-    /// How many requests it holds, dead letters and uncertain ones included; 100,000 by default. The one beyond is refused.
+    /// The maximum number of stored requests, including dead letters and uncertain ones; 100,000 by default. More are rejected.
     public var requests: Int
-    /// How many bytes their bodies and records have together; 2 GiB by default. Files that were not copied do not count.
+    /// The maximum size of bodies and records together; 2 GiB by default. Files that were not copied do not count.
     public var bytes: ByteCount
-    /// How many requests are sent at once, each of another lane; 6 by default.
+    /// The maximum number of concurrent sends, each of another lane; 6 by default.
     public var lanes: Int
-    /// How much of a body is written into the record of its request; 16 KiB by default. More is a file beside it.
+    /// The maximum size of a body in the record of its request; 16 KiB by default. A larger one is a file beside it.
     public var inlineBody: ByteCount
 
-    /// Limits; see the properties for what they are by default.
+    /// The limits; the properties document the defaults.
     public init(
         requests: Int = 100_000, bytes: ByteCount = .gibibytes(2), lanes: Int = 6,
         inlineBody: ByteCount = .kibibytes(16)
@@ -76,17 +75,17 @@ public struct OfflineLimits: Hashable, Sendable {
     }
 }
 
-/// How long a lane of an ``OfflineQueue`` waits after a try that failed: a random part of a span that doubles from try to try
-/// (full jitter), or what `Retry-After` says where that is longer.
+/// The delay of a lane of an ``OfflineQueue`` after a failed attempt: a random part of a span that doubles with each attempt (full
+/// jitter), or the time in `Retry-After` if that is longer.
 public struct OfflineBackoff: Hashable, Sendable {
     /// The span after the first failure; a second by default.
     public var first: Duration
     /// The longest span; five minutes by default.
     public var longest: Duration
-    /// The longest `Retry-After` that is obeyed, and what is waited for in place of a longer one; an hour by default.
+    /// The maximum time to wait for a `Retry-After`, also used in place of a longer one; an hour by default.
     public var longestRetryAfter: Duration
 
-    /// A backoff; see the properties for what is so by default.
+    /// A backoff; the properties document the defaults.
     public init(
         first: Duration = .seconds(1), longest: Duration = .seconds(300),
         longestRetryAfter: Duration = .seconds(3600)
@@ -96,30 +95,28 @@ public struct OfflineBackoff: Hashable, Sendable {
         self.longestRetryAfter = longestRetryAfter
     }
 
-    /// How long to wait.
+    /// The delay.
     /// - Parameters:
-    ///   - failures: How many tries failed in a row, 1 or more.
-    ///   - random: Between 0 and 1.
+    ///   - failures: the number of consecutive failures, 1 or more.
+    ///   - random: between 0 and 1.
     func delay(failures: Int, random: Double) -> Duration {
         let longest = max(.zero, longest)
-        var span = min(max(.zero, first), longest)
-        // Doubled so often at most that no span of any use is left out, and none overflows.
-        for _ in 1..<max(2, min(failures, 40)) where failures > 1 && span < longest {
-            span = min(span * 2, longest)
-        }
-        return span * min(max(random, 0), 1)
+        var span = max(.zero, first)
+        // The limit of 40 doublings prevents an overflow and cuts no useful span.
+        for _ in 1..<max(2, min(failures, 40)) where failures > 1 && span < longest { span = span * 2 }
+        return min(span, longest) * min(max(random, 0), 1)
     }
 }
 
-/// Who adds to a queue's requests what is not stored with them.
+/// The closures that add the parts of a queue's requests that are not stored.
 ///
-/// Each closure runs in a task of its own, and may make calls. When the queue is closed the task is cancelled, and the queue
-/// ends without waiting for it.
+/// Each runs in its own task, and may make calls. When the queue is closed the task is cancelled, and the queue ends without
+/// waiting for it.
 public struct OfflineCredentials: Sendable {
-    /// Adds the credentials to a request that is about to be sent. Its `Idempotency-Key` stays what it was, whatever comes back.
+    /// Adds the credentials to a request before it is sent. Its `Idempotency-Key` is kept, whatever is returned.
     public var authorize: @Sendable (HTTPRequest) async throws -> HTTPRequest
-    /// Gets new credentials, when a server has answered 401 to what ``authorize`` made: once for all requests that were sent
-    /// with the old ones. `nil` where asking ``authorize`` again is enough.
+    /// Gets new credentials after a 401 to the result of ``authorize``: once for all requests that were sent with the old ones.
+    /// `nil` if calling ``authorize`` again is sufficient.
     public var refresh: (@Sendable () async throws -> Void)?
 
     /// Credentials by closures.
@@ -132,23 +129,23 @@ public struct OfflineCredentials: Sendable {
     }
 }
 
-/// What becomes of a request that cannot be sent now.
+/// The action for a request that cannot be sent now.
 public struct OfflineFallback: Sendable {
     let queue: OfflineQueue?
     let submission: OfflineSubmission
 
-    /// The queue that was opened for the session keeps it, in the lane of its origin.
+    /// Stores it in the queue that was opened for the session, in the lane of its origin.
     public static let freeze = OfflineFallback(queue: nil, submission: OfflineSubmission())
 
-    /// A queue keeps it.
+    /// Stores it in a queue.
     /// - Parameters:
-    ///   - queue: Which one; `nil` for the one that was opened last for the session.
-    ///   - submission: How it stands there.
+    ///   - queue: the queue; `nil` for the one that was opened last for the session.
+    ///   - submission: the options in the queue.
     public static func freeze(
         in queue: OfflineQueue? = nil, as submission: OfflineSubmission
     ) -> OfflineFallback { OfflineFallback(queue: queue, submission: submission) }
 
-    /// A queue keeps it, in a lane and under a name.
+    /// Stores it in a queue, in a lane and with a name.
     public static func freeze(
         in queue: OfflineQueue? = nil, lane: String? = nil, tag: String? = nil
     ) -> OfflineFallback {
@@ -157,18 +154,17 @@ public struct OfflineFallback: Sendable {
 }
 
 extension HTTPSession {
-    /// Sends a request; where that cannot be done now, a queue keeps it and sends it later.
+    /// Sends a request; if that is not possible now, a queue stores it and sends it later.
     ///
-    /// It is written to the queue's directory before it is sent, so that a process that ends in between does not lose it. It
-    /// waits for its turn in its lane; if the lane waits, since what came before could not be sent, it is frozen at once.
+    /// The request is written to the queue's directory before it is sent, so that it survives the end of the process. It waits for
+    /// its turn in its lane; if the lane waits because an earlier request could not be sent, it is queued immediately.
     ///
-    /// - Parameter options: How the first try is made; later ones are made as the queue's options say. Retries are the
-    ///   queue's.
-    /// - Returns: The answer, whatever its status, and the queue keeps nothing; or a ticket, where no connection could be
-    ///   opened, or the answer was one after which a queue tries again (``OfflineQueue``): its events tell the rest.
-    /// - Throws: As ``OfflineQueue/submit(_:body:as:)``; an ``MartletCore/HTTPError`` where the request may or may not have
-    ///   taken effect and must not be sent again: the queue keeps nothing of it then. `CancellationError` when the task is
-    ///   cancelled: the queue keeps nothing of it, and it may have been sent.
+    /// - Parameter options: the options of the first attempt; later ones use those of the queue. Retries are the queue's.
+    /// - Returns: The response with any status, and the queue stores nothing; or a ticket, if no connection could be opened or the
+    ///   response was one after which the queue retries (``OfflineQueue``): its events report the rest.
+    /// - Throws: As ``OfflineQueue/submit(_:body:as:)``; an ``MartletCore/HTTPError`` if the request may have taken effect and must
+    ///   not be sent again: the queue stores nothing of it then. `CancellationError` when the task is cancelled: the queue stores
+    ///   nothing of it, and it may have been sent.
     public nonisolated func send(
         _ request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions(),
         whenOffline fallback: OfflineFallback

@@ -1,10 +1,8 @@
-import MartletURL
 public import MartletCore
-public import SystemPackage
 
-/// How a request stands in an ``OfflineQueue``.
+/// The options of a request in an ``OfflineQueue``.
 public struct OfflineSubmission: Sendable {
-    /// By what the server knows a repetition.
+    /// The key by which the server recognizes a repetition.
     public enum Key: Hashable, Sendable {
         /// A random one for methods that are not idempotent, unless the request has one; the default.
         case automatic
@@ -14,27 +12,27 @@ public struct OfflineSubmission: Sendable {
         case none
     }
 
-    /// What becomes of a body that is a file.
+    /// The way a file body is stored.
     public enum FilePolicy: String, Hashable, Sendable, CaseIterable {
-        /// It is read again when the request is sent, and must be what it was: its size and its SHA-256 are kept.
+        /// The file is read again when the request is sent, and must be unchanged: its size and its SHA-256 are stored.
         case reference
-        /// It is copied into the queue's directory.
+        /// The file is copied into the queue's directory.
         case copy
     }
 
-    /// The line it stands in; `nil`, the default, for that of its origin. The requests of a lane are sent one after the other,
-    /// in the order in which they were submitted; lanes do not wait for each other. At most 1,024 bytes of UTF-8.
+    /// The lane; `nil` (the default) for that of its origin. The requests of a lane are sent one after the other, in the order of
+    /// submission; lanes do not wait for each other. At most 1,024 bytes of UTF-8.
     public var lane: String?
-    /// What the caller calls it, told with each event about it, in other processes too. At most 4,096 bytes of UTF-8.
+    /// A name for the request, included in its events in all processes. At most 4,096 bytes of UTF-8.
     public var tag: String?
-    /// By what the server knows a repetition.
+    /// The key by which the server recognizes a repetition.
     public var key: Key
-    /// After which time it is not sent any more; `nil`, the default, for what the queue says.
+    /// The time after which it is no longer sent; `nil` (the default) for that of the queue.
     public var expires: Duration?
-    /// What becomes of a body that is a file; ``FilePolicy/reference`` by default.
+    /// The way a file body is stored; ``FilePolicy/reference`` by default.
     public var files: FilePolicy
 
-    /// A submission; see the properties for what is so by default.
+    /// A submission; the properties document the defaults.
     public init(
         lane: String? = nil, tag: String? = nil, key: Key = .automatic, expires: Duration? = nil,
         files: FilePolicy = .reference
@@ -50,21 +48,20 @@ public struct OfflineSubmission: Sendable {
     static let tagByteLimit = 4096
 }
 
-/// What one gets for a request that was given to an ``OfflineQueue``, and by which its events are told apart.
-///
-/// It holds no secret: fields that are not stored are not in it either.
+/// The ticket of a request in an ``OfflineQueue``, which its events carry. It holds no secret: fields that are not stored are not
+/// in it either.
 public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
     /// The number in its queue.
     public let id: OfflineID
-    /// The line it stands in.
+    /// The lane.
     public let lane: String
-    /// What the caller called it; `nil` where it was not named.
+    /// The name given by the caller; `nil` if there is none.
     public let tag: String?
     /// The method.
     public let method: HTTPRequest.Method
-    /// Where it goes, without user name and password.
+    /// The URL, without user name and password.
     public let url: HTTPURL
-    /// The value of its field `Idempotency-Key`, by which the server knows a repetition; `nil` without one.
+    /// The value of its field `Idempotency-Key`, by which the server recognizes a repetition; `nil` without one.
     public let idempotencyKey: String?
 
     init(_ request: FrozenRequest) {
@@ -80,42 +77,42 @@ public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(id): \(method.rawValue) \(url.redacted)" }
 }
 
-/// What came of a request that may be frozen (``MartletCore/HTTPSession/send(_:body:options:whenOffline:)``).
+/// The outcome of a request that may be queued (``MartletCore/HTTPSession/send(_:body:options:whenOffline:)``).
 public enum OfflineOutcome: Sendable {
-    /// It was answered; the status may be any.
+    /// There is a response, with any status.
     case answered(HTTPExchange)
-    /// It could not be sent, or the server cannot take it just now: the queue sends it later.
+    /// It could not be sent, or the server cannot handle it at the moment: the queue sends it later.
     case frozen(OfflineTicket)
 }
 
-/// What happens in an ``OfflineQueue``.
+/// An event of an ``OfflineQueue``.
 public enum OfflineEvent: Sendable {
     /// A request was written to the directory.
     case submitted(OfflineTicket)
-    /// A request is being sent, for the so-manieth time, counted from 1 over all processes.
+    /// A request is being sent; attempts are counted from 1 over all processes.
     case attempt(OfflineTicket, number: Int)
-    /// The server took it, and it is out of the queue: the status was 2xx, or 304. The body is what came of it, up to the
-    /// limit of the session for bodies in memory and within ``OfflineQueueOptions/responseBodyTime``.
+    /// The server accepted it with a status of 2xx or 304, and it left the queue. The body is the received part, up to the
+    /// session's limit for bodies in memory and within ``OfflineQueueOptions/responseBodyTime``.
     case delivered(OfflineTicket, HTTPExchange)
-    /// It was not taken, or not answered, and will be sent again by itself.
+    /// It was not accepted, or there was no response, and it will be sent again automatically.
     case postponed(OfflineTicket, OfflinePostponement)
-    /// It will not be sent again by itself, since that would not help; it stays in the queue as a dead letter until it is
-    /// retried or dropped.
+    /// It is not sent again automatically, since that would not help; it stays in the queue as a dead letter until it is retried
+    /// or dropped.
     case dead(OfflineTicket, OfflineDeadLetter)
-    /// It may have taken effect or not, and sending it again might double that; it stays in the queue until it is retried or
-    /// dropped. Only requests without an `Idempotency-Key` come to this, whose method is not idempotent.
+    /// It may have taken effect, and sending it again might repeat that; it stays in the queue until it is retried or dropped.
+    /// Only requests without an `Idempotency-Key` whose method is not idempotent become uncertain.
     case uncertain(OfflineTicket, OfflineDeadLetter)
-    /// Its time was up before a server accepted it. It stays in the queue as a dead letter with the reason
+    /// It expired before a server accepted it. It stays in the queue as a dead letter with the reason
     /// ``OfflineDeadLetter/Reason/expired`` until it is retried or dropped.
     case expired(OfflineTicket)
-    /// It was dropped, and is out of the queue.
+    /// It was dropped, and left the queue.
     case dropped(OfflineTicket)
-    /// A file in the directory is no record of a request that can be read, and lies here now.
+    /// A file in the directory is not a readable record of a request, and was moved to this path.
     case setAside(path: FilePath, reason: String)
-    /// A file in the directory cannot be read, and was left where it is.
+    /// A file in the directory cannot be read, and was left in place.
     case leftAlone(path: FilePath, reason: String)
-    /// Something could not be written down. The request waits, and it is tried again.
+    /// A record could not be written. The request waits, and the write is retried.
     case fileFailed(OfflineTicket, HTTPError)
-    /// Nothing waits to be sent any more: what is left are dead letters and uncertain ones, if anything.
+    /// No request waits to be sent: only dead letters and uncertain ones are left, if any.
     case drained
 }

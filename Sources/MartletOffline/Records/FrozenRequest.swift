@@ -1,84 +1,68 @@
-import MartletContent
-import MartletURL
-import MartletCaching
 package import MartletCore
-import MartletDiagnostics
-import MartletStorage
-package import MartletTransport
 
-/// A request that is kept until it is taken: all that is known of it in other processes.
+/// A stored request: everything that other processes know of it.
 package struct FrozenRequest: Hashable, Sendable {
-    /// What is to become of it.
-    package enum Stage: Hashable, Sendable {
-        /// It is to be sent.
-        case waiting
-        /// It is being sent, or was when the process ended.
-        case sending
-        /// It is not sent again by itself.
-        case dead(OfflineDeadLetter)
-        /// It is not known whether it took effect.
-        case uncertain(OfflineDeadLetter)
-    }
+    /// The state; `sending` also if the process ended while it was being sent.
+    package typealias Stage = OfflineEntry.State
 
-    /// Its number.
+    /// The number.
     package var id: OfflineID
-    /// The line it stands in.
+    /// The lane.
     package var lane: String
-    /// What the caller calls it.
+    /// The name given by the caller.
     package var tag: String?
     /// The method.
     package var method: String
-    /// Where it goes; without user info and fragment.
+    /// The URL, without user info and fragment.
     package var url: HTTPURL
-    /// Its fields but the secret ones.
+    /// The fields without the secret ones.
     package var fields = HTTPFields()
     /// The names of the fields that are not stored.
     package var secretFields: [String] = []
     /// The value of its field `Idempotency-Key`, which is not among ``fields``.
     package var idempotencyKey: String?
-    /// What `Content-Type` says unless the fields do.
+    /// The `Content-Type`, unless it is among the fields.
     package var contentType: String?
-    /// Its body.
+    /// The body.
     package var body = FrozenBody.none
-    /// When it was submitted, in milliseconds since 1970.
+    /// The time of submission, in milliseconds since 1970.
     package var submitted: Int64
-    /// When it expires, in milliseconds since 1970.
+    /// The time of expiry, in milliseconds since 1970.
     package var expires: Int64
-    /// The same moment on the clock that counts from the start of the computer, which no clock step moves.
+    /// The time of expiry on the clock that counts from the boot, which is never adjusted.
     package var bootDeadline: BootDeadline?
-    /// How often it was begun to be sent.
+    /// The number of attempts.
     package var attempts: UInt32 = 0
-    /// What is to become of it.
+    /// The state.
     package var stage = Stage.waiting
 
-    /// Whether sending it twice does no harm: the method is idempotent (RFC 9110 §9.2.2), or the server knows a repetition
-    /// by its key.
+    /// Whether it may be sent twice: the method is idempotent (RFC 9110 §9.2.2), or the server recognizes a repetition by its key.
     package var isRepeatable: Bool { idempotencyKey != nil || isIdempotent }
 
-    /// Whether its effect is the same however often it is carried out.
+    /// Whether its method is idempotent.
     package var isIdempotent: Bool { HTTPRequest.Method(rawValue: method)?.isIdempotent ?? false }
 }
 
-/// The body of a request that is kept.
+/// The body of a stored request.
 package enum FrozenBody: Hashable, Sendable {
-    /// There is none.
+    /// No body.
     case none
-    /// Its bytes.
+    /// The bytes in the record.
     case inline([UInt8])
-    /// A file of the queue's own, beside the record.
+    /// A file of the queue beside the record.
     case own(FileMark)
-    /// A file of the caller's, by its absolute path.
+    /// A file of the caller by its absolute path.
     case file(String, FileMark)
 
-    /// What a file was when the request was submitted.
+    /// The fingerprint of a file when the request was submitted.
     package struct FileMark: Hashable, Sendable {
-        /// Its length.
+        /// The length.
         package var byteCount: UInt64
-        /// Its SHA-256, 32 bytes.
+        /// The SHA-256, 32 bytes.
         package var digest: [UInt8]
     }
 
-    /// How many bytes it has.
+    /// The length in bytes.
     package var byteCount: UInt64 {
         switch self {
         case .none: 0
@@ -87,42 +71,41 @@ package enum FrozenBody: Hashable, Sendable {
         }
     }
 
-    /// How many bytes of it are in the queue's directory, beside the record.
+    /// The number of its bytes in the queue's directory beside the record.
     var storedByteCount: UInt64 { if case .own(let mark) = self { mark.byteCount } else { 0 } }
 }
 
-/// A moment on the clock that counts from the start of the computer. No clock step moves it, and it holds in all processes
-/// until the computer is started again.
+/// A time on the clock that counts from the boot. It is never adjusted, and valid in all processes until the next boot.
 package struct BootDeadline: Hashable, Sendable {
-    /// The start of the computer that it counts from, as the kernel names it.
+    /// The boot, as the kernel names it.
     package var boot: String
-    /// Milliseconds after that start.
+    /// Milliseconds after the boot.
     package var milliseconds: Int64
 
-    /// The moment on the clock of this process.
+    /// The time on the clock of this process.
     package var time: MonotonicTime {
         MonotonicTime(nanoseconds: 0).advanced(by: .milliseconds(max(0, milliseconds)))
     }
 
-    /// The name of this start of the computer; `nil` where the kernel does not tell it.
+    /// The name of the current boot; `nil` if the kernel does not provide it.
     package static let currentBoot: String? = {
-        let path = "/proc/sys/kernel/random/boot_id"
-        // Its length is told as 0.
-        guard let bytes = try? FileReader(path: path).read(at: 0, limit: 256) else { return nil }
+        // Its reported length is 0.
+        let reader = try? FileReader(path: "/proc/sys/kernel/random/boot_id")
+        guard let bytes = try? reader?.read(at: 0, limit: 256) else { return nil }
         let name = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         return name.isEmpty ? nil : name
     }()
 }
 
 extension BootDeadline {
-    /// A moment; `nil` where the start of the computer has no name.
+    /// A time; `nil` if the boot has no name.
     package init?(_ time: MonotonicTime, boot: String?) {
         guard let boot else { return nil }
         self.init(boot: boot, milliseconds: Int64(time.nanoseconds / 1_000_000))
     }
 }
 
-/// Which fields are not written to disk.
+/// The fields that are not written to disk.
 struct SecretFields: Sendable {
     private static let always: Set<String> = [
         "authorization", "cookie", "proxy-authorization", "set-cookie", "authentication-info",
@@ -132,17 +115,16 @@ struct SecretFields: Sendable {
 
     init(_ declared: Set<HTTPField.Name>) { names = SecretFields.always.union(declared.map(\.canonicalName)) }
 
-    /// These, and more by their names.
+    /// These and other fields.
     func adding(_ more: [String]) -> SecretFields {
         var all = self
         all.names.formUnion(more.compactMap { HTTPField.Name($0)?.canonicalName })
         return all
     }
 
-    /// Fields without the secret ones, and those.
+    /// Splits fields into those that may be stored and secret ones.
     func stripped(from fields: HTTPFields) -> (kept: HTTPFields, secret: HTTPFields) {
-        var kept = HTTPFields()
-        var secret = HTTPFields()
+        var (kept, secret) = (HTTPFields(), HTTPFields())
         for field in fields {
             if names.contains(field.name.canonicalName) { secret.append(field) } else { kept.append(field) }
         }
@@ -152,7 +134,7 @@ struct SecretFields: Sendable {
 
 /// The value of `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header §2.1): a string of RFC 8941 §3.3.3.
 enum OfflineKey {
-    /// The value for a request; `nil` for none. One that the request has stays as it is.
+    /// The value for a request; `nil` for none. The request's own value is kept.
     static func text(_ key: OfflineSubmission.Key, of request: HTTPRequest) -> String? {
         if let own = request.headerFields[.idempotencyKey], !own.isEmpty { return own }
         switch key {
@@ -162,7 +144,7 @@ enum OfflineKey {
         }
     }
 
-    /// A text as a quoted string, unless it is one. What cannot stand in one becomes a question mark.
+    /// A text as a quoted string, unless it is one. Characters that are not allowed in one become question marks.
     static func quoted(_ text: String) -> String {
         if isQuoted(text) { return text }
         var quoted = "\""
@@ -177,20 +159,15 @@ enum OfflineKey {
     }
 
     private static func isQuoted(_ text: String) -> Bool {
+        let quote = UInt8(ascii: "\"")
         let bytes = Array(text.utf8)
-        guard bytes.count >= 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else {
-            return false
-        }
+        guard bytes.count >= 2, bytes.first == quote, bytes.last == quote else { return false }
         var isEscaped = false
         for byte in bytes[1..<(bytes.count - 1)] {
             switch byte {
             case UInt8(ascii: "\\"): isEscaped.toggle()
-            case UInt8(ascii: "\""):
-                guard isEscaped else { return false }
-                isEscaped = false
-            case 0x20...0x7e:
-                // Only these two are escaped.
-                guard !isEscaped else { return false }
+            // Quotes must be escaped, and no other character may be.
+            case 0x20...0x7e where isEscaped == (byte == quote): isEscaped = false
             default: return false
             }
         }

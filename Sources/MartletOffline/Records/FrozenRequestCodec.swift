@@ -1,23 +1,13 @@
-import MartletContent
-import MartletURL
-import MartletCaching
-import MartletCore
-import MartletDiagnostics
-package import MartletStorage
+package import MartletCore
 
-/// The form of a frozen request's file: a ``RecordEnvelope`` named `MRTo`, and what is known of the request.
+/// The file format of a stored request: a ``RecordEnvelope`` named `MRTo` with the fields of its ``FrozenRequest``.
 ///
-/// Version 2 adds the deadline on the clock that counts from the start of the computer.
-///
-/// Secret fields are not in it: they were taken away before.
+/// Version 2 adds the deadline on the clock that counts from the boot. Secret fields were removed before.
 package enum FrozenRequestCodec {
-    /// The longest file.
+    /// The maximum length of the file in bytes.
     package static let byteLimit = 24 << 20
-    /// How long texts are, in bytes.
-    static let textLimit = 1 << 20
-    /// How many fields a request or an answer has.
-    static let fieldLimit = 10_000
-
+    private static let textLimit = 1 << 20
+    private static let fieldLimit: UInt16 = 10_000
     private static let envelope = RecordEnvelope(magic: "MRTo", version: 2, byteLimit: byteLimit)
 
     /// The bytes of a request's file.
@@ -25,16 +15,13 @@ package enum FrozenRequestCodec {
         try envelope.encode { write(request, to: &$0) }
     }
 
-    /// The request in a file's bytes.
+    /// The request in the bytes of a file.
     package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> FrozenRequest {
         try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in
             try request(&reader, version)
         }
     }
-}
 
-// What is known of a request, field by field.
-extension FrozenRequestCodec {
     // MARK: Writing
 
     static func write(_ request: FrozenRequest, to writer: inout RecordWriter, version: UInt16 = 2) {
@@ -48,7 +35,19 @@ extension FrozenRequestCodec {
         for name in request.secretFields { writer.write(text: name) }
         writer.write(optional: request.idempotencyKey)
         writer.write(optional: request.contentType)
-        write(request.body, to: &writer)
+        switch request.body {
+        case .none: writer.write(UInt8(0))
+        case .inline(let bytes):
+            writer.write(UInt8(1))
+            writer.write(counted: bytes)
+        case .own(let mark):
+            writer.write(UInt8(2))
+            write(mark, to: &writer)
+        case .file(let path, let mark):
+            writer.write(UInt8(3))
+            writer.write(text: path)
+            write(mark, to: &writer)
+        }
         writer.write(request.submitted)
         writer.write(request.expires)
         writer.write(request.attempts)
@@ -73,24 +72,8 @@ extension FrozenRequestCodec {
         writer.write(UInt16(truncatingIfNeeded: fields.count))
         for field in fields {
             writer.write(text: field.name.rawName)
-            // As they stand on the wire, be they UTF-8 or not.
+            // As on the wire, which need not be UTF-8.
             writer.write(counted: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })
-        }
-    }
-
-    private static func write(_ body: FrozenBody, to writer: inout RecordWriter) {
-        switch body {
-        case .none: writer.write(UInt8(0))
-        case .inline(let bytes):
-            writer.write(UInt8(1))
-            writer.write(counted: bytes)
-        case .own(let mark):
-            writer.write(UInt8(2))
-            write(mark, to: &writer)
-        case .file(let path, let mark):
-            writer.write(UInt8(3))
-            writer.write(text: path)
-            write(mark, to: &writer)
         }
     }
 
@@ -109,7 +92,7 @@ extension FrozenRequestCodec {
 
     // MARK: Reading
 
-    static func request(
+    private static func request(
         _ reader: inout RecordReader, _ version: UInt16
     ) throws(RecordReader.Fault) -> FrozenRequest {
         let id = OfflineID(try reader.number("number"))
@@ -117,25 +100,28 @@ extension FrozenRequestCodec {
         let tag = try reader.optionalText(limit: textLimit, "tag")
         let method = try reader.text(limit: textLimit, "method")
         guard HTTPRequest.Method(rawValue: method) != nil else { throw reader.fault("method") }
-        let url = try url(&reader)
+        // User info and fragments are never written.
+        guard let url = try? HTTPURL(try reader.text(limit: textLimit, "URL"), pathAsIs: true),
+            url.user == nil, url.password == nil, url.fragment == nil
+        else { throw reader.fault("URL") }
         let fields = try fields(&reader)
-        var secretFields: [String] = []
-        let count: UInt16 = try reader.number("secret fields")
-        for _ in 0..<count { secretFields.append(try reader.text(limit: textLimit, "secret field")) }
+        let secretFields = try reader.list(of: UInt16.self, "secret fields") {
+            reader throws(RecordReader.Fault) in try reader.text(limit: textLimit, "secret field")
+        }
         var request = FrozenRequest(
             id: id, lane: lane, tag: tag, method: method, url: url, fields: fields,
             secretFields: secretFields, idempotencyKey: try reader.optionalText(limit: textLimit, "key"),
             contentType: try reader.optionalText(limit: textLimit, "content type"), body: try body(&reader),
             submitted: try reader.number("submission"), expires: try reader.number("expiry"))
         request.attempts = try reader.number("attempts")
-        let stage: UInt8 = try reader.number("state")
-        switch stage {
-        case 0: request.stage = .waiting
-        case 1: request.stage = .sending
-        case 2: request.stage = .dead(try letter(&reader))
-        case 3: request.stage = .uncertain(try letter(&reader))
-        default: throw reader.fault("state")
-        }
+        request.stage =
+            switch try reader.number("state") as UInt8 {
+            case 0: .waiting
+            case 1: .sending
+            case 2: .dead(try letter(&reader))
+            case 3: .uncertain(try letter(&reader))
+            default: throw reader.fault("state")
+            }
         if version >= 2, try reader.flag("deadline") {
             request.bootDeadline = BootDeadline(
                 boot: try reader.text(limit: 256, "boot"), milliseconds: try reader.number("deadline"))
@@ -143,32 +129,19 @@ extension FrozenRequestCodec {
         return request
     }
 
-    private static func url(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPURL {
-        let text = try reader.text(limit: textLimit, "URL")
-        // One without user info and fragment, as is written.
-        guard let url = try? HTTPURL(text, pathAsIs: true), url.user == nil, url.password == nil,
-            url.fragment == nil
-        else { throw reader.fault("URL") }
-        return url
-    }
-
     private static func fields(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPFields {
-        let count: UInt16 = try reader.number("fields")
-        guard count <= fieldLimit else { throw reader.fault("fields") }
-        var fields = HTTPFields()
-        for _ in 0..<count {
+        let list = try reader.list(of: UInt16.self, limit: fieldLimit, "fields") {
+            reader throws(RecordReader.Fault) in
             guard let name = HTTPField.Name(try reader.text(limit: textLimit, "field name")) else {
                 throw reader.fault("field name")
             }
-            let value = try reader.counted(limit: textLimit, "field value")
-            fields.append(HTTPField(name: name, value: value))
+            return HTTPField(name: name, value: try reader.counted(limit: textLimit, "field value"))
         }
-        return fields
+        return HTTPFields(list)
     }
 
     private static func body(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FrozenBody {
-        let kind: UInt8 = try reader.number("body")
-        switch kind {
+        switch try reader.number("body") as UInt8 {
         case 0: return .none
         case 1: return .inline(Array(try reader.counted(limit: byteLimit, "body")))
         case 2: return .own(try mark(&reader))
@@ -188,7 +161,7 @@ extension FrozenRequestCodec {
     }
 
     private static func letter(_ reader: inout RecordReader) throws(RecordReader.Fault) -> OfflineDeadLetter {
-        // A reason of a later version is a refusal all the same.
+        // An unknown reason of a later version is treated as a rejection.
         let reason =
             OfflineDeadLetter.Reason(rawValue: try reader.text(limit: textLimit, "reason")) ?? .refused
         let message = try reader.text(limit: textLimit, "message")

@@ -2,142 +2,130 @@ import DequeModule
 import HeapModule
 package import MartletTransport
 
-/// Which request is sent when: one of each lane at a time, in the order of their numbers, so many lanes at once. Time is
-/// passed in, and what is to be done comes out.
+/// The order in which requests are sent: one of each lane at a time, in the order of their numbers, and a limited number of lanes
+/// concurrently. Time is passed in, and the actions are returned.
 ///
-/// A request is in one place at a time: waiting in its lane, being sent, being settled (its end is being written down), or
-/// resting (dead or uncertain), which holds nobody up. The next of a lane begins when the end of the one before it is on
-/// the disk, so that a kill between the two never turns their order around.
+/// A request is in one place at a time: waiting in its lane, being sent, being settled (its end is being recorded), or resting (dead
+/// or uncertain), which delays no other. The next request of a lane starts when the end of the previous one is on disk, so that a
+/// kill between the two never reverses their order.
 package struct ReplayMachine: Sendable {
-    /// What is to be done, in this order.
+    /// The actions, in this order.
     package struct Effects: Sendable, Equatable {
-        /// Requests that are to be sent.
+        /// Requests to send.
         package var begin: [OfflineID] = []
-        /// Requests whose sending is to be cancelled.
+        /// Requests whose attempt is to be cancelled.
         package var cancel: [OfflineID] = []
-        /// Requests whose time is up, which become dead letters; they are settling.
+        /// Expired requests, which become dead letters; they are settling.
         package var expire: [OfflineID] = []
-        /// Requests whose end is to be written down, again; they are settling.
+        /// Requests whose end is to be recorded, perhaps again; they are settling.
         package var settle: [OfflineID] = []
-        /// Whether nothing waits any more, and something did before.
+        /// Whether no request waits any more, and one did before.
         package var isDrained = false
     }
 
-    /// Where a request is.
+    /// The place of a request.
     package enum Place: Hashable, Sendable {
         /// In its lane.
         case waiting
-        /// Under way.
+        /// Being sent.
         case sending
-        /// Its end is being written down.
+        /// Its end is being recorded.
         case settling
         /// Dead or uncertain.
         case resting
     }
 
-    /// How a try, or a settling, ended.
+    /// The outcome of an attempt.
     package enum Ending: Hashable, Sendable {
-        /// The request's end is to be written down.
+        /// The end of the request is to be recorded.
         case settled
-        /// It is sent again, when its lane has waited.
+        /// The request is sent again after the delay of its lane.
         case later(OfflinePostponement.Reason, Duration)
     }
 
-    struct Item: Sendable {
+    private struct Item: Sendable {
         let lane: String
         var expires: MonotonicTime
         var place: Place
-        /// Whether it waits, is sent, or is being settled after that: what the queue is not done with.
+        /// Whether it waits, is sent, or is being settled after that: the queue is not done with it.
         var isLive = false
-        /// Whether it is dropped as soon as its try has ended.
+        /// Whether it is dropped as soon as its attempt has ended.
         var isDropped = false
-        /// Whether its end could not be written down, and waits for the next try.
+        /// Whether its end could not be recorded, and waits for the next attempt.
         var isStuck = false
-        /// Whether it stands in its lane: not once it was dropped there, or has expired, nor while it rests.
+        /// Whether it is in its lane: not after it was dropped there or has expired, nor while it rests.
         var isInLane = false
     }
 
-    private struct Alarm: Comparable, Sendable {
+    private struct Timer<Key: Comparable & Sendable>: Comparable, Sendable {
         let time: MonotonicTime
-        let lane: String
-        let number: UInt64
-        static func < (left: Alarm, right: Alarm) -> Bool {
-            (left.time, left.number) < (right.time, right.number)
-        }
-    }
-
-    private struct Due: Comparable, Sendable {
-        let time: MonotonicTime
-        let id: OfflineID
-        static func < (left: Due, right: Due) -> Bool { (left.time, left.id) < (right.time, right.id) }
+        let key: Key
+        static func < (left: Timer, right: Timer) -> Bool { (left.time, left.key) < (right.time, right.key) }
     }
 
     private let backoff: OfflineBackoff
     private let laneLimit: Int
-    private(set) var items: [OfflineID: Item] = [:]
-    private(set) var lanes: [String: Lane] = [:]
-    /// Lanes that may begin, those first that came first; some are no longer.
+    private var items: [OfflineID: Item] = [:]
+    private var lanes: [String: Lane] = [:]
+    /// Lanes that may start in FIFO order; some are no longer ready.
     private var ready = Deque<String>()
-    private var alarms = Heap<Alarm>()
-    private var expiries = Heap<Due>()
-    /// When ends are written down again that could not be, of requests that are in no lane any more.
-    private var settlings = Heap<Due>()
-    private var lastAlarm: UInt64 = 0
-    private(set) var busyCount = 0
-    /// How many requests wait, are sent or are being settled.
-    private var liveCount = 0
+    /// The ends of the waits of lanes.
+    private var alarms = Heap<Timer<String>>()
+    private var expiries = Heap<Timer<OfflineID>>()
+    /// The next recordings of ends that could not be recorded, of requests that are in no lane any more.
+    private var settlings = Heap<Timer<OfflineID>>()
+    private var busyCount = 0
+    /// The number of requests that wait, are sent or are being settled.
+    package private(set) var pendingCount = 0
     private var isSending: Bool
     private var effects = Effects()
 
-    /// A machine of no requests.
+    /// A machine without requests.
     /// - Parameters:
-    ///   - lanes: How many are sent at once.
-    ///   - isSending: Whether it begins any.
+    ///   - lanes: the maximum number of concurrent attempts.
+    ///   - isSending: whether it starts any.
     package init(backoff: OfflineBackoff, lanes: Int, isSending: Bool = true) {
         self.backoff = backoff
         laneLimit = max(1, lanes)
         self.isSending = isSending
     }
 
-    // MARK: Looking
+    // MARK: Inspection
 
-    /// Where a request is; `nil` where it is not known.
+    /// The place of a request; `nil` if it is unknown.
     package func place(of id: OfflineID) -> Place? { items[id]?.place }
 
-    /// The time at which a request expires; `nil` where it is not known.
+    /// The time of expiry of a request; `nil` if it is unknown.
     package func expiry(of id: OfflineID) -> MonotonicTime? { items[id]?.expires }
 
-    /// Whether nothing waits and nothing is under way.
-    package var isDrained: Bool { liveCount == 0 }
+    /// Whether no request waits or is being sent or settled.
+    package var isDrained: Bool { pendingCount == 0 }
 
-    /// How many requests wait, are sent or are being settled.
-    package var pendingCount: Int { liveCount }
+    /// Whether a request was dropped during its attempt.
+    package func isDropped(_ id: OfflineID) -> Bool { items[id]?.isDropped ?? false }
 
-    /// Why a lane waits, and until when; `nil` where it does not.
+    /// The reason and the end of a lane's wait; `nil` if it does not wait.
     package func wait(of lane: String) -> (reason: OfflinePostponement.Reason, until: MonotonicTime)? {
-        guard case .waiting(let reason, let until, _) = lanes[lane]?.state else { return nil }
+        guard case .waiting(let reason, let until) = lanes[lane]?.state else { return nil }
         return (reason, until)
     }
 
-    /// When ``advance(to:)`` is to be called next; `nil` where there is nothing to wait for.
+    /// The time of the next call of ``advance(to:)``; `nil` if there is none.
     package mutating func nextWake() -> MonotonicTime? {
-        while let alarm = alarms.min, !isCurrent(alarm) { alarms.removeMin() }
-        while let expiry = expiries.min, items[expiry.id]?.isLive != true { expiries.removeMin() }
-        while let settling = settlings.min, !isStuck(settling.id) { settlings.removeMin() }
+        while let alarm = alarms.min, wait(of: alarm.key)?.until != alarm.time { alarms.removeMin() }
+        while let expiry = expiries.min, items[expiry.key]?.isLive != true { expiries.removeMin() }
+        while let settling = settlings.min, !isStuck(settling.key) { settlings.removeMin() }
         let alarm = isSending ? alarms.min?.time : nil
         let expiry = isSending ? expiries.min?.time : nil
         return [alarm, expiry, settlings.min?.time].compactMap(\.self).min()
     }
 
-    private func isCurrent(_ alarm: Alarm) -> Bool {
-        guard case .waiting(_, _, alarm.number) = lanes[alarm.lane]?.state else { return false }
-        return true
-    }
+    private func isStuck(_ id: OfflineID) -> Bool { items[id]?.isStuck ?? false }
 
     // MARK: Requests
 
-    /// Takes up a request.
-    /// - Parameter isResting: Whether it is dead or uncertain.
+    /// Adds a request.
+    /// - Parameter isResting: whether it is dead or uncertain.
     package mutating func add(
         _ id: OfflineID, lane: String, expires: MonotonicTime, isResting: Bool = false, now: MonotonicTime
     ) -> Effects {
@@ -148,73 +136,72 @@ package struct ReplayMachine: Sendable {
     }
 
     private mutating func enqueue(_ id: OfflineID, _ name: String, _ expires: MonotonicTime) {
-        liveCount += 1
+        pendingCount += 1
         items[id]?.isLive = true
         items[id]?.isInLane = true
-        if expires != .distantFuture { expiries.insert(Due(time: expires, id: id)) }
+        if expires != .distantFuture { expiries.insert(Timer(time: expires, key: id)) }
         let isNew = lanes[name, default: Lane(state: .ready)].insert(id)
         if isNew { ready.append(name) }
     }
 
-    /// Notes how a try ended. Nothing where the request was not under way.
-    /// - Parameter random: Between 0 and 1.
-    /// - Returns: What is to be done, and how long the lane waits.
+    /// Handles the end of an attempt; ignored if the request is not being sent.
+    /// - Parameter random: between 0 and 1.
+    /// - Returns: The actions, and the delay of the lane.
     package mutating func end(
         _ id: OfflineID, _ ending: Ending, random: Double, now: MonotonicTime
     ) -> (effects: Effects, delay: Duration) {
-        guard var item = items[id], item.place == .sending else { return (take(now), .zero) }
+        guard let item = items[id], item.place == .sending else { return (take(now), .zero) }
         switch ending {
         case .settled:
-            item.place = .settling
-            items[id] = item
+            items[id]?.place = .settling
             lanes[item.lane]?.failures = 0
-            return (take(now), .zero)
+        case .later where item.isDropped:
+            items[id]?.place = .settling
+            effects.settle.append(id)
+        case .later where item.expires <= now:
+            items[id]?.place = .settling
+            effects.expire.append(id)
         case .later(let reason, let atLeast):
-            if item.isDropped || item.expires <= now {
-                item.place = .settling
-                items[id] = item
-                if item.isDropped { effects.settle.append(id) } else { effects.expire.append(id) }
-                return (take(now), .zero)
-            }
-            item.place = .waiting
-            items[id] = item
+            items[id]?.place = .waiting
             let delay = postpone(item.lane, reason, atLeast: atLeast, random: random, now: now)
             return (take(now), delay)
         }
+        return (take(now), .zero)
     }
 
-    /// Notes that a request's end is on the disk.
-    /// - Parameter isResting: Whether it stays, dead or uncertain; else it is gone.
+    /// Notes that the end of a request is on disk.
+    /// - Parameter isResting: whether it stays, dead or uncertain; otherwise it is gone.
     package mutating func settled(_ id: OfflineID, isResting: Bool, now: MonotonicTime) -> Effects {
         guard let item = items[id], item.place == .settling else { return take(now) }
         if item.isLive {
-            liveCount -= 1
-            if liveCount == 0 { effects.isDrained = true }
+            pendingCount -= 1
+            if pendingCount == 0 { effects.isDrained = true }
         }
         leaveLane(id, item.lane)
         items[id] = isResting ? Item(lane: item.lane, expires: item.expires, place: .resting) : nil
         return take(now)
     }
 
-    /// Notes that a request's end could not be written down: its lane waits, and it is tried again.
+    /// Notes that the end of a request could not be recorded: its lane waits, and it is tried again.
     package mutating func settlingFailed(
         _ id: OfflineID, random: Double, now: MonotonicTime
     ) -> (effects: Effects, delay: Duration) {
         guard let item = items[id], item.place == .settling else { return (take(now), .zero) }
         items[id]?.isStuck = true
-        guard lanes[item.lane]?.state == .busy(id) else {
-            // In no lane any more, so that it holds nobody up.
-            let delay = backoff.delay(failures: 4, random: random)
-            settlings.insert(Due(time: now.advanced(by: delay), id: id))
-            return (take(now), delay)
+        let delay: Duration
+        if lanes[item.lane]?.state == .busy(id) {
+            delay = postpone(item.lane, .storage, atLeast: .zero, random: random, now: now)
+        } else {
+            // In no lane any more, so that it delays no other.
+            delay = backoff.delay(failures: 4, random: random)
+            settlings.insert(Timer(time: now.advanced(by: delay), key: id))
         }
-        let delay = postpone(item.lane, .storage, atLeast: .zero, random: random, now: now)
         return (take(now), delay)
     }
 
-    /// Lets a dead or uncertain request be sent again; one that waits, at once.
-    /// - Parameter expires: When its time is up, where it was up already.
-    /// - Returns: What is to be done; `nil` where there is no such request, or it is under way.
+    /// Sends a dead or uncertain request again; one that waits, immediately.
+    /// - Parameter expires: the time of expiry, if it has expired.
+    /// - Returns: The actions; `nil` if there is no such request, or it is being sent or settled.
     package mutating func retry(
         _ id: OfflineID, expires: MonotonicTime = .distantFuture, now: MonotonicTime
     ) -> Effects? {
@@ -228,20 +215,18 @@ package struct ReplayMachine: Sendable {
             enqueue(id, item.lane, item.expires)
         case .waiting: break
         }
-        lanes[item.lane]?.failures = 0
         wake(item.lane)
         return take(now)
     }
 
-    /// Takes a request out: it is settling then, or its try is cancelled first.
-    /// - Returns: What is to be done; `nil` where there is no such request, or its end is being written down.
+    /// Removes a request: it is settling then, or its attempt is cancelled first.
+    /// - Returns: The actions; `nil` if there is no such request, or its end is being recorded.
     package mutating func drop(_ id: OfflineID, now: MonotonicTime) -> Effects? {
         guard let item = items[id] else { return nil }
         switch item.place {
         case .settling:
             guard item.isStuck else { return nil }
-            items[id]?.isStuck = false
-            effects.settle.append(id)
+            settleAgain(id)
             leaveLane(id, item.lane)
         case .sending:
             items[id]?.isDropped = true
@@ -254,22 +239,21 @@ package struct ReplayMachine: Sendable {
         return take(now)
     }
 
-    /// Whether a request was dropped while it was under way.
-    package func isDropped(_ id: OfflineID) -> Bool { items[id]?.isDropped ?? false }
+    private mutating func settleAgain(_ id: OfflineID) {
+        items[id]?.isStuck = false
+        effects.settle.append(id)
+    }
 
     private mutating func leaveLane(_ id: OfflineID, _ name: String) {
-        // Of many that were dropped or have expired each would be looked for in vain.
+        // Avoids a search for each of many dropped or expired requests.
         guard items[id]?.isInLane == true else { return }
         items[id]?.isInLane = false
         guard let state = lanes[name]?.state else { return }
         let wasFirst = lanes[name]?.ids.first == id
         // In place: a lane may be long.
         lanes[name]?.remove(id)
-        if wasFirst {
-            // Failures and waits are those of the request that has left.
-            lanes[name]?.failures = 0
-            wake(name)
-        }
+        // Failures and waits are those of the request that has left.
+        if wasFirst { wake(name) }
         if state == .busy(id) {
             busyCount -= 1
             makeReady(name)
@@ -287,14 +271,13 @@ package struct ReplayMachine: Sendable {
         if case .busy = lane.state { busyCount -= 1 }
         lane.failures += 1
         var delay = backoff.delay(failures: lane.failures, random: random)
-        // No credentials are found by asking often.
+        // Asking often does not yield credentials.
         if reason == .unauthorized { delay = max(.zero, backoff.longest) }
         delay = max(delay, min(atLeast, max(.zero, backoff.longestRetryAfter)))
-        lastAlarm += 1
         let until = now.advanced(by: delay)
-        lane.state = .waiting(reason, until: until, lastAlarm)
+        lane.state = .waiting(reason, until: until)
         lanes[name] = lane
-        alarms.insert(Alarm(time: until, lane: name, number: lastAlarm))
+        alarms.insert(Timer(time: until, key: name))
         return delay
     }
 
@@ -303,114 +286,97 @@ package struct ReplayMachine: Sendable {
         ready.append(name)
     }
 
+    /// Forgets the failures of a lane, and ends its wait.
     private mutating func wake(_ name: String) {
-        guard case .waiting = lanes[name]?.state else { return }
-        makeReady(name)
+        lanes[name]?.failures = 0
+        if wait(of: name) != nil { makeReady(name) }
     }
 
-    /// Lets lanes go on that wait for one of these reasons, as if nothing had failed.
+    /// Ends the waits of lanes for one of these reasons, as if nothing had failed.
     package mutating func wake(
         waitingFor reasons: Set<OfflinePostponement.Reason>, now: MonotonicTime
     ) -> Effects {
-        // In the order of their first requests, so that what happens does not hang on a hash.
-        let names = lanes.filter { entry in
-            guard case .waiting(let reason, _, _) = entry.value.state else { return false }
-            return reasons.contains(reason)
-        }.sorted { ($0.value.ids.first ?? OfflineID(0)) < ($1.value.ids.first ?? OfflineID(0)) }
-        for (name, _) in names {
-            lanes[name]?.failures = 0
-            wake(name)
-        }
+        // In the order of their first requests, so that the result does not depend on a hash.
+        let names = lanes.keys.filter { name in wait(of: name).map { reasons.contains($0.reason) } ?? false }
+            .sorted { (lanes[$0]?.ids.first ?? OfflineID(0)) < (lanes[$1]?.ids.first ?? OfflineID(0)) }
+        for name in names { wake(name) }
         return take(now)
     }
 
-    /// Lets time pass.
+    /// Handles the passing of time.
     package mutating func advance(to now: MonotonicTime) -> Effects { take(now) }
 
-    /// Begins nothing any more. What is under way may end.
+    /// Starts no request any more. Current attempts may end.
     package mutating func close() { isSending = false }
 
     private mutating func take(_ now: MonotonicTime) -> Effects {
         expire(now)
-        ring(now)
+        while let first = alarms.min, first.time <= now {
+            alarms.removeMin()
+            if wait(of: first.key)?.until == first.time { makeReady(first.key) }
+        }
+        while let first = settlings.min, first.time <= now {
+            settlings.removeMin()
+            if isStuck(first.key) { settleAgain(first.key) }
+        }
         begin()
         defer { effects = Effects() }
         return effects
     }
 
     private mutating func expire(_ now: MonotonicTime) {
-        // Requests expire where they are sent: looking at a queue changes nothing.
+        // Requests expire only where they are sent: inspecting a queue changes nothing.
         guard isSending else { return }
         while let first = expiries.min, first.time <= now {
             expiries.removeMin()
-            // One that is under way expires when its try has failed.
-            guard let item = items[first.id], item.place == .waiting else { continue }
-            items[first.id]?.place = .settling
-            effects.expire.append(first.id)
-            leaveLane(first.id, item.lane)
+            // One that is being sent expires when its attempt has failed.
+            guard let item = items[first.key], item.place == .waiting else { continue }
+            items[first.key]?.place = .settling
+            effects.expire.append(first.key)
+            leaveLane(first.key, item.lane)
         }
-    }
-
-    private mutating func ring(_ now: MonotonicTime) {
-        while let first = alarms.min, first.time <= now {
-            alarms.removeMin()
-            if isCurrent(first) { makeReady(first.lane) }
-        }
-        while let first = settlings.min, first.time <= now {
-            settlings.removeMin()
-            if isStuck(first.id) { settleAgain(first.id) }
-        }
-    }
-
-    private func isStuck(_ id: OfflineID) -> Bool { items[id]?.isStuck ?? false }
-
-    private mutating func settleAgain(_ id: OfflineID) {
-        items[id]?.isStuck = false
-        effects.settle.append(id)
     }
 
     private mutating func begin() {
         guard isSending else { return }
         while busyCount < laneLimit, let name = ready.popFirst() {
-            guard var lane = lanes[name], lane.state == .ready, let id = lane.ids.first,
-                let place = items[id]?.place
+            guard let lane = lanes[name], lane.state == .ready, let id = lane.ids.first, let item = items[id]
             else { continue }
-            if place == .waiting {
+            if item.place == .waiting {
                 items[id]?.place = .sending
                 effects.begin.append(id)
             } else {
-                // Its end could not be written down, and the lane has waited for the next try.
+                // Its end could not be recorded, and the lane has waited for the next attempt.
                 settleAgain(id)
             }
-            lane.state = .busy(id)
+            lanes[name]?.state = .busy(id)
             busyCount += 1
-            lanes[name] = lane
         }
     }
 }
 
 extension ReplayMachine {
-    /// What waits for each other, and what it waits for.
-    struct Lane: Sendable {
-        /// What a lane does.
+    /// Requests that are sent one after the other.
+    private struct Lane: Sendable {
+        /// The state of a lane.
         enum State: Hashable, Sendable {
-            /// Its first request may begin.
+            /// Its first request may start.
             case ready
-            /// Its first request is under way, or settling.
+            /// Its first request is being sent or settled.
             case busy(OfflineID)
-            /// It waits; the number tells this wait from others.
-            case waiting(OfflinePostponement.Reason, until: MonotonicTime, UInt64)
+            /// It waits after a failure.
+            case waiting(OfflinePostponement.Reason, until: MonotonicTime)
         }
-        /// What it has to send, in order; never empty, but for a moment.
+        /// The requests in order; empty only during a change.
         var ids = Deque<OfflineID>()
         var state: State
-        /// How many tries failed in a row.
+        /// The number of consecutive failures.
         var failures = 0
 
-        /// Adds a request at its place.
+        /// Adds a request at its position.
         /// - Returns: Whether it is the first.
         mutating func insert(_ id: OfflineID) -> Bool {
-            // By number: nearly always at the end. One that is under way stays in front.
+            // By number: nearly always at the end. One that is being sent stays in front.
             var first = ids.startIndex
             if case .busy = state { first = min(first + 1, ids.endIndex) }
             var place = ids.endIndex
@@ -419,13 +385,13 @@ extension ReplayMachine {
             return ids.count == 1
         }
 
-        /// Takes a request out.
+        /// Removes a request.
         mutating func remove(_ id: OfflineID) {
             if ids.first == id {
                 ids.removeFirst()
                 return
             }
-            // They are in order, but for one in front that was under way when another came that belongs before it.
+            // They are sorted, except one in front that was being sent when one with a lower number was added.
             var (low, high) = (ids.startIndex, ids.endIndex)
             while low < high {
                 let middle = (low + high) / 2

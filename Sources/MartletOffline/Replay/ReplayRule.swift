@@ -1,10 +1,8 @@
-import MartletURL
-import MartletCaching
 package import MartletCore
 
-/// What follows from an answer, or from none.
+/// Decides on a request after a response or a failure.
 ///
-/// | answer | with a key | idempotent | neither |
+/// | response | with a key | idempotent | neither |
 /// |---|---|---|---|
 /// | 2xx, 304 | delivered | delivered | delivered |
 /// | 401 | credentials, once | the same | the same |
@@ -18,28 +16,25 @@ package import MartletCore
 /// | another than 2xx, after a 303 or a redirect that changed the method | as above | as above | uncertain |
 struct ReplayRule: Sendable {
     /// Whether the request has an `Idempotency-Key`.
-    let hasKey: Bool
-    /// Whether its method is idempotent.
-    let isIdempotent: Bool
-    let secrets: SecretFields
+    private let hasKey: Bool
+    /// Whether it may be sent twice.
+    private let isRepeatable: Bool
+    private let secrets: SecretFields
     /// Whether a 303, or a 302 within an origin, that changed the method leads to the result of the request.
-    let acceptsRedirectedResults: Bool
+    private let acceptsRedirectedResults: Bool
 
     private static let notProcessed: Set<Int> = [407, 408, 421, 425, 429, 503, 507, 511]
     private static let neverSupported: Set<Int> = [501, 505]
 
     init(_ request: FrozenRequest, secrets: SecretFields, acceptsRedirectedResults: Bool = false) {
         hasKey = request.idempotencyKey != nil
-        isIdempotent = request.isIdempotent
+        isRepeatable = request.isRepeatable
         self.secrets = secrets
         self.acceptsRedirectedResults = acceptsRedirectedResults
     }
 
-    /// Whether sending it twice does no harm.
-    var isRepeatable: Bool { hasKey || isIdempotent }
-
-    /// What follows from an answer.
-    /// - Parameter now: Seconds since 1970.
+    /// The decision after a response.
+    /// - Parameter now: seconds since 1970.
     func verdict(on answer: HTTPExchange, now: Int64) -> ReplayVerdict {
         let status = answer.statusCode
         let words = "the server answered with status \(status)"
@@ -47,33 +42,30 @@ struct ReplayRule: Sendable {
         case 200...299 where isStray(answer), 304 where isStray(answer):
             let what =
                 "\(words) to another request, to which a redirect led: that does not tell whether this one was accepted"
-            if isRepeatable { return .dead(letter(.refused, what, answer), answer) }
-            return .uncertain(letter(.unanswered, what, answer), .answer(answer))
+            return isRepeatable ? .dead(letter(.refused, what, answer), answer) : unclear(what, answer)
         case 200...299, 304: return .delivered(answer)
         case _ where !isRepeatable && ReplayRule.isOfAnother(answer):
-            return .uncertain(
-                letter(.unanswered, "\(words) where it had sent for the result", answer), .answer(answer))
+            return unclear("\(words) where it had sent for the result", answer)
         case 401: return .unauthorized(answer)
         case _ where ReplayRule.notProcessed.contains(status),
             409 where hasKey, 413 where answer.response.headerFields[.retryAfter] != nil:
             return later(answer, words, now)
         case 500...599 where !ReplayRule.neverSupported.contains(status):
             if isRepeatable { return later(answer, words, now) }
-            return .uncertain(
-                letter(.unanswered, "\(words), which does not tell what it did", answer), .answer(answer))
+            return unclear("\(words), which does not tell what it did", answer)
         default: return .dead(letter(.refused, words, answer), answer)
         }
     }
 
-    /// Whether the answer is to another request, to which a redirect led once this one had been answered (RFC 9110 §15.4).
+    /// Whether a redirect led to another request after this one had been answered, and the response is to that (RFC 9110 §15.4).
     private static func isOfAnother(_ answer: HTTPExchange) -> Bool {
         redirects(of: answer).contains { hop, method, _ in
             !hop.method.isIdempotent && (hop.status == 303 || hop.method != method)
         }
     }
 
-    /// Whether the response belongs to a request of another method, to which a redirect led. It may be a page to sign in, and
-    /// then nobody has read the body of this request.
+    /// Whether the response belongs to a request of another method, to which a redirect led. It may be a sign-in page, and then
+    /// no server has read the body of this request.
     ///
     /// A 303, and a 302 within an origin, may also lead to the result (RFC 9110 §15.4.3, §15.4.4), which the caller can
     /// accept. A 301 (§15.4.2) and a 302 to another origin never do.
@@ -85,7 +77,7 @@ struct ReplayRule: Sendable {
         }
     }
 
-    /// The redirects that were followed, each with the method and the origin of the request that it led to.
+    /// The followed redirects, each with the method and the origin of the request that it led to.
     private static func redirects(
         of answer: HTTPExchange
     ) -> [(hop: HTTPHop, method: HTTPRequest.Method, origin: HTTPURL.Origin)] {
@@ -103,18 +95,23 @@ struct ReplayRule: Sendable {
         return .later(.refused, atLeast: delay, message: words)
     }
 
+    private func unclear(_ message: String, _ answer: HTTPExchange) -> ReplayVerdict {
+        .uncertain(letter(.unanswered, message, answer), .answer(answer))
+    }
+
     private func letter(
         _ reason: OfflineDeadLetter.Reason, _ message: String, _ answer: HTTPExchange
     ) -> OfflineDeadLetter { OfflineDeadLetter(reason, message: message, answer: answer, secrets: secrets) }
 
-    /// What follows from a failure. Where the head of an answer came, its status decides, however little came of its body:
-    /// the request took effect then, or did not.
+    /// The decision after a failure. If the head of a response arrived, its status decides, however little of the body arrived: the
+    /// request took effect then, or did not.
     func verdict(on error: any Error, now: Int64) -> ReplayVerdict {
         guard let error = error as? HTTPError else {
-            // Not in its own words, which may be written down and tell a secret.
+            // Only its type: the message may be stored, and its own words may contain a secret.
             return unanswered(error, "the request failed with \(type(of: error))", wasSent: true)
         }
-        if let answer = error.exchange, error.wasSent, !ReplayRule.isRedirectFault(error.code) {
+        let isRedirectFault = error.code == .tooManyRedirects || error.code == .redirectRefused
+        if let answer = error.exchange, error.wasSent, !isRedirectFault {
             return verdict(on: answer, now: now)
         }
         switch error.code {
@@ -125,16 +122,10 @@ struct ReplayRule: Sendable {
             }
             return .dead(letter(.refused, error.description, answer), answer)
         case .bodySourceFailed, .fileFailed, .diskFull:
-            guard isRepeatable || !error.wasSent else {
-                return unanswered(error, error.description, wasSent: true)
-            }
+            guard isRepeatable || !error.wasSent else { fallthrough }
             return .later(.storage, atLeast: nil, message: error.description)
         default: return unanswered(error, error.description, wasSent: error.wasSent)
         }
-    }
-
-    private static func isRedirectFault(_ code: HTTPError.Code) -> Bool {
-        code == .tooManyRedirects || code == .redirectRefused
     }
 
     private func unanswered(_ error: any Error, _ message: String, wasSent: Bool) -> ReplayVerdict {
@@ -143,24 +134,24 @@ struct ReplayRule: Sendable {
     }
 }
 
-/// What follows from a try to send a request.
+/// The decision after an attempt to send a request.
 package enum ReplayVerdict: Sendable {
-    /// It was taken.
+    /// The server accepted it.
     case delivered(HTTPExchange)
-    /// It is sent again later, no sooner than said.
+    /// It is sent again later, at the earliest after that time.
     case later(OfflinePostponement.Reason, atLeast: Duration?, message: String)
-    /// The server wants credentials.
+    /// The server requires credentials.
     case unauthorized(HTTPExchange)
     /// Sending it again would not help.
     case dead(OfflineDeadLetter, HTTPExchange? = nil)
-    /// Sending it again might double its effect.
+    /// Sending it again might repeat its effect.
     case uncertain(OfflineDeadLetter, Uncertainty)
 
-    /// By what it is not known whether a request took effect.
+    /// The cause of an uncertainty.
     package enum Uncertainty: Sendable {
-        /// An answer that does not tell.
+        /// A response that does not tell whether the request took effect.
         case answer(HTTPExchange)
-        /// No answer.
+        /// No response.
         case failure(any Error)
     }
 }

@@ -1,13 +1,9 @@
-import MartletCaching
 import MartletCore
-import MartletHosts
-import MartletStorage
-import MartletTransport
 import Synchronization
 
-/// Reads files that are bodies, to tell whether they are what they were.
+/// Reads body files to verify that they are unchanged.
 struct FrozenBodyReader: Sendable {
-    /// By what a file is known that was read already: as long as this is the same, so are its bytes.
+    /// The state of a file that was read: while it is the same, so are the bytes.
     struct Stamp: Hashable, Sendable {
         let identity: UInt64
         let byteCount: UInt64
@@ -18,43 +14,40 @@ struct FrozenBodyReader: Sendable {
 
     let files: any FileSystem
 
-    /// That this machine's OpenSSL has no SHA-256.
+    /// The error of an OpenSSL without SHA-256.
     static var noDigest: HTTPError {
         HTTPError(
             .systemFailed, phase: .preparing, message: "this machine's OpenSSL does not compute SHA-256")
     }
 
-    /// What a file is. Blocks as long as it is read.
+    /// The fingerprint and the state of a file. Blocks while the file is read.
     func mark(of path: String) throws(HTTPError) -> (mark: FrozenBody.FileMark, stamp: Stamp) {
         guard let digest = try? MessageDigest(.sha256) else { throw FrozenBodyReader.noDigest }
-        var byteCount: UInt64 = 0
-        let stamp: Stamp
-        do throws(StorageError) {
+        let (stamp, byteCount) = try HTTPError.storing { () throws(StorageError) in
             let file = try files.open(path, for: .reading)
-            stamp = try FrozenBodyReader.stamp(try files.status(of: file), path)
+            let stamp = try FrozenBodyReader.stamp(try files.status(of: file), path)
+            var byteCount: UInt64 = 0
             while true {
                 let piece = try files.readSome(file, limit: FrozenBodyReader.pieceByteCount, at: byteCount)
-                if piece.isEmpty { break }
+                if piece.isEmpty { return (stamp, byteCount) }
                 digest.update(piece.span)
                 byteCount += UInt64(piece.count)
             }
-        } catch {
-            throw HTTPError(storing: error)
         }
         guard let sum = try? digest.finish() else { throw FrozenBodyReader.noDigest }
         return (FrozenBody.FileMark(byteCount: byteCount, digest: sum), stamp)
     }
 
-    /// Whether a file is what it was. Blocks.
-    /// - Parameter known: What it looked like when that was found out last; where it looks the same it is not read again.
-    /// - Returns: What it looks like; `nil` where it is not what it was, or not there.
-    /// - Throws: Where it cannot be read just now.
+    /// Verifies that a file is unchanged. Blocks.
+    /// - Parameter known: the state at the last verification; with the same state the file is not read again.
+    /// - Returns: The state; `nil` if the file has changed or does not exist.
+    /// - Throws: If it cannot be read at the moment.
     func check(_ path: String, _ mark: FrozenBody.FileMark, known: Stamp?) throws(HTTPError) -> Stamp? {
         let stamp: Stamp
         do throws(StorageError) {
             stamp = try FrozenBodyReader.stamp(try files.status(at: path), path)
         } catch {
-            // Gone, or something else in its place.
+            // Removed, or replaced by something that is not a file.
             if error.isMissingFile || error.operation == "open" { return nil }
             throw HTTPError(storing: error)
         }
@@ -71,10 +64,10 @@ struct FrozenBodyReader: Sendable {
     }
 }
 
-/// Writes the body of a request to a file of its own, and hashes it on the way.
+/// Writes and hashes the body of a request to a file of the queue.
 final class FrozenBodyWriter: Sendable {
     private struct State {
-        var digest: MessageDigest?
+        var digest = try? MessageDigest(.sha256)
         var byteCount: UInt64 = 0
     }
 
@@ -90,10 +83,9 @@ final class FrozenBodyWriter: Sendable {
         self.folder = folder
         self.files = files
         self.workers = workers
-        state.withLock { $0.digest = try? MessageDigest(.sha256) }
     }
 
-    /// Writes more of the body.
+    /// Appends bytes.
     func write(_ bytes: [UInt8]) async throws(HTTPError) {
         try await stored { [self] () throws(StorageError) in
             let offset = state.withLock { state in
@@ -106,7 +98,7 @@ final class FrozenBodyWriter: Sendable {
     }
 
     /// Waits for the disk.
-    /// - Returns: What the file is.
+    /// - Returns: The fingerprint of the file.
     func finish() async throws(HTTPError) -> FrozenBody.FileMark {
         try await stored { [self] () throws(StorageError) in try folder.finishBody(file) }
         let (digest, byteCount) = state.withLock { state in (try? state.digest?.finish(), state.byteCount) }

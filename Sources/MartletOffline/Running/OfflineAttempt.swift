@@ -1,56 +1,40 @@
-import MartletContent
 import MartletCache
 import MartletCaching
 import MartletCore
-import MartletTransport
-import SystemPackage
 
-/// One try to send a request: credentials, sending, and credentials once more where the server wants others.
+/// One attempt to send a request: credentials, sending, and new credentials if the server rejects the old ones.
 struct OfflineAttempt: Sendable {
     let session: HTTPSession
     let request: FrozenRequest
     let body: HTTPBody
-    /// The fields that are not stored, as long as the process lasts that submitted the request.
+    /// The fields that are not stored, while the process that submitted the request runs.
     let secretFields: HTTPFields?
     let credentials: CredentialKeeper?
     let options: RequestOptions
     let rule: ReplayRule
-    /// The fields that the queue's options call secret.
+    /// The secret fields of the queue's options.
     let declaredSecrets: Set<HTTPField.Name>
     /// The longest time that the body of the final response may take.
     let bodyTime: Duration
     /// Becomes true when the queue is closing, and bodies are no longer waited for.
     let isStopping: NewestValue<Bool>
 
-    /// Sends it.
-    /// - Returns: What follows; `nil` where it was cancelled.
+    /// Sends the request.
+    /// - Returns: The verdict; `nil` if the attempt was cancelled.
     func run() async -> ReplayVerdict? {
-        let first: ReplayVerdict
-        var generation: UInt64 = 0
         do {
-            let (request, used) = try await authorized()
-            generation = used
-            guard let verdict = await send(request) else { return nil }
-            first = verdict
-        } catch {
-            return failed(error)
-        }
-        guard case .unauthorized(let answer) = first else { return first }
-        guard let credentials else { return unauthorized(answer) }
-        do {
+            let (request, generation) = try await authorized()
+            let first = await send(request)
+            guard case .unauthorized(let answer) = first else { return first }
+            guard let credentials else { return unauthorized(answer) }
             try await credentials.renew(after: generation)
-            let (request, _) = try await authorized()
-            guard let second = await send(request) else { return nil }
+            let second = await send(try await authorized().0)
             if case .unauthorized(let answer) = second { return unauthorized(answer) }
             return second
         } catch {
-            return failed(error)
+            if error is CancellationError, Task.isCancelled { return nil }
+            return .later(.credentialsFailed, atLeast: nil, message: "\(error)")
         }
-    }
-
-    private func failed(_ error: any Error) -> ReplayVerdict? {
-        if error is CancellationError, Task.isCancelled { return nil }
-        return .later(.credentialsFailed, atLeast: nil, message: "\(error)")
     }
 
     private func unauthorized(_ answer: HTTPExchange) -> ReplayVerdict {
@@ -67,9 +51,9 @@ struct OfflineAttempt: Sendable {
         if let credentials {
             made = try await credentials.authorize(bare)
         } else if let secretFields {
-            for field in secretFields { made.request.headerFields.append(field) }
+            made.request.headerFields.append(contentsOf: secretFields)
         }
-        // The same at each try, whoever changed what.
+        // The same in each attempt, whatever the closure changed.
         made.request.headerFields[.idempotencyKey] = request.idempotencyKey
         return made
     }
@@ -79,18 +63,17 @@ struct OfflineAttempt: Sendable {
         options.retry = .never
         options.validator = .anything
         options.idempotencyKey = nil
-        // What is not written down does not go to another origin either.
+        // Fields that are not stored are not sent to another origin either.
         var redirects = options.redirects ?? session.configuration.redirects
-        // What is told goes on to where it belongs: a GET in its place tells nobody.
+        // After a 301 the method is kept: a GET would deliver nothing.
         if options.redirects == nil { redirects.statusesThatKeepMethod.insert(301) }
         redirects.secretFields.formUnion(declaredSecrets)
         redirects.secretFields.formUnion(self.request.secretFields.compactMap { HTTPField.Name($0) })
         options.redirects = redirects
-        // What is stored is no answer of the server's to this request.
+        // A cached response is not the server's response to this request.
         if request.method == .get || request.method == .head { options.cacheMode = .reload }
         do {
-            let answer = try await exchange(request, options)
-            return rule.verdict(on: answer, now: WallTime.now.seconds)
+            return rule.verdict(on: try await exchange(request, options), now: WallTime.now.seconds)
         } catch is CancellationError where Task.isCancelled {
             return nil
         } catch {
@@ -98,9 +81,9 @@ struct OfflineAttempt: Sendable {
         }
     }
 
-    /// Sends the request, and collects what comes of the response's body before its time is up or the queue stops.
+    /// Sends the request, and collects the part of the response body that arrives before its time is up or the queue stops.
     ///
-    /// The head decides what becomes of the request, so that no failure of the body is one of the request.
+    /// The head decides the outcome of the request, so that no failure of the body is one of the request.
     private func exchange(_ request: HTTPRequest, _ options: RequestOptions) async throws -> HTTPExchange {
         let limit = (options.bodyLimit ?? session.configuration.bufferedBodyLimit).bytes
         let hasHead = NewestValue(false)
@@ -123,7 +106,7 @@ struct OfflineAttempt: Sendable {
                 return nil
             }
             var exchange: HTTPExchange?
-            // Whichever ends first ends the others. A cancelled reader returns what it has.
+            // The first to end ends the others. A cancelled reader returns the bytes that it has.
             while let ended = try await group.next() {
                 group.cancelAll()
                 exchange = exchange ?? ended
@@ -150,26 +133,27 @@ struct OfflineAttempt: Sendable {
         }
     }
 
-    /// A clock cannot be told every time that a setting can hold.
+    /// The longest supported sleep, since the setting may exceed it.
     private static let longestBodyTime = Duration.seconds(365 * 24 * 3600)
 }
 
-/// Adds credentials to requests, and gets new ones once, however many requests were refused with the old ones.
+/// Adds credentials to requests, and refreshes them once for all requests that were rejected with the old ones.
 actor CredentialKeeper {
     private let credentials: OfflineCredentials
-    /// How often new ones were got.
+    /// The number of refreshes.
     private var generation: UInt64 = 0
     private var renewal: Task<Void, any Error>?
-    /// The closures that add credentials just now.
+    /// The running closures that add credentials.
     private var authorizations: [UInt64: Task<HTTPRequest, any Error>] = [:]
     private var lastAuthorization: UInt64 = 0
     private var isCancelled = false
 
     init(_ credentials: OfflineCredentials) { self.credentials = credentials }
 
-    /// A request with its credentials, and which ones they are.
+    /// Adds the credentials to a request.
+    /// - Returns: The request, and the generation of its credentials.
     func authorize(_ request: HTTPRequest) async throws -> (request: HTTPRequest, generation: UInt64) {
-        // Those that are being got are worth the wait.
+        // A refresh in progress is waited for.
         if let renewal { try await CredentialKeeper.wait(for: renewal) }
         guard !isCancelled else { throw CancellationError() }
         let (credentials, generation) = (credentials, generation)
@@ -189,7 +173,7 @@ actor CredentialKeeper {
         return (made, generation)
     }
 
-    /// Gets new credentials in place of those a server refused, unless that has happened since.
+    /// Refreshes the credentials that a server rejected, unless that was done since.
     func renew(after refused: UInt64) async throws {
         if let renewal { return try await CredentialKeeper.wait(for: renewal) }
         guard refused == generation else { return }
@@ -197,8 +181,8 @@ actor CredentialKeeper {
             generation += 1
             return
         }
-        // Unstructured, since whoever is first does it for all: that its request is cancelled must not take it from them. It
-        // notes its own end, so that nobody goes on before that is done.
+        // Unstructured, since the first caller does it for all: cancelling its request must not cancel theirs. It notes its own end,
+        // so that no caller resumes before that.
         let renewal = Task {
             defer { self.renewal = nil }
             try await waitUnlessCancelled { try await refresh() }
@@ -208,14 +192,14 @@ actor CredentialKeeper {
         try await CredentialKeeper.wait(for: renewal)
     }
 
-    /// Ends all waits for the program's closures, for good.
+    /// Ends all waits for the closures, now and later.
     func cancel() {
         isCancelled = true
         renewal?.cancel()
         for authorization in authorizations.values { authorization.cancel() }
     }
 
-    /// Waits for a renewal, and no longer than the task that waits.
+    /// Waits for a refresh, at most until the waiting task is cancelled.
     private static func wait(for renewal: Task<Void, any Error>) async throws {
         let end = OneShot<Result<Void, any Error>>()
         Task { end.fulfil(await renewal.result) }

@@ -1,52 +1,42 @@
-import MartletCaching
 import MartletCore
 import MartletNetwork
-import MartletStorage
-import MartletTransport
-import SystemPackage
 
-// What follows from the machine's decisions: tries that begin and end, ends that are written down, and what is told.
+// The consequences of the machine's decisions: attempts that start and end, records, and events.
 extension OfflineQueue {
-    /// Takes up what was found in the directory.
+    /// Takes over the contents of the directory.
     func restore(_ contents: OfflineStore.Contents) async {
         for finding in contents.findings { log.add(finding) }
-        let interrupted = Set(contents.interrupted)
         let (now, wall) = (now(), wallTime())
         var effects: [ReplayMachine.Effects] = []
         requestCount = contents.summaries.count
         for var summary in contents.summaries {
             let id = summary.ticket.id
             storedByteCount += summary.storedByteCount
-            var isResting = summary.stage != .waiting
-            if interrupted.contains(id), let letter = await interrupt(id) {
-                summary.stage = .uncertain
-                isResting = true
-                log.add(.uncertain(summary.ticket, letter))
+            if contents.interrupted.contains(id) {
+                summary.isResting = true
+                log.add(.uncertain(summary.ticket, await interrupt(id)))
             }
             held[id] = Held(summary: summary)
             effects.append(
                 machine.add(
                     id, lane: summary.ticket.lane,
-                    expires: summary.deadline(now: now, boot: boot, wall: wall), isResting: isResting,
-                    now: now))
+                    expires: summary.deadline(now: now, boot: boot, wall: wall),
+                    isResting: summary.isResting, now: now))
         }
         let isDrained = machine.isDrained
         self.isDrained.update { isDrained }
         for effects in effects { apply(effects) }
     }
 
-    /// Notes that it is not known whether a request took effect that was being sent when a process ended.
-    private func interrupt(_ id: OfflineID) async -> OfflineDeadLetter? {
+    /// Records that the effect of a request is unknown which was being sent when a process ended.
+    private func interrupt(_ id: OfflineID) async -> OfflineDeadLetter {
         let letter = OfflineDeadLetter(
             .interrupted,
             message: "the process ended while the request was being sent, and it must not be sent twice")
-        do throws(HTTPError) {
-            try await store.change(id) { request in
-                request.stage = .uncertain(letter)
-                return true
-            }
-        } catch {
-            // As it stands it says the same: it was being sent. The next process finds it so.
+        // After a failure the record still contains that it was being sent, as the next process finds it.
+        _ = try? await store.change(id) { request in
+            request.stage = .uncertain(letter)
+            return true
         }
         return letter
     }
@@ -70,8 +60,8 @@ extension OfflineQueue {
         setAlarm()
     }
 
-    /// How long a sleep is at most, before the clock is looked at again: the sleep may stand still while the computer is
-    /// suspended, and the clock does not.
+    /// The longest sleep before the clock is checked again: the sleep may pause while the computer is suspended, and the clock
+    /// does not.
     private static let longestSleep = Duration.seconds(60)
 
     private func setAlarm() {
@@ -93,9 +83,9 @@ extension OfflineQueue {
         apply(machine.advance(to: now()))
     }
 
-    /// Tries again whenever there is a way out that is another than before.
+    /// Retries requests whenever there is a usable network path that differs from the previous one.
     func follow(_ monitor: NetworkMonitor) {
-        // It does not hold the queue, which cancels it at its end.
+        // It does not retain the queue, which cancels it at its end.
         follower = Task { [weak self] in
             var last: NetworkPath?
             for await path in monitor {
@@ -105,10 +95,10 @@ extension OfflineQueue {
         }
     }
 
-    // MARK: Tries
+    // MARK: Attempts
 
     private func begin(_ id: OfflineID) {
-        // The queue is not held while it sends, so that letting go of it ends the tries; the store is, and with it the
+        // The queue is not retained while it sends, so that releasing it ends the attempts; the store is, and with it the
         // directory's lock.
         runs.add { [weak self, store] in
             let attempt = await self?.start(id)
@@ -124,8 +114,8 @@ extension OfflineQueue {
         }
     }
 
-    /// Begins a try.
-    /// - Returns: What sends; `nil` where it is not sent now.
+    /// Starts an attempt.
+    /// - Returns: The task that sends the request; `nil` if it is not sent now.
     private func start(_ id: OfflineID) async -> Task<ReplayVerdict?, Never>? {
         guard let prepared = await prepare(id) else { return nil }
         guard !isClosing, !machine.isDropped(id) else {
@@ -133,20 +123,19 @@ extension OfflineQueue {
             end(id, nil)
             return nil
         }
-        // Unstructured, so that one can be cancelled by itself; it is awaited, and cancelled with the others.
+        // Unstructured, so that each can be cancelled alone; it is awaited, and cancelled with the others.
         let task = Task { await prepared.run() }
         held[id]?.attempt = task
         return task
     }
 
-    /// Notes how a try ended.
     private func finish(_ id: OfflineID, _ verdict: ReplayVerdict?) async {
         held[id]?.attempt = nil
         if case .later = verdict { await noteUnsent(id) }
         end(id, verdict)
     }
 
-    /// Notes that a request which must not be sent twice was surely not taken: else the next process could not tell.
+    /// Records that a request which must not be sent twice was certainly not accepted: otherwise the next process could not tell.
     private func noteUnsent(_ id: OfflineID) async {
         guard let entry = held[id], !entry.summary.isRepeatable, !machine.isDropped(id) else { return }
         do throws(HTTPError) {
@@ -156,31 +145,28 @@ extension OfflineQueue {
                 return true
             }
         } catch {
-            // As it stands it is uncertain to the next process, which is the safe side.
+            // The next process then finds it uncertain, which is the safe side.
             log.add(.fileFailed(entry.summary.ticket, error))
         }
     }
 
-    /// Reads a request, checks its body, and notes that it is about to be sent.
-    /// - Returns: What sends it; `nil` where it is not sent now.
+    /// Reads a request, verifies its body, and records that it is about to be sent.
+    /// - Returns: The attempt; `nil` if it is not sent now.
     private func prepare(_ id: OfflineID) async -> OfflineAttempt? {
         var request: FrozenRequest
         do throws(OfflineRecordFault) {
             request = try await store.load(id)
         } catch {
-            guard case .record = error else {
-                if error.isMissing, let ticket = held[id]?.summary.ticket {
-                    // Somebody took it away: there is nothing to be sent, and nothing to wait for.
-                    log.add(
-                        .leftAlone(path: FilePath(store.recordPath(ticket.id)), reason: error.description))
-                    close(id, .setAside)
-                    return nil
-                }
+            if case .record = error {
+                log.add(await store.setAside(id, error))
+                close(id, .setAside)
+            } else if error.isMissing, held[id] != nil {
+                // Its file was removed: there is nothing to send, and nothing to wait for.
+                log.add(.leftAlone(path: FilePath(store.recordPath(id)), reason: error.description))
+                close(id, .setAside)
+            } else {
                 end(id, .later(.storage, atLeast: nil, message: error.description))
-                return nil
             }
-            log.add(await store.setAside(id, error))
-            close(id, .setAside)
             return nil
         }
         let body: HTTPBody
@@ -196,7 +182,7 @@ extension OfflineQueue {
         }
         request.attempts = request.attempts == .max ? .max : request.attempts + 1
         request.stage = .sending
-        // From here on a clock that is set does not matter, whenever it was submitted.
+        // From now on setting the clock has no effect, whenever it was submitted.
         if let expiry = machine.expiry(of: id), expiry != .distantFuture {
             request.bootDeadline = BootDeadline(expiry, boot: boot)
         }
@@ -204,8 +190,8 @@ extension OfflineQueue {
             try await store.save(request)
         } catch {
             if let ticket = held[id]?.summary.ticket { log.add(.fileFailed(ticket, error)) }
-            // One that may be sent twice needs no note; and a disk that is full gets room by what is delivered alone. Of another
-            // fault it is not known whether what was delivered can be removed.
+            // A request that may be sent twice needs no record, and only deliveries make room on a full disk. After another error it is
+            // unknown whether a delivered request can be removed.
             guard error.code == .diskFull, held[id]?.summary.isRepeatable == true else {
                 end(id, .later(.storage, atLeast: nil, message: error.description))
                 return nil
@@ -224,7 +210,7 @@ extension OfflineQueue {
             declaredSecrets: options.secretFields, bodyTime: options.responseBodyTime, isStopping: isStopping)
     }
 
-    /// The body of a request; `nil` where it is not what it was.
+    /// The body of a request; `nil` if it has changed.
     private func thaw(_ request: FrozenRequest) async throws(HTTPError) -> HTTPBody? {
         let (path, mark): (String, FrozenBody.FileMark)
         switch request.body {
@@ -255,34 +241,34 @@ extension OfflineQueue {
         )
     }
 
-    /// Notes how a try ended; `nil` where it was cancelled.
+    /// Handles the end of an attempt; `nil` if it was cancelled.
     private func end(_ id: OfflineID, _ verdict: ReplayVerdict?) {
         guard let entry = held[id] else { return }
         switch verdict {
         case nil:
-            // Cancelled, to be dropped or since the queue is closing: what is on the disk says that it was being sent.
+            // Cancelled, to be dropped or because the queue is closing: its record contains that it was being sent.
             guard !isClosing || machine.isDropped(id) else { return }
-            apply(postpone(id, .unreachable, .zero, "it was cancelled", isTold: false))
+            postpone(id, .unreachable, .zero, "it was cancelled", isReported: false)
         case .delivered(let answer): close(id, .delivered(answer))
         case .dead(let letter, let answer): close(id, .dead(letter, answer))
         case .uncertain(let letter, let cause): close(id, .uncertain(letter, cause))
         case .later(let reason, let atLeast, let message):
-            apply(postpone(id, reason, atLeast ?? .zero, message, isTold: !machine.isDropped(id)))
+            postpone(id, reason, atLeast ?? .zero, message, isReported: !machine.isDropped(id))
             freezeLane(entry.summary.ticket.lane)
         case .unauthorized(let answer):
-            apply(postpone(id, .unauthorized, .zero, "status \(answer.statusCode)", isTold: true))
+            postpone(id, .unauthorized, .zero, "status \(answer.statusCode)", isReported: true)
         }
     }
 
     private func postpone(
         _ id: OfflineID, _ reason: OfflinePostponement.Reason, _ atLeast: Duration, _ message: String,
-        isTold: Bool
-    ) -> ReplayMachine.Effects {
+        isReported: Bool
+    ) {
         let (effects, delay) = machine.end(
             id, .later(reason, atLeast), random: Double.random(in: 0...1), now: now())
-        if isTold, machine.place(of: id) == .waiting, let ticket = held[id]?.summary.ticket {
-            log.add(.postponed(ticket, OfflinePostponement(reason, delay: delay, message: message)))
+        if isReported, machine.place(of: id) == .waiting, let ticket = held[id]?.summary.ticket {
+            log.add(.postponed(ticket, OfflinePostponement(reason: reason, delay: delay, message: message)))
         }
-        return effects
+        apply(effects)
     }
 }

@@ -1,35 +1,31 @@
-import MartletCaching
 import MartletCore
-import MartletStorage
-import MartletTransport
 
-// How requests end: what is written down, and then told.
+// The ends of requests, which are recorded and then reported.
 extension OfflineQueue {
-    /// Begins the end of a request whose try has ended.
+    /// Ends a request whose attempt has ended.
     func close(_ id: OfflineID, _ settlement: Settlement) {
         held[id]?.settlement = settlement
-        let (effects, _) = machine.end(id, .settled, random: 0, now: now())
-        apply(effects)
+        apply(machine.end(id, .settled, random: 0, now: now()).effects)
         settle(id)
     }
 
     func settle(_ id: OfflineID) {
         runs.add { [weak self, store] in
-            await self?.writeDown(id)
+            await self?.record(id)
             withExtendedLifetime(store) {}
         }
     }
 
-    private func writeDown(_ id: OfflineID) async {
+    private func record(_ id: OfflineID) async {
         guard let entry = held[id], let settlement = entry.settlement else { return }
         var isResting = false
-        // Whoever waits for the answer gets it, and of one that was dropped nothing is kept.
+        // A caller that waits gets the response, and of a dropped request nothing is kept.
         let isUseless = entry.watch != nil || machine.isDropped(id)
         do throws(HTTPError) {
             switch settlement {
             case .delivered, .dropped: try await store.remove(id)
             case .expired:
-                // Who waits for its first try gets a ticket for it, so it stays.
+                // A caller that waits gets a ticket for it, so it stays.
                 let letter = OfflineDeadLetter(
                     .expired, message: "its time was up before a server accepted it")
                 isResting = try await rest(id, .dead(letter), isUseless: machine.isDropped(id))
@@ -40,23 +36,18 @@ extension OfflineQueue {
             }
         } catch {
             log.add(.fileFailed(entry.summary.ticket, error))
-            // The answer is there, whatever becomes of the file.
-            if case .delivered(let answer) = settlement, let watch = held[id]?.watch {
-                held[id]?.watch = nil
-                unwatch(entry.summary.ticket)
-                watch.fulfil(.success(.answered(answer)))
-            }
-            let (effects, _) = machine.settlingFailed(id, random: Double.random(in: 0...1), now: now())
-            apply(effects)
+            // The response has arrived, whatever happens to the file.
+            if case .delivered(let answer) = settlement { resume(id, .answered(answer)) }
+            apply(machine.settlingFailed(id, random: Double.random(in: 0...1), now: now()).effects)
             freezeLane(entry.summary.ticket.lane)
             return
         }
-        tell(settlement, entry, isResting: isResting)
+        report(settlement, entry, isResting: isResting)
         apply(machine.settled(id, isResting: isResting, now: now()))
         entry.isGone?.update { true }
     }
 
-    /// Writes down that a request is not sent again by itself; one that is of no use any more is removed instead.
+    /// Records that a request is not sent again automatically; a useless one is removed instead.
     /// - Returns: Whether it stays.
     private func rest(
         _ id: OfflineID, _ stage: FrozenRequest.Stage, isUseless: Bool
@@ -73,65 +64,66 @@ extension OfflineQueue {
         return true
     }
 
-    /// Notes how many bytes a request has in the directory now.
+    /// Notes the number of bytes of a request in the directory.
     func recount(_ id: OfflineID, _ byteCount: UInt64) {
         guard let old = held[id]?.summary.storedByteCount else { return }
         storedByteCount = storedByteCount - min(storedByteCount, old) + byteCount
         held[id]?.summary.storedByteCount = byteCount
     }
 
-    private func tell(_ settlement: Settlement, _ entry: Held, isResting: Bool) {
+    private func report(_ settlement: Settlement, _ entry: Held, isResting: Bool) {
         let ticket = entry.summary.ticket
         if entry.watch != nil { unwatch(ticket) }
         if isResting {
             held[ticket.id]?.settlement = nil
+            held[ticket.id]?.summary.isResting = true
         } else {
             recount(ticket.id, 0)
             held[ticket.id] = nil
             requestCount -= 1
         }
+        let outcome: Result<OfflineOutcome, any Error>
         switch settlement {
         case .delivered(let answer):
             log.add(.delivered(ticket, answer))
-            entry.watch?.fulfil(.success(.answered(answer)))
+            outcome = .success(.answered(answer))
         case .dead(let letter, let answer):
-            held[ticket.id]?.summary.stage = .dead
             log.add(.dead(ticket, letter))
-            if let answer {
-                entry.watch?.fulfil(.success(.answered(answer)))
-            } else {
-                entry.watch?.fulfil(
-                    .failure(HTTPError(.invalidRequest, phase: .preparing, message: letter.message)))
-            }
+            outcome =
+                answer.map { .success(.answered($0)) }
+                ?? .failure(HTTPError(.invalidRequest, phase: .preparing, message: letter.message))
         case .uncertain(let letter, let cause):
-            held[ticket.id]?.summary.stage = .uncertain
             log.add(.uncertain(ticket, letter))
             switch cause {
-            case .answer(let answer): entry.watch?.fulfil(.success(.answered(answer)))
-            case .failure(let error): entry.watch?.fulfil(.failure(error))
+            case .answer(let answer): outcome = .success(.answered(answer))
+            case .failure(let error): outcome = .failure(error)
             }
         case .expired:
-            held[ticket.id]?.summary.stage = .dead
             held[ticket.id]?.watch = nil
             log.add(.expired(ticket))
-            entry.watch?.fulfil(.success(.frozen(ticket)))
+            outcome = .success(.frozen(ticket))
         case .dropped, .setAside:
             if case .dropped = settlement { log.add(.dropped(ticket)) }
-            entry.watch?.fulfil(.failure(CancellationError()))
+            outcome = .failure(CancellationError())
         }
+        entry.watch?.fulfil(outcome)
     }
 
-    /// Tells who waits for a request's first try that it is sent later.
+    /// Resumes the caller that waits for a request's first attempt with a ticket: it is sent later.
     func freeze(_ id: OfflineID) {
+        if let ticket = held[id]?.summary.ticket { resume(id, .frozen(ticket)) }
+    }
+
+    /// Does the same for a lane whose first request could not be sent: the others wait for it.
+    func freezeLane(_ lane: String) {
+        for id in watched[lane] ?? [] where machine.place(of: id) != .settling { freeze(id) }
+    }
+
+    private func resume(_ id: OfflineID, _ outcome: OfflineOutcome) {
         guard let entry = held[id], let watch = entry.watch else { return }
         held[id]?.watch = nil
         unwatch(entry.summary.ticket)
-        watch.fulfil(.success(.frozen(entry.summary.ticket)))
-    }
-
-    /// The same for all of a lane whose first request could not be sent: they wait for it.
-    func freezeLane(_ lane: String) {
-        for id in watched[lane] ?? [] where machine.place(of: id) != .settling { freeze(id) }
+        watch.fulfil(.success(outcome))
     }
 
     private func unwatch(_ ticket: OfflineTicket) {

@@ -1,30 +1,25 @@
-import MartletURL
-import MartletCaching
 public import MartletCore
-import MartletStorage
-import MartletTransport
-import SystemPackage
 
-// How requests come in.
+// The submission of requests.
 extension OfflineQueue {
-    /// Keeps a request until a server has taken it. Returns when it is on the disk, before it is sent.
+    /// Stores a request until a server accepts it. Returns when it is on disk, before it is sent.
     ///
     /// - Parameters:
-    ///   - body: Its body. Bytes and streams are written to the directory; a file stays where it is and must be the same when
-    ///     it is sent, unless the submission says otherwise.
-    ///   - submission: How it stands in the queue.
-    /// - Returns: The ticket, by which its events are told apart.
-    /// - Throws: An ``MartletCore/HTTPError``, with nothing left behind: `.limitExceeded` where the queue is full;
-    ///   `.invalidURL`, `.invalidRequest`; `.diskFull`, `.fileFailed`; those of the body. `CancellationError`.
+    ///   - body: the body. Bytes and streams are written to the directory; a file stays where it is and must be unchanged when it is
+    ///     sent, unless the submission specifies otherwise.
+    ///   - submission: the options in the queue.
+    /// - Returns: The ticket, which its events carry.
+    /// - Throws: An ``MartletCore/HTTPError``, with nothing left behind: `.limitExceeded` if the queue is full; `.invalidURL`,
+    ///   `.invalidRequest`; `.diskFull`, `.fileFailed`; those of the body. `CancellationError`.
     @discardableResult
     public func submit(
         _ request: HTTPRequest, body: HTTPBody = .none, as submission: OfflineSubmission
     ) async throws -> OfflineTicket { try await submit(request, body: body, submission) }
 
-    /// Keeps a request until a server has taken it; as ``submit(_:body:as:)``.
+    /// Stores a request until a server accepts it; as ``submit(_:body:as:)``.
     /// - Parameters:
-    ///   - lane: The line it stands in; `nil` for that of its origin.
-    ///   - tag: What the caller calls it, told with each event about it.
+    ///   - lane: the lane; `nil` for that of its origin.
+    ///   - tag: a name, included in its events.
     @discardableResult
     public func submit(
         _ request: HTTPRequest, body: HTTPBody = .none, lane: String? = nil, tag: String? = nil
@@ -32,7 +27,7 @@ extension OfflineQueue {
         try await submit(request, body: body, as: OfflineSubmission(lane: lane, tag: tag))
     }
 
-    /// Keeps a request and waits for its first try.
+    /// Stores a request and waits for its first attempt.
     func send(
         _ request: HTTPRequest, body: HTTPBody, options: RequestOptions, as submission: OfflineSubmission
     ) async throws -> OfflineOutcome {
@@ -40,7 +35,7 @@ extension OfflineQueue {
         let ticket = try await submit(request, body: body, submission, options: options, watch: watch)
         let outcome = await watch.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
         guard case .value(let outcome) = outcome else {
-            // In a task of its own, which is not cancelled: it returns when nothing of the request is left.
+            // In its own task, which is not cancelled: it returns when nothing of the request is left.
             await Task { try? await drop(ticket.id) }.value
             throw CancellationError()
         }
@@ -57,7 +52,7 @@ extension OfflineQueue {
         guard requestCount < max(1, options.limits.requests) else {
             throw full("it holds \(requestCount) requests already")
         }
-        // A file of the highest number there is may lie in the directory.
+        // A file with the highest possible number may be in the directory.
         guard lastNumber < .max else { throw full("all numbers have been given") }
         lastNumber += 1
         let id = OfflineID(lastNumber)
@@ -75,14 +70,14 @@ extension OfflineQueue {
         frozen.idempotencyKey = OfflineKey.text(submission.key, of: request)
         frozen.fields[.idempotencyKey] = nil
         frozen.contentType = body.contentType
-        // From here on it counts, so that of many at once no more come in than there is room for.
+        // From now on it counts, so that concurrent submissions do not exceed the limit.
         requestCount += 1
         var byteCount: UInt64 = 0
         do {
             frozen.body = try await freeze(body, id, submission.files, &byteCount)
             try Task.checkCancellation()
             let record = try await store.record(of: frozen)
-            // A body that is in the record was counted.
+            // A body in the record was counted.
             let counted = if case .inline(let bytes) = frozen.body { bytes.count } else { 0 }
             try claim(UInt64(max(0, record.count - counted)), &byteCount)
             try await store.add(id, record)
@@ -101,7 +96,7 @@ extension OfflineQueue {
         log.add(.submitted(summary.ticket))
         isDrained.update { false }
         apply(machine.add(id, lane: frozen.lane, expires: deadline, now: now()))
-        // Where nothing is sent there is nothing to wait for, and neither behind one that could not be sent.
+        // If nothing is sent there is no attempt to wait for, nor after a request that could not be sent.
         if isClosing || !options.isSending || machine.wait(of: frozen.lane) != nil { freeze(id) }
         return summary.ticket
     }
@@ -143,21 +138,18 @@ extension OfflineQueue {
         if let path = body.file, policy == .reference {
             let reader = FrozenBodyReader(files: store.files)
             return try await BlockingWorkers.shared.run { () throws(HTTPError) in
-                let resolved: String
-                do throws(StorageError) {
-                    resolved = try ResolvedPath.of(path.string)
-                } catch {
-                    throw HTTPError(storing: error)
+                let resolved = try HTTPError.storing { () throws(StorageError) in
+                    try WorkingFolder.resolved(path.string)
                 }
                 return .file(resolved, try reader.mark(of: resolved).mark)
             }
         }
-        switch body.bytesInMemory {
-        case .success(let bytes)? where bytes.count <= min(options.limits.inlineBody.bytes, 8 << 20):
+        if case .success(let bytes)? = body.bytesInMemory,
+            bytes.count <= min(options.limits.inlineBody.bytes, 8 << 20)
+        {
             guard body.isPresent else { return .none }
             try claim(UInt64(bytes.count), &byteCount)
             return .inline(bytes)
-        default: break
         }
         let (source, length) = try await body.open()
         if let length, length > 0 { try checkRoom(for: length) }

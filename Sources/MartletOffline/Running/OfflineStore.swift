@@ -1,30 +1,23 @@
-import MartletCaching
 import MartletCore
-import MartletDiagnostics
-import MartletHosts
-import MartletStorage
-import MartletTransport
 import Synchronization
-import SystemPackage
 
-/// What of a queue outlives the process: written in the order in which it is told, by one thread. Nothing of it is cut short
-/// when a task is cancelled.
+/// The persistent part of a queue, written by one thread in call order. Cancelling a task interrupts no write.
 final class OfflineStore: Sendable {
-    /// What was found in a directory.
+    /// The contents of a directory.
     struct Contents: Sendable {
         var summaries: [OfflineSummary] = []
-        /// Those that were being sent when a process ended, and must not be sent again by themselves.
-        var interrupted: [OfflineID] = []
-        /// What was found that is no request.
+        /// Requests that were being sent when a process ended, and must not be sent again automatically.
+        var interrupted: Set<OfflineID> = []
+        /// Reports on files that are not requests.
         var findings: [OfflineEvent] = []
-        /// The highest number that may have been given away.
+        /// The highest number that may have been assigned.
         var lastNumber: UInt64 = 0
     }
 
     let files: any FileSystem
     private let folder: RecordFolder
     private let workers: BlockingWorkers
-    /// Whether others may have the directory. Read and written by whoever has the worker.
+    /// Whether the directory was released. Used only by the worker.
     private let isReleased = Mutex(false)
 
     private init(_ folder: RecordFolder, _ workers: BlockingWorkers, _ files: any FileSystem) {
@@ -33,49 +26,48 @@ final class OfflineStore: Sendable {
         self.files = files
     }
 
+    /// The error of calls after the end.
+    static var closed: HTTPError {
+        HTTPError(.sessionInvalidated, phase: .preparing, message: "the offline queue was closed")
+    }
+
     // MARK: Opening
 
-    /// Opens a directory, which is made where it is missing, and reads what is there.
+    /// Opens a directory, creating it if it is missing, and reads its contents.
     static func open(
         _ path: String, files: any FileSystem
     ) async throws(HTTPError) -> (OfflineStore, Contents) {
         let workers = BlockingWorkers(threadLimit: 1)
         let (folder, contents) = try await workers.run { () throws(HTTPError) in
-            let folder = try OfflineStore.folder(path, files)
-            return (folder, try OfflineStore.contents(of: folder))
+            let absolute = try HTTPError.storing { () throws(StorageError) in
+                try WorkingFolder.absolute(path)
+            }
+            let folder: RecordFolder
+            do throws(RecordFolder.Refusal) {
+                folder = try RecordFolder(path: absolute, kind: "request", hasBodies: true, files: files)
+            } catch {
+                throw HTTPError(refusing: error, path: path, owner: "queue", contents: "requests")
+            }
+            var contents = Contents()
+            let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
+            for number in numbers {
+                do throws(OfflineRecordFault) {
+                    let (request, byteCount) = try read(number, folder)
+                    contents.summaries.append(OfflineSummary(request, recordByteCount: byteCount))
+                    if request.stage == .sending, !request.isRepeatable {
+                        contents.interrupted.insert(request.id)
+                    }
+                } catch {
+                    contents.findings.append(finding(number, error, folder))
+                }
+            }
+            contents.lastNumber = folder.lastNumber
+            return (folder, contents)
         }
         return (OfflineStore(folder, workers, files), contents)
     }
 
-    private static func folder(_ path: String, _ files: any FileSystem) throws(HTTPError) -> RecordFolder {
-        let absolute = try HTTPError.storing { () throws(StorageError) in try WorkingFolder.absolute(path) }
-        do throws(RecordFolder.Refusal) {
-            return try RecordFolder(
-                path: absolute, kind: "request", hasBodies: true, files: files)
-        } catch {
-            throw HTTPError(refusing: error, path: path, owner: "queue", contents: "requests")
-        }
-    }
-
-    private static func contents(of folder: RecordFolder) throws(HTTPError) -> Contents {
-        var contents = Contents()
-        let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
-        for number in numbers {
-            do throws(OfflineRecordFault) {
-                let (request, byteCount) = try read(number, folder)
-                contents.summaries.append(OfflineSummary(request, recordByteCount: byteCount))
-                if request.stage == .sending, !request.isRepeatable {
-                    contents.interrupted.append(request.id)
-                }
-            } catch {
-                contents.findings.append(finding(number, error, folder))
-            }
-        }
-        contents.lastNumber = folder.lastNumber
-        return contents
-    }
-
-    /// What is told of a record that cannot be read, which is moved out of the way.
+    /// The report on a record that cannot be read; an invalid one is moved.
     private static func finding(
         _ number: UInt64, _ fault: OfflineRecordFault, _ folder: RecordFolder
     ) -> OfflineEvent {
@@ -116,7 +108,7 @@ final class OfflineStore: Sendable {
     }
 
     /// The bytes of a request's file.
-    /// - Throws: Where they are more than can be read again, now or with the answer of a server beside them.
+    /// - Throws: If they exceed the limit for reading, alone or with the response of a server.
     func record(of request: FrozenRequest) async throws(HTTPError) -> [UInt8] {
         try await workers.run { () throws(HTTPError) in
             let bytes = try OfflineStore.encode(request)
@@ -137,19 +129,19 @@ final class OfflineStore: Sendable {
         return bytes
     }
 
-    /// Writes a new request; returns when it is on the disk. Where that fails nothing of it is left.
+    /// Writes a new request; returns when it is on disk. After a failure nothing of it is left.
     func add(_ id: OfflineID, _ record: [UInt8]) async throws(HTTPError) {
         try await stored { (folder) throws(StorageError) in try folder.add(id.number, record) }
     }
 
-    /// Writes a request in place of what it was.
+    /// Replaces a request.
     func save(_ request: FrozenRequest) async throws(HTTPError) {
         _ = try await owned { (folder) throws(HTTPError) in try OfflineStore.write(request, folder) }
     }
 
-    /// Reads a request and writes it as it is to be, with nothing in between.
-    /// - Parameter change: Returns whether it is to be written.
-    /// - Returns: How many bytes it has in the directory.
+    /// Reads, changes and writes a request atomically.
+    /// - Parameter change: returns whether the request is to be written.
+    /// - Returns: The number of its bytes in the directory.
     @discardableResult
     func change(
         _ id: OfflineID, _ change: @escaping @Sendable (inout FrozenRequest) -> Bool
@@ -160,7 +152,7 @@ final class OfflineStore: Sendable {
             do throws(OfflineRecordFault) {
                 (request, byteCount) = try OfflineStore.read(id.number, folder)
             } catch {
-                // One that somebody took away has nothing to change, and takes no room.
+                // A removed file cannot be changed, and takes no room.
                 if error.isMissing { return 0 }
                 throw HTTPError(.fileFailed, phase: .preparing, message: error.description)
             }
@@ -169,7 +161,6 @@ final class OfflineStore: Sendable {
         }
     }
 
-    @discardableResult
     private static func write(_ request: FrozenRequest, _ folder: RecordFolder) throws(HTTPError) -> Int {
         let bytes = try encode(request)
         try HTTPError.storing { () throws(StorageError) in try folder.write(request.id.number, bytes) }
@@ -181,7 +172,7 @@ final class OfflineStore: Sendable {
         try await stored { (folder) throws(StorageError) in try folder.remove(id.number) }
     }
 
-    /// Moves a request that makes no sense out of the way.
+    /// Moves an invalid request out of the way.
     func setAside(_ id: OfflineID, _ fault: OfflineRecordFault) async -> OfflineEvent {
         await workers.run { [folder] in OfflineStore.finding(id.number, fault, folder) }
     }
@@ -194,42 +185,36 @@ final class OfflineStore: Sendable {
         }
     }
 
-    /// Does something to the directory, unless others may have it by now.
+    /// Uses the directory, unless it was released.
     private func owned<Value: Sendable>(
         _ body: @escaping @Sendable (RecordFolder) throws(HTTPError) -> Value
     ) async throws(HTTPError) -> Value {
         try await workers.run { [self] () throws(HTTPError) in
-            guard !isReleased.withLock({ $0 }) else {
-                throw HTTPError(
-                    .sessionInvalidated, phase: .preparing, message: "the offline queue was closed")
-            }
+            guard !isReleased.withLock({ $0 }) else { throw OfflineStore.closed }
             return try body(folder)
         }
     }
 
     // MARK: Bodies
 
-    /// Where a request is.
+    /// The path of a request.
     func recordPath(_ id: OfflineID) -> String { folder.recordPath(id.number) }
 
-    /// Where the body of a request is that is a file of its own.
+    /// The path of a request's body that is a file of the queue.
     func bodyPath(_ id: OfflineID) -> String { folder.bodyPath(id.number) }
 
-    /// Begins the file of a request's body.
+    /// Creates the file of a request's body.
     func createBody(_ id: OfflineID) async throws(HTTPError) -> FrozenBodyWriter {
         let file = try await stored { (folder) throws(StorageError) in try folder.createBody(id.number) }
         return FrozenBodyWriter(file, in: folder, files, workers)
     }
 
-    /// Removes the file of a body whose request is not kept.
+    /// Removes the body of a request that is not stored. If the directory was released, its next owner removes it.
     func removeBody(_ id: OfflineID) async {
-        // Where others have the directory they have removed it, or will.
         try? await stored { (folder) throws(StorageError) in folder.removeBody(id.number) }
     }
 
-    // MARK: The end
-
-    /// Notes the last number that was given away, and lets others have the directory.
+    /// Notes the last assigned number, and releases the directory.
     func close(lastNumber: UInt64) async {
         await workers.run { [self] in
             isReleased.withLock { $0 = true }
@@ -239,14 +224,14 @@ final class OfflineStore: Sendable {
     }
 }
 
-/// Why a record cannot be read.
+/// The reason why a record cannot be read.
 enum OfflineRecordFault: Error, CustomStringConvertible {
-    /// Its file cannot be.
+    /// A file operation failed.
     case storage(StorageError)
-    /// It makes no sense.
+    /// The record is invalid.
     case record(RecordEnvelope.Fault)
 
-    /// Whether there is no such file.
+    /// Whether the file does not exist.
     var isMissing: Bool { if case .storage(let error) = self { error.isMissingFile } else { false } }
 
     var description: String {
@@ -257,53 +242,46 @@ enum OfflineRecordFault: Error, CustomStringConvertible {
     }
 }
 
-/// What is kept in memory of a request: all but its fields, its body, and the answer to it.
+/// A request in memory, without its fields, its body, and the response to it.
 struct OfflineSummary: Sendable {
-    /// What is to become of it.
-    enum Stage: Sendable {
-        case waiting
-        case dead
-        case uncertain
-    }
-
     let ticket: OfflineTicket
     let submitted: Int64
     var expires: Int64
-    /// ``expires`` on the clock that counts from the start of the computer.
+    /// ``expires`` on the clock that counts from the boot.
     let bootDeadline: BootDeadline?
     let bodyByteCount: UInt64
     let secretFields: [String]
     let isRepeatable: Bool
     var attempts: Int
-    var stage: Stage
-    /// How many bytes it has in the directory.
+    /// Whether it is dead or uncertain.
+    var isResting: Bool
+    /// The number of its bytes in the directory.
     var storedByteCount: UInt64
 
-    /// How long it was to live, in milliseconds.
+    /// The lifetime in milliseconds.
     var lifetime: Int64 { max(0, expires.subtractingReportingOverflow(submitted).partialValue) }
 
-    /// The time of day before which a clock was evidently not set: 2020-01-01.
+    /// A time of day before this one, 2020-01-01, shows that a clock was never set.
     private static let earliestPlausibleTime: Int64 = 1_577_836_800_000
 
-    /// The moment at which the request expires, in a process that finds it in its directory.
+    /// The time of expiry in a process that finds the request in its directory.
     /// - Parameters:
-    ///   - boot: The start of the computer that `now` counts from.
-    ///   - wall: The time of day, in milliseconds since 1970.
+    ///   - boot: the boot that `now` counts from.
+    ///   - wall: the time of day, in milliseconds since 1970.
     func deadline(now: MonotonicTime, boot: String?, wall: Int64) -> MonotonicTime {
         if let bootDeadline, bootDeadline.boot == boot {
             return min(bootDeadline.time, now.advanced(by: .milliseconds(lifetime)))
         }
-        // Of two times of day, one of which was never set, nothing follows.
-        guard min(submitted, wall) >= OfflineSummary.earliestPlausibleTime else {
-            return now.advanced(by: .milliseconds(lifetime))
-        }
-        // A clock that was set back makes no request live longer than it was to.
-        let left = min(expires.subtractingReportingOverflow(wall).partialValue, lifetime)
+        // Two times of day, one of which was never set, cannot be compared.
+        let isPlausible = min(submitted, wall) >= OfflineSummary.earliestPlausibleTime
+        // A clock that was set back does not prolong the lifetime.
+        let left =
+            isPlausible ? min(expires.subtractingReportingOverflow(wall).partialValue, lifetime) : lifetime
         return now.advanced(by: .milliseconds(left))
     }
 
     /// A summary.
-    /// - Parameter recordByteCount: How many bytes its record has.
+    /// - Parameter recordByteCount: the number of bytes of the record.
     init(_ request: FrozenRequest, recordByteCount: Int) {
         ticket = OfflineTicket(request)
         submitted = request.submitted
@@ -313,18 +291,13 @@ struct OfflineSummary: Sendable {
         secretFields = request.secretFields
         isRepeatable = request.isRepeatable
         attempts = Int(request.attempts)
-        stage =
-            switch request.stage {
-            case .waiting, .sending: .waiting
-            case .dead: .dead
-            case .uncertain: .uncertain
-            }
+        isResting = request.stage.isResting
         storedByteCount = UInt64(recordByteCount) + request.body.storedByteCount
     }
 }
 
 extension Int64 {
-    /// A moment, in milliseconds, so many later; the latest there is where that is beyond it.
+    /// A time that many milliseconds later, or the latest one.
     func advanced(byMilliseconds count: Int64) -> Int64 {
         let (sum, overflows) = addingReportingOverflow(count)
         return overflows ? .max : sum

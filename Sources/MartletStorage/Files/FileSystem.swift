@@ -1,58 +1,63 @@
 import Glibc
 import Synchronization
 
-/// The calls by which files are read and written, one system call each, so that tests can make any of them fail.
-///
-/// All of them block: they belong on a worker, never on the pool of Swift's tasks. `EINTR` is dealt with behind this
-/// seam; short reads and writes are dealt with before it, by ``read(_:count:at:)`` and ``write(all:to:at:)``.
-package protocol FileSystem: Sendable {
-    /// Opens a file, close-on-exec.
+/// The calls that read files, one system call each.
+package protocol ReadableFileSystem: Sendable {
+    /// Opens a file with close-on-exec.
     func open(_ path: String, for opening: FileOpening) throws(StorageError) -> OpenFile
-    /// What is known of an open file.
+    /// The status of an open file.
     func status(of file: OpenFile) throws(StorageError) -> FileStatus
-    /// What is known of a name, without following a symbolic link.
-    func status(at path: String) throws(StorageError) -> FileStatus
-    /// Reads at an offset: at most so many bytes, perhaps fewer, none at the end.
+    /// Reads up to `limit` bytes at an offset; empty at the end of the file.
     func readSome(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8]
-    /// Writes at an offset and returns how many of the bytes were taken.
+}
+
+/// The calls that read and write files, one system call each, so that tests can make any of them fail.
+///
+/// All of them block: they belong on a worker, never on the cooperative pool. Implementations handle `EINTR`;
+/// ``ReadableFileSystem/read(_:count:at:)`` and ``write(all:to:at:)`` handle short reads and writes.
+package protocol FileSystem: ReadableFileSystem {
+    /// The status of a path. A symbolic link is not followed.
+    func status(at path: String) throws(StorageError) -> FileStatus
+    /// Writes at an offset.
+    /// - Returns: The number of bytes written.
     func writeSome(_ bytes: RawSpan, to file: OpenFile, at offset: UInt64) throws(StorageError) -> Int
-    /// Sets room for so many bytes in all aside, the length staying as it is; nothing on file systems that cannot. In memory
-    /// it only sees whether there is room.
+    /// Reserves disk space for that many bytes in all without changing the length; ignored by file systems that cannot. On
+    /// file systems in memory it only checks that there is room.
     func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError)
-    /// Cuts a file to a length, giving back what was set aside behind it.
+    /// Cuts a file to a length and frees the space reserved after it.
     func truncate(_ file: OpenFile, to byteCount: UInt64) throws(StorageError)
-    /// Gives a file another name, in place of a file that has it.
+    /// Renames a file and replaces a file that has the name.
     func rename(_ path: String, to target: String) throws(StorageError)
-    /// Gives a file another name, and fails with `EEXIST` where a file has it.
+    /// Renames a file; fails with `EEXIST` if a file has the name.
     func renameWithoutReplacing(_ path: String, to target: String) throws(StorageError)
-    /// Waits until what was written to a file is on the disk, and what is needed to find it there (`fdatasync`). Once that
-    /// has failed, what was written since the last success may be lost, and a second try proves nothing.
+    /// Waits until the data of a file, and the metadata needed to read it, is on the disk (`fdatasync`). After a failure,
+    /// everything written since the last success may be lost, and a retry proves nothing.
     func sync(_ file: OpenFile) throws(StorageError)
-    /// Waits until the names in a folder are on the disk.
+    /// Waits until the names in a directory are on the disk.
     func syncFolder(_ path: String) throws(StorageError)
-    /// Says when a file was written last, in seconds since 1970.
+    /// Sets the modification time, in seconds since 1970.
     func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError)
-    /// Takes a name away from a file, which is gone when nobody has it open.
+    /// Removes a name of a file. The file is deleted when no process has it open.
     func remove(_ path: String) throws(StorageError)
-    /// Makes a folder that is its owner's alone (0700).
+    /// Creates a directory for its owner alone (0700).
     func makeFolder(_ path: String) throws(StorageError)
-    /// The names in a folder but `.` and `..`, in no order.
+    /// The names in a directory except `.` and `..`, unordered.
     func names(inFolder path: String) throws(StorageError) -> [String]
-    /// Takes the lock on an open file if nobody has it; it ends with the process that holds it, however that ends.
+    /// Acquires the lock of an open file unless it is held. The lock ends with its process, however that ends.
     func tryLock(_ file: OpenFile) throws(StorageError) -> Bool
-    /// Lets go of the lock on an open file.
+    /// Releases the lock of an open file.
     func unlock(_ file: OpenFile)
 
-    /// Whether files in a folder can be read where that waits for no disk: see ``FilesAtHand``.
+    /// Whether files in a directory can be read from the page cache without blocking: see ``FilesAtHand``.
     func readsAtHand(inFolder path: String) -> Bool
-    /// Opens a file for reading, if that waits for nothing; `EAGAIN` where it might.
+    /// Opens a file for reading without blocking; `EAGAIN` if it could block.
     func openAtHand(_ path: String) throws(StorageError) -> OpenFile
-    /// Reads as ``readSome(_:limit:at:)`` does, if that waits for nothing; `EAGAIN` where it might.
+    /// Reads as ``ReadableFileSystem/readSome(_:limit:at:)`` without blocking; `EAGAIN` if it could block.
     func readSomeAtHand(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8]
 }
 
-extension FileSystem {
-    /// Reads at an offset: as many bytes as asked for, fewer only at the end of the file.
+extension ReadableFileSystem {
+    /// Reads `count` bytes at an offset; fewer only at the end of the file.
     package func read(_ file: OpenFile, count: Int, at offset: UInt64) throws(StorageError) -> [UInt8] {
         var bytes = try readSome(file, limit: count, at: offset)
         while bytes.count < count {
@@ -62,7 +67,9 @@ extension FileSystem {
         }
         return bytes
     }
+}
 
+extension FileSystem {
     /// Writes all of the bytes at an offset.
     package func write(all bytes: [UInt8], to file: OpenFile, at offset: UInt64) throws(StorageError) {
         let bytes = unsafe bytes.span.bytes
@@ -72,10 +79,8 @@ extension FileSystem {
                 bytes.extracting(droppingFirst: written), to: file, at: offset &+ UInt64(written))
         }
     }
-}
 
-extension FileSystem {
-    /// What is known of a name as by ``status(at:)``; `nil` where nothing has it.
+    /// The status of a path as by ``status(at:)``; `nil` if it does not exist.
     package func statusIfPresent(at path: String) throws(StorageError) -> FileStatus? {
         do throws(StorageError) {
             return try status(at: path)
@@ -84,9 +89,8 @@ extension FileSystem {
         }
     }
 
-    /// Makes a folder that is its owner's alone (0700), if nothing has its name.
-    ///
-    /// - Parameter withParents: whether folders above it may be made, too.
+    /// Creates a directory for its owner alone (0700), unless its name exists.
+    /// - Parameter withParents: whether missing parent directories are created too.
     package func makeFolder(_ path: String, withParents: Bool) throws(StorageError) {
         do throws(StorageError) {
             try makeFolder(path)
@@ -101,58 +105,55 @@ extension FileSystem {
     }
 }
 
-/// What a file is opened for. A symbolic link in the last place is followed by none of them.
+/// The purpose for which a file is opened. A symbolic link as the last component is never followed.
 package enum FileOpening: Sendable {
-    /// For reading what is there. A pipe in its place is opened at once and does not hang.
+    /// Reads an existing file. Opening a pipe in its place does not block.
     case reading
-    /// For reading and writing a file that must not be there yet, and is its owner's alone (0600).
+    /// Creates a file that must not exist, for its owner alone (0600), to read and write.
     case creating
-    /// For reading and writing a file that is made, its owner's alone, where it is missing.
+    /// Opens a file to read and write; a missing one is created for its owner alone.
     case updating
-    /// As ``updating``, but a file that is made is for whom the process's mask lets read it (0666).
+    /// As ``updating``, but a file that is created has the mode that the umask permits (0666).
     case sharing
-    /// As ``creating``, but the file is for whom the process's mask lets read it (0666).
+    /// As ``creating``, but with the mode that the umask permits (0666).
     case creatingShared
 }
 
-/// What the file system says of a file.
+/// The status of a file.
 package struct FileStatus: Equatable, Sendable {
-    /// What kind of thing has the name.
+    /// The type of a file.
     package enum Kind: Sendable {
         /// A regular file.
         case file
-        /// A folder.
+        /// A directory.
         case folder
         /// A symbolic link, pipe, socket or device.
         case other
     }
 
-    /// What it is.
+    /// The type.
     package var kind: Kind
-    /// Its length in bytes.
+    /// The length in bytes.
     package var byteCount: UInt64
-    /// The bytes it occupies: its blocks, as `du` counts them.
+    /// The size of the blocks that the file occupies, in bytes, as `du` counts them.
     package var allocatedByteCount: UInt64
-    /// Its number in its file system: another file of the same name has another one.
+    /// The inode: another file of the same name has another one.
     package var identity: UInt64
-    /// The number of its file system, as long as that is mounted.
+    /// The device number of the file system, valid while it is mounted.
     package var device: UInt64
-    /// When it was written last, in nanoseconds since 1970.
+    /// The modification time in nanoseconds since 1970.
     package var modificationTime: Int64
-    /// Who may do what with it.
+    /// The access rights.
     package var access: FileAccess
 }
 
-/// A file that is open, until it is closed, or nobody holds it any more.
-///
-/// Closing it lets go of the lock that was taken on it.
+/// An open file. Closing or releasing it also releases its lock.
 package final class OpenFile: Sendable {
-    /// The path it was opened by; it may have another name since, or none.
+    /// The path by which it was opened; the file may have been renamed or removed since.
     package let path: String
     let descriptor: Int32
-    /// Set once, by whoever closes it.
     private let wasClosed = Atomic(false)
-    /// Set by whoever takes its lock, and never reset: to let go of a lock that is none does no harm.
+    /// Set when the lock is acquired, and never reset: releasing a lock that is not held is harmless.
     private let wasLocked = Atomic(false)
 
     init(path: String, descriptor: Int32) {
@@ -165,14 +166,14 @@ package final class OpenFile: Sendable {
     /// Whether it was closed.
     var isClosed: Bool { wasClosed.load(ordering: .acquiring) }
 
-    /// Notes that its lock was taken.
+    /// Notes that the lock was acquired.
     func noteLock() { wasLocked.store(true, ordering: .releasing) }
 
-    /// Closes it at once. Nobody may use it any more: the number of its descriptor is another file's next.
+    /// Closes the file immediately. It must not be used after that: the descriptor's number is reused for the next file.
     package func close() {
         guard !wasClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        // The lock ends with the last copy of the descriptor, and a process that is being started elsewhere in this one has
-        // a copy until it is another program: whoever comes next would find a lock of nobody's.
+        // The lock ends with the last copy of the descriptor. A process that this one is starting has a copy until it executes
+        // its program, so that without an unlock the next opener would find a lock that no process uses.
         if wasLocked.load(ordering: .acquiring) { _ = flock(descriptor, LOCK_UN) }
         _ = Glibc.close(descriptor)
     }

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// The file system of this machine.
+/// The file system of the host.
 package struct LinuxFileSystem: FileSystem {
-    /// The file system of this machine.
+    /// The file system of the host.
     package init() {}
 
     package func open(_ path: String, for opening: FileOpening) throws(StorageError) -> OpenFile {
@@ -36,32 +36,41 @@ package struct LinuxFileSystem: FileSystem {
 
     package func readSome(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8] {
         guard limit > 0, let offset = off_t(exactly: offset) else { return [] }
-        var code: Int32 = 0
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
-            var result = -1
-            repeat {
-                result = unsafe pread(file.descriptor, buffer.baseAddress, limit, offset)
-                code = result < 0 ? errno : 0
-            } while code == EINTR
-            count = max(0, result)
+        while true {
+            let (bytes, code) = unsafe LinuxFileSystem.bytes(limit) { buffer in
+                unsafe pread(file.descriptor, buffer, limit, offset)
+            }
+            if code == 0 { return bytes }
+            if code != EINTR { throw StorageError(operation: "pread", path: file.path, code: code) }
         }
-        guard code == 0 else { throw StorageError(operation: "pread", path: file.path, code: code) }
-        return bytes
     }
 
-    /// File systems of this machine, whose open files are known without asking another. Its numbers are the kernel's
-    /// (`linux/magic.h`): ext2 to ext4, XFS, Btrfs, F2FS, ZFS, overlay; and those in memory: tmpfs, ramfs.
+    /// The bytes that a call reads, and its errno; 0 for success.
+    private static func bytes(
+        _ limit: Int, _ read: (UnsafeMutablePointer<UInt8>?) -> Int
+    ) -> (bytes: [UInt8], code: Int32) {
+        var code: Int32 = 0
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            let result = unsafe read(buffer.baseAddress)
+            if result < 0 { code = errno }
+            count = max(0, result)
+        }
+        return (bytes, code)
+    }
+
+    /// Local file systems, on which the status of an open file needs no other host. The kernel's numbers (`linux/magic.h`) of
+    /// ext2 to ext4, XFS, Btrfs, F2FS, ZFS, overlay, and of those in memory: tmpfs, ramfs.
     private static let local: Set<Int> = [
         0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x2FC1_2FC1, 0x794C_7630, 0x0102_1994, 0x8584_58F6,
     ]
     private static let inMemory: Set<Int> = [0x0102_1994, 0x8584_58F6]
 
-    /// How many bytes there is still room for in the memory that a file is in; nil where it is on a disk.
+    /// The free bytes of the file system in memory that a file is in; `nil` if it is on a disk.
     package static func memory(of file: OpenFile) -> UInt64? {
         var information = statfs()
         guard unsafe fstatfs(file.descriptor, &information) == 0, inMemory.contains(Int(information.f_type))
         else { return nil }
-        // Without a limit it has no size.
+        // One without a limit has no size.
         guard information.f_blocks > 0 else { return .max }
         return UInt64(clamping: information.f_bavail) &* UInt64(clamping: information.f_bsize)
     }
@@ -78,7 +87,7 @@ package struct LinuxFileSystem: FileSystem {
             let descriptor = try result("openat2", path) { unsafe martlet_open_cached(path, flags) }
             return OpenFile(path: path, descriptor: descriptor)
         } catch {
-            // Kernels that do not have the call, or not the flag, and filters of calls that do not let it pass.
+            // Kernels without the call or the flag, and seccomp filters that reject it.
             guard [ENOSYS, EINVAL, EPERM].contains(error.code) else { throw error }
             throw StorageError(operation: "openat2", path: path, code: EAGAIN)
         }
@@ -88,21 +97,17 @@ package struct LinuxFileSystem: FileSystem {
         _ file: OpenFile, limit: Int, at offset: UInt64
     ) throws(StorageError) -> [UInt8] {
         guard limit > 0, let offset = Int(exactly: offset) else { return [] }
-        var code: Int32 = 0
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
-            let result = unsafe martlet_read_cached(file.descriptor, buffer.baseAddress, UInt(limit), offset)
-            if result < 0 { code = errno }
-            count = max(0, result)
+        let (bytes, code) = unsafe LinuxFileSystem.bytes(limit) { buffer in
+            unsafe martlet_read_cached(file.descriptor, buffer, UInt(limit), offset)
         }
         if code == 0 { return bytes }
-        if code == EOPNOTSUPP || code == ENOSYS {
-            // What is in memory alone can be read at any time, and cannot be asked for that way.
-            if LinuxFileSystem.memory(of: file) != nil {
-                return try readSome(file, limit: limit, at: UInt64(offset))
-            }
-            code = EAGAIN
+        let isUnsupported = code == EOPNOTSUPP || code == ENOSYS
+        // File systems in memory do not support the flag, and never block.
+        if isUnsupported, LinuxFileSystem.memory(of: file) != nil {
+            return try readSome(file, limit: limit, at: UInt64(offset))
         }
-        throw StorageError(operation: "preadv2", path: file.path, code: code == EINTR ? EAGAIN : code)
+        throw StorageError(
+            operation: "preadv2", path: file.path, code: isUnsupported || code == EINTR ? EAGAIN : code)
     }
 
     package func writeSome(_ bytes: RawSpan, to file: OpenFile, at offset: UInt64) throws(StorageError) -> Int
@@ -119,20 +124,16 @@ package struct LinuxFileSystem: FileSystem {
 
     package func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError) {
         guard let length = Int64(exactly: byteCount), length > 0 else { return }
-        // In memory all of it would be filled with zeros now, a second's work for a few gigabytes, and to no end: there are no
-        // places to be set aside, only room to be had.
+        // In memory all of it would be filled with zeros now, which takes a second for a few gigabytes and reserves no
+        // positions: only the room is checked.
         if let room = LinuxFileSystem.memory(of: file) {
             let present = try status(of: file).allocatedByteCount
             guard byteCount > present, byteCount - present > room else { return }
             throw StorageError(operation: "fallocate", path: file.path, code: ENOSPC)
         }
         do throws(StorageError) {
-            _ = try result("fallocate", file.path) {
-                martlet_fallocate(file.descriptor, 1, 0, length)
-            }
-        } catch  where error.code == EOPNOTSUPP || error.code == ENOSYS {
-            return
-        }
+            _ = try result("fallocate", file.path) { martlet_fallocate(file.descriptor, 1, 0, length) }
+        } catch  where error.code == EOPNOTSUPP || error.code == ENOSYS {}
     }
 
     package func truncate(_ file: OpenFile, to byteCount: UInt64) throws(StorageError) {
@@ -150,7 +151,7 @@ package struct LinuxFileSystem: FileSystem {
         do throws(StorageError) {
             _ = try result("rename", path) { unsafe martlet_renameat2(path, target, 1) }
         } catch  where error.code == EINVAL || error.code == ENOSYS {
-            // A file system that cannot rename without replacing: a link fails where the name exists.
+            // A file system that cannot rename without replacing: a link fails if the name exists.
             _ = try result("link", path) { unsafe link(path, target) }
             _ = try result("unlink", path) { unsafe unlink(path) }
         }
@@ -165,12 +166,12 @@ package struct LinuxFileSystem: FileSystem {
         do throws(StorageError) {
             _ = try result("fsync", path) { fsync(folder.descriptor) }
         } catch  where error.code == EINVAL || error.code == ENOSYS || error.code == EROFS {
-            // Some file systems cannot sync a folder; what they do with names they do anyway.
+            // Some file systems cannot sync a directory.
         }
     }
 
     package func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError) {
-        // The time of access stays (UTIME_OMIT).
+        // UTIME_OMIT keeps the access time.
         let omitted = timespec(tv_sec: 0, tv_nsec: 0x3FFF_FFFE)
         let times = [omitted, timespec(tv_sec: time_t(clamping: seconds), tv_nsec: 0)]
         _ = try result("futimens", file.path) { unsafe futimens(file.descriptor, times) }
@@ -215,8 +216,8 @@ package struct LinuxFileSystem: FileSystem {
 
     package func unlock(_ file: OpenFile) { _ = flock(file.descriptor, LOCK_UN) }
 
-    /// Makes a call until no signal interrupts it.
-    private func result<Number: SignedInteger>(
+    /// Repeats a call until no signal interrupts it.
+    func result<Number: SignedInteger>(
         _ operation: String, _ path: String, _ call: () -> Number
     ) throws(StorageError) -> Number {
         while true {
@@ -245,21 +246,9 @@ extension FileStatus {
     }
 }
 
-/// A path without symbolic links, `.` and `..`, from the root.
-package enum ResolvedPath {
-    /// Resolves the path of a file that exists. Blocks.
-    package static func of(_ path: String) throws(StorageError) -> String {
-        guard let resolved = unsafe realpath(path, nil) else {
-            throw StorageError(operation: "realpath", path: path, code: errno)
-        }
-        defer { unsafe free(resolved) }
-        return unsafe String(cString: resolved)
-    }
-}
-
-/// The folder that relative paths of this process begin at.
+/// The working directory of this process, from which relative paths start.
 package enum WorkingFolder {
-    /// Its path, absolute.
+    /// Its absolute path.
     package static func path() throws(StorageError) -> String {
         guard let path = unsafe getcwd(nil, 0) else {
             throw StorageError(operation: "getcwd", path: ".", code: errno)
@@ -268,13 +257,22 @@ package enum WorkingFolder {
         return unsafe String(cString: path)
     }
 
-    /// A path from the root, whatever folder the process works in later.
+    /// The absolute path of a path, which stays valid when the working directory changes.
     package static func absolute(_ path: String) throws(StorageError) -> String {
         guard !path.hasPrefix("/") else { return path }
-        // The folder itself goes without saying.
+        // A leading `./` adds nothing.
         var rest = path[...]
         while rest.hasPrefix("./") { rest = rest.dropFirst(2) }
         let folder = try WorkingFolder.path()
         return rest.isEmpty || rest == "." ? folder : "\(folder)/\(rest)"
+    }
+
+    /// The absolute path of an existing file without symbolic links, `.` and `..`. Blocks.
+    package static func resolved(_ path: String) throws(StorageError) -> String {
+        guard let resolved = unsafe realpath(path, nil) else {
+            throw StorageError(operation: "realpath", path: path, code: errno)
+        }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
     }
 }

@@ -1,27 +1,27 @@
 import Glibc
 import Synchronization
 
-/// A folder of numbered records, each a file of its own that is whole at any time, and a lock. Its calls block: they belong on
-/// a worker, one at a time.
+/// A locked directory of numbered records, each in a file of its own that is complete at any time. The calls block: they belong
+/// on a worker, one at a time.
 ///
-/// | name | what it is |
+/// | name | content |
 /// |---|---|
 /// | `<number>.<kind>` | a record |
-/// | `<number>.<kind>.new` | one that is being written; nobody reads it |
-/// | `<number>.body` | what belongs to a record and is too large for it, where records have such |
-/// | `corrupt/<number>.<kind>` | one that was found damaged, and what belonged to it |
-/// | `lock` | locked by the process whose records they are; holds the last number that may have been given away, and the mark of the kind |
+/// | `<number>.<kind>.new` | a record that is being written; never read |
+/// | `<number>.body` | data of a record that is too large for it, if the kind has bodies |
+/// | `corrupt/<number>.<kind>` | a damaged record; its body is beside it |
+/// | `lock` | locked by the owning process; the last number that may have been assigned, and the mark of the kind |
 ///
-/// A folder that has other files, and neither the mark nor records, is refused (``FolderKind``). Other files in a folder with
-/// the mark are left alone.
+/// A directory that has other files, and neither the mark nor records, is rejected (``FolderKind``). Other files in a directory
+/// with the mark are left alone.
 package final class RecordFolder: Sendable {
-    /// Why a folder was not opened.
+    /// The reason why a directory was not opened.
     package enum Refusal: Error, Hashable, Sendable {
-        /// The system refused it.
+        /// A file operation failed.
         case storage(StorageError)
         /// It belongs to another user.
         case foreign
-        /// Others than its owner may write to it.
+        /// Users other than its owner may write to it.
         case writableByOthers
         /// Another object has it, in this process or another one.
         case inUse
@@ -29,36 +29,34 @@ package final class RecordFolder: Sendable {
         case otherFiles(String)
     }
 
-    /// How many numbers are noted as given away at a time.
+    /// The count of numbers that are reserved on disk at a time.
     private static let numberBlock: UInt64 = 256
     private static let bodySuffix = ".body"
 
-    /// Where it is.
+    /// The path of the directory.
     package let path: String
-    /// What its records are called, behind their numbers, with the point.
+    /// The suffix of the records, with its dot.
     private let suffix: String
-    /// Whether what is called a body is one.
     private let hasBodies: Bool
     private let files: any FileSystem
     private let lock: OpenFile
-    /// The last number that is noted as given away. Read and written by whoever has the worker.
+    /// The last number that is reserved on disk. Used only by the worker.
     private let lastNoted = Mutex<UInt64>(0)
-    /// The mark that the lock file lacks; `nil` where it has it. Read and written by whoever has the worker.
+    /// The mark that the lock file lacks; `nil` if it has it. Used only by the worker.
     private let missingMark: Mutex<[UInt8]?>
 
-    /// Opens a folder, which is made where it is missing, and becomes its owner until ``release()``, or until nobody holds this
-    /// object.
+    /// Opens a directory, creating it if it is missing, and owns it until ``release()`` or until this object is released.
     /// - Parameters:
-    ///   - path: Absolute.
-    ///   - kind: What records are called, such as `request`.
-    ///   - hasBodies: Whether records may have something beside them.
+    ///   - path: an absolute path.
+    ///   - kind: the suffix of the records, such as `request`.
+    ///   - hasBodies: whether records may have a body beside them.
     package init(path: String, kind: String, hasBodies: Bool = false, files: any FileSystem) throws(Refusal) {
         let status = try RecordFolder.stored { () throws(StorageError) in
             do throws(StorageError) {
                 return try files.status(at: path + "/.")
             } catch  where error.code == ENOENT {
                 try files.makeFolder(path, withParents: true)
-                // Its name, too, is to be there after a power cut.
+                // Its name, too, must survive a power cut.
                 try files.syncFolder(path + "/..")
                 return try files.status(at: path + "/.")
             }
@@ -75,19 +73,18 @@ package final class RecordFolder: Sendable {
             }
         }
         if case .foreign(let reason) = finding { throw .otherFiles(reason) }
-        lock = try RecordFolder.stored { () throws(StorageError) in
-            try files.open(path + "/lock", for: .updating)
+        let lock = try RecordFolder.stored { () throws(StorageError) in
+            let lock = try files.open(path + "/lock", for: .updating)
+            return try files.tryLock(lock) ? lock : nil
         }
-        let lock = lock
-        guard try RecordFolder.stored({ () throws(StorageError) in try files.tryLock(lock) }) else {
-            throw .inUse
-        }
+        guard let lock else { throw .inUse }
+        self.lock = lock
         self.path = path
         suffix = "." + kind
         self.hasBodies = hasBodies
         self.files = files
         missingMark = Mutex(finding == .unmarked ? folderKind.mark : nil)
-        // A full disk does not keep the records from being read. Before a file is made, this is tried again.
+        // A full disk must not prevent reading the records. This is tried again before a file is created.
         try? mark()
     }
 
@@ -99,14 +96,14 @@ package final class RecordFolder: Sendable {
         }
     }
 
-    /// The meaning of a name in a folder without a mark.
+    /// The meaning of a name in a directory without a mark.
     private static func meaning(of name: String, kind: String, hasBodies: Bool) -> FolderKind.Name {
         if number(of: name, "." + kind) != nil || number(of: name, ".\(kind).new") != nil { return .typed }
         let isCompanion = name == "corrupt" || hasBodies && number(of: name, bodySuffix) != nil
         return isCompanion ? .companion : .other
     }
 
-    /// Writes the mark of the kind where it is missing, and waits until it is on the disk: after a power cut the folder must
+    /// Writes the mark of the kind if it is missing, and waits until it is on the disk: after a power cut the directory must
     /// not look like another program's.
     private func mark() throws(StorageError) {
         guard let mark = missingMark.withLock({ $0 }) else { return }
@@ -116,51 +113,41 @@ package final class RecordFolder: Sendable {
         missingMark.withLock { $0 = nil }
     }
 
-    /// Lets others have the folder.
+    /// Releases the directory for other owners.
     package func release() { files.unlock(lock) }
 
-    // MARK: Looking
+    // MARK: Reading
 
-    /// The numbers of the records, in order. What was being written when a process died is removed, and so is what belongs
-    /// to no record.
+    /// The numbers of the records in ascending order. Removes the unfinished files of a process that died, and bodies without
+    /// a record.
     package func numbers() throws(StorageError) -> [UInt64] {
         var numbers: [UInt64] = []
         var bodies: [UInt64] = []
         var last = try notedNumber()
         for name in try files.names(inFolder: path) {
-            if let number = number(of: name, suffix) {
+            if let number = RecordFolder.number(of: name, suffix) {
                 numbers.append(number)
-            } else if let number = number(of: name, suffix + ".new") {
+            } else if let number = RecordFolder.number(of: name, suffix + ".new") {
                 last = max(last, number)
                 try? files.remove("\(path)/\(name)")
-            } else if hasBodies, let number = number(of: name, RecordFolder.bodySuffix) {
+            } else if hasBodies, let number = RecordFolder.number(of: name, RecordFolder.bodySuffix) {
                 bodies.append(number)
             }
         }
         numbers.sort()
         let known = Set(numbers)
-        for body in bodies where !known.contains(body) { try? files.remove(bodyPath(body)) }
-        last = max(last, numbers.last ?? 0, bodies.max() ?? 0, numbersSetAside().max() ?? 0)
+        for body in bodies where !known.contains(body) { removeBody(body) }
+        let names = (try? files.names(inFolder: path + "/corrupt")) ?? []
+        let setAside = names.compactMap { RecordFolder.number(of: $0, suffix) }
+        last = max(last, numbers.last ?? 0, bodies.max() ?? 0, setAside.max() ?? 0)
         lastNoted.withLock { $0 = last }
         return numbers
     }
 
-    /// The last number that may have been given away, once ``numbers()`` has looked.
+    /// The last number that may have been assigned, valid after ``numbers()``.
     package var lastNumber: UInt64 { lastNoted.withLock { $0 } }
 
-    private func numbersSetAside() -> [UInt64] {
-        do throws(StorageError) {
-            return try files.names(inFolder: path + "/corrupt").compactMap { number(of: $0, suffix) }
-        } catch {
-            return []
-        }
-    }
-
-    private func number(of name: String, _ suffix: String) -> UInt64? {
-        RecordFolder.number(of: name, suffix)
-    }
-
-    /// One spelling of each number, so that no two files are one record's.
+    /// The number in a name. Each number has one spelling, so that no two files belong to one record.
     private static func number(of name: String, _ suffix: String) -> UInt64? {
         guard name.hasSuffix(suffix) else { return nil }
         let digits = name.dropLast(suffix.count)
@@ -169,7 +156,7 @@ package final class RecordFolder: Sendable {
     }
 
     /// The bytes of a record.
-    /// - Parameter limit: The longest a record is; of a longer one that many bytes and one come back.
+    /// - Parameter limit: the maximum length of a record; of a longer one, that many bytes and one more are returned.
     package func read(_ number: UInt64, limit: Int) throws(StorageError) -> [UInt8] {
         let name = recordPath(number)
         let file = try files.open(name, for: .reading)
@@ -180,15 +167,15 @@ package final class RecordFolder: Sendable {
         return try files.read(file, count: Int(min(status.byteCount, UInt64(limit) + 1)), at: 0)
     }
 
-    /// Where a record is.
+    /// The path of a record.
     package func recordPath(_ number: UInt64) -> String { "\(path)/\(number)\(suffix)" }
 
-    /// Where what belongs to a record is.
+    /// The path of the body of a record.
     package func bodyPath(_ number: UInt64) -> String { "\(path)/\(number)\(RecordFolder.bodySuffix)" }
 
-    // MARK: Changing
+    // MARK: Writing
 
-    /// Writes a new record; where that fails nothing of it is left, nor of what belongs to it.
+    /// Writes a new record. After a failure nothing of it is left, and neither is its body.
     package func add(_ number: UInt64, _ bytes: [UInt8]) throws(StorageError) {
         do throws(StorageError) {
             if number > lastNumber {
@@ -203,13 +190,13 @@ package final class RecordFolder: Sendable {
         }
     }
 
-    /// Writes a record in place of what it was, and waits for the disk. Whatever fails, it is the one or the other.
+    /// Replaces a record and waits for the disk. Whatever fails, the record is either the old or the new one.
     package func write(_ number: UInt64, _ bytes: [UInt8]) throws(StorageError) {
         try replace(number, bytes)
         try syncNames()
     }
 
-    /// Writes a record in place of what it was. It is whole at any time, and surely there behind the next ``syncNames()``.
+    /// Replaces a record. It is complete at any time, and durable after the next ``syncNames()``.
     package func replace(_ number: UInt64, _ bytes: [UInt8]) throws(StorageError) {
         let temporary = recordPath(number) + ".new"
         do throws(StorageError) {
@@ -227,20 +214,19 @@ package final class RecordFolder: Sendable {
     /// Waits until the names of the records are on the disk.
     package func syncNames() throws(StorageError) { try files.syncFolder(path) }
 
-    /// Begins the file of what belongs to a record that is about to be added: for its owner alone, and empty.
+    /// Creates the empty body, for its owner alone, of a record that will be added.
     package func createBody(_ number: UInt64) throws(StorageError) -> OpenFile {
         try create(bodyPath(number))
     }
 
-    /// Waits until what belongs to a record is on the disk, and its name: the record that is added next may not be there
-    /// without it.
+    /// Closes a body after it and its name are on the disk: the record that is added next must not exist without it.
     package func finishBody(_ file: OpenFile) throws(StorageError) {
         try files.sync(file)
         file.close()
-        try files.syncFolder(path)
+        try syncNames()
     }
 
-    /// Removes what belongs to a record, if there is something.
+    /// Removes the body of a record, if it has one.
     package func removeBody(_ number: UInt64) { try? files.remove(bodyPath(number)) }
 
     private func create(_ name: String) throws(StorageError) -> OpenFile {
@@ -248,61 +234,55 @@ package final class RecordFolder: Sendable {
         do throws(StorageError) {
             return try files.open(name, for: .creating)
         } catch  where error.code == EEXIST {
-            // What an earlier failure left.
+            // Left by an earlier failure.
             try files.remove(name)
             return try files.open(name, for: .creating)
         }
     }
 
-    /// Removes a record and what belongs to it. The record goes first, and for good: one without what belongs to it would be
-    /// damaged, and what is left without a record is removed when the folder is opened the next time.
+    /// Removes a record and its body; a missing record is no error. The record goes first, durably: without its body it would
+    /// be damaged, whereas a body without its record is removed when the directory is opened the next time.
     package func remove(_ number: UInt64) throws(StorageError) {
         do throws(StorageError) {
             try files.remove(recordPath(number))
-        } catch  where error.code == ENOENT {
-            // Gone already, which is what is wanted.
-        }
+        } catch  where error.code == ENOENT {}
         try syncNames()
         if hasBodies { removeBody(number) }
     }
 
-    /// Moves a record that makes no sense out of the way, and what belongs to it.
-    /// - Returns: Where the record is now.
+    /// Moves an invalid record and its body to the directory `corrupt`.
+    /// - Returns: The new path of the record.
     package func setAside(_ number: UInt64) throws(StorageError) -> String {
         let aside = path + "/corrupt"
         try files.makeFolder(aside, withParents: false)
-        let target = "\(aside)/\(number)\(suffix)"
-        // What belongs to it first: without a record it would be removed when the folder is opened the next time.
-        do throws(StorageError) {
-            if hasBodies {
-                try files.renameWithoutReplacing(
-                    bodyPath(number), to: "\(aside)/\(number)\(RecordFolder.bodySuffix)")
-            }
-        } catch {
-            // There is none, as for most.
+        // The body first, which most do not have: without a record it would be removed when the directory is opened the next time.
+        if hasBodies {
+            let body = "\(aside)/\(number)\(RecordFolder.bodySuffix)"
+            try? files.renameWithoutReplacing(bodyPath(number), to: body)
         }
-        // Numbers are given once: what has the name already was put there by somebody else, and stays.
+        let target = "\(aside)/\(number)\(suffix)"
+        // Numbers are assigned once: a file that already has the name is not Martlet's, and stays.
         try files.renameWithoutReplacing(recordPath(number), to: target)
         try files.syncFolder(aside)
-        try files.syncFolder(path)
+        try syncNames()
         return target
     }
 
     // MARK: Numbers
 
-    /// Notes that numbers up to this one may have been given away, so that none is given twice.
+    /// Notes that numbers up to this one may have been assigned, so that none is assigned twice.
     package func note(_ number: UInt64) throws(StorageError) {
         try files.write(all: RecordFolder.noted(number), to: lock, at: 0)
         try files.sync(lock)
         lastNoted.withLock { $0 = number }
     }
 
-    /// The number noted last; 0 where there is none, or what is there is no number.
+    /// The number in the lock file; 0 if there is no valid one.
     private func notedNumber() throws(StorageError) -> UInt64 {
         RecordFolder.number(noted: try files.read(lock, count: FolderKind.recordMarkOffset, at: 0)) ?? 0
     }
 
-    /// A number as the lock file holds it.
+    /// The bytes in the lock file for a number.
     static func noted(_ number: UInt64) -> [UInt8] {
         var writer = RecordWriter()
         writer.write(number)
@@ -310,15 +290,13 @@ package final class RecordFolder: Sendable {
         return writer.bytes
     }
 
-    /// The number that a lock file holds; `nil` where it holds none.
+    /// The number that the bytes of a lock file hold.
     private static func number(noted bytes: [UInt8]) -> UInt64? {
         var reader = RecordReader(bytes[...])
-        do throws(RecordReader.Fault) {
-            let number: UInt64 = try reader.number("number")
-            let checksum: UInt32 = try reader.number("checksum")
-            return RecordChecksum(bytes.span.extracting(0..<8)).value == checksum ? number : nil
-        } catch {
-            return nil
-        }
+        guard let number: UInt64 = try? reader.number("number"),
+            let checksum: UInt32 = try? reader.number("checksum"),
+            checksum == RecordChecksum(bytes.span.extracting(0..<8)).value
+        else { return nil }
+        return number
     }
 }

@@ -1,24 +1,23 @@
 import CLinux
 import CZlib
 
-/// The checksum of bodies: CRC-32C (polynomial 0x82F63B78, reflected; RFC 3720 §12.1), by the processor's own instruction
-/// where it has one, which is as fast as memory, and else by tables.
+/// The checksum of bodies: CRC-32C (polynomial 0x82F63B78, reflected; RFC 3720 §12.1), computed as fast as memory by the
+/// processor's instruction if it has one, and by tables otherwise.
 ///
-/// As ``RecordChecksum`` does, it tells any single flipped bit for certain, and is no defence against somebody who may write
-/// the file.
+/// Like ``RecordChecksum``, it detects every single flipped bit, and does not protect against someone who can write the file.
 package struct CastagnoliChecksum: Sendable {
-    /// The checksum of all that was added.
+    /// The checksum of all bytes added so far.
     package private(set) var value: UInt32 = 0
 
     private static let polynomial: UInt32 = 0x82F6_3B78
     private static let hasInstruction = martlet_has_crc32c() != 0
-    /// What is worked on at once in four quarters, the larger first: how many bytes a quarter has, and the power of x by
-    /// which a remainder moves over one.
+    /// The blocks that are processed as four concurrent quarters, the larger first: the size of a quarter in bytes, and the
+    /// power of x by which a remainder moves over it.
     private static let strides: [(quarter: Int, power: UInt32)] = [14, 10].map { (1 << $0, power(bytes: $0)) }
-    /// The remainders of each byte with none to seven zero bytes behind it.
+    /// The remainders of each byte followed by zero to seven zero bytes.
     private static let tables: [UInt32] = makeTables()
 
-    /// The checksum of no bytes, to be added to.
+    /// The checksum of no bytes.
     package init() {}
 
     /// The checksum of bytes.
@@ -59,7 +58,7 @@ package struct CastagnoliChecksum: Sendable {
         }
     }
 
-    /// The product of two polynomials, modulo that of the checksum.
+    /// The product of two polynomials modulo the polynomial of the checksum.
     private static func product(_ left: UInt32, _ right: UInt32) -> UInt32 {
         var (product, shifted): (UInt32, UInt32) = (0, right)
         var bit: UInt32 = 1 << 31
@@ -71,7 +70,7 @@ package struct CastagnoliChecksum: Sendable {
         return product
     }
 
-    /// x to the number of bits in 2 to the n bytes.
+    /// x to the power of the number of bits in 2ⁿ bytes.
     private static func power(bytes exponent: Int) -> UInt32 {
         var power: UInt32 = 1 << 30
         for _ in 0..<(exponent + 3) { power = product(power, power) }
@@ -80,7 +79,7 @@ package struct CastagnoliChecksum: Sendable {
 
     // MARK: By tables
 
-    /// Adds bytes by tables: what ``update(_:)`` does where the processor has no instruction.
+    /// Adds bytes by tables, as ``update(_:)`` does if the processor has no instruction.
     package mutating func updateByTables(_ bytes: Span<UInt8>) { value = ~Self.byTables(~value, bytes) }
 
     private static func byTables(_ start: UInt32, _ bytes: Span<UInt8>) -> UInt32 {
@@ -123,15 +122,14 @@ package struct CastagnoliChecksum: Sendable {
     }
 }
 
-/// The checksum of stored bytes: CRC-32 as gzip and PNG have it (polynomial 0xEDB88320, reflected), by zlib.
+/// The checksum of stored bytes: the CRC-32 of gzip and PNG (polynomial 0xEDB88320, reflected), computed by zlib.
 ///
-/// It tells a damaged file from a whole one, any single flipped bit for certain. It is no defence against somebody who
-/// may write the file.
+/// It detects damage, and every single flipped bit. It does not protect against someone who can write the file.
 package struct RecordChecksum: Hashable, Sendable {
-    /// The checksum of all that was added.
+    /// The checksum of all bytes added so far.
     package private(set) var value: UInt32 = 0
 
-    /// The checksum of no bytes, to be added to.
+    /// The checksum of no bytes.
     package init() {}
 
     /// The checksum of bytes.
@@ -140,7 +138,7 @@ package struct RecordChecksum: Hashable, Sendable {
     /// Adds bytes.
     package mutating func update(_ bytes: Span<UInt8>) {
         unsafe bytes.withUnsafeBufferPointer { bytes in
-            // Without an address it would begin anew.
+            // Without an address zlib would restart the checksum.
             guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
             value = UInt32(truncatingIfNeeded: unsafe crc32_z(UInt(value), start, z_size_t(bytes.count)))
         }

@@ -2,20 +2,20 @@ import MartletTransport
 import MartletWire
 import Synchronization
 
-/// Where a response's body is written to; each write is sent at once, framed as the response is.
+/// Writes a response's body; each write is sent immediately, in the response's framing.
 ///
 /// One task writes at a time.
 public final class OriginBodyWriter: Sendable {
-    /// How the body is delimited.
+    /// The delimitation of the body.
     enum Framing: Sendable {
         case chunked(size: Int?)
         case length(UInt64)
-        /// As it is: until the end of the connection, or as fields of the handler's own say.
+        /// Unframed: until the end of the connection, or as the handler's own fields declare.
         case raw
     }
 
     private struct State {
-        /// Bytes not sent yet: at first the head, so that a small response is one write.
+        /// Bytes that were not sent yet: at first the head, so that a small response is one write.
         var pending: [UInt8]
         var chunks = ChunkEncoder()
         var written: UInt64 = 0
@@ -27,68 +27,57 @@ public final class OriginBodyWriter: Sendable {
     private let fault: OriginFault?
     private let state: Mutex<State>
 
-    /// How much is gathered before it is sent.
+    /// The number of gathered bytes at which they are sent.
     private static let gatherLimit = 64 << 10
 
-    init(channel: OriginChannel, head: [UInt8], framing: Framing, pacing: OriginPacing?, fault: OriginFault?)
-    {
+    init(channel: OriginChannel, head: [UInt8], framing: Framing, _ response: OriginResponse) {
         self.channel = channel
         self.framing = framing
-        self.pacing = pacing
-        self.fault = fault
+        pacing = response.pacing
+        fault = response.fault
         state = Mutex(State(pending: head))
     }
 
-    /// How many bytes of the body were written so far.
+    /// The number of bytes of the body that were written so far.
     public var byteCount: UInt64 { state.withLock { $0.written } }
 
-    /// Writes bytes and sends them; returns once the system has taken them all.
-    /// - Throws: ``OriginError/disconnected(_:)`` when the client is gone,
-    ///   ``OriginError/bodyTooLong(declared:)``.
+    /// Writes bytes and sends them; returns once the system has accepted all of them.
+    /// - Throws: ``OriginError/disconnected(_:)`` if the client is gone, ``OriginError/bodyTooLong(declared:)``.
     public func write(_ bytes: [UInt8]) async throws {
         try await append(bytes)
         try await flush()
     }
 
-    /// Writes the UTF-8 bytes of a text; else as ``write(_:)-([UInt8])``.
+    /// Writes the UTF-8 bytes of a text; see ``write(_:)-([UInt8])``.
     public func write(_ text: String) async throws { try await write(Array(text.utf8)) }
 
-    /// Waits; cancelling the task, which stopping the origin does, ends the wait.
+    /// Waits. Cancelling the task, which stopping the origin does, ends the wait.
     public func pause(for duration: Duration) async throws {
         try await flush()
         try await Task.sleep(for: duration)
     }
 
-    /// Adds bytes, and sends what has gathered when it is much.
+    /// Adds bytes, and sends the gathered ones if they are many.
     func append(_ bytes: [UInt8]) async throws {
-        let limit =
-            if case .chunked(.some(let size)) = framing {
-                min(max(1, size), pacing?.pieceSize ?? .max)
-            } else {
-                pacing?.pieceSize ?? .max
-            }
+        var limit = pacing?.pieceSize ?? .max
+        if case .chunked(.some(let size)) = framing { limit = min(max(1, size), limit) }
         guard bytes.count > limit else { return try await appendPiece(bytes) }
-        var start = 0
-        while start < bytes.count {
-            let end = min(bytes.count, start + limit)
-            try await appendPiece(Array(bytes[start..<end]))
-            start = end
-        }
+        for piece in bytes.pieces(of: limit) { try await appendPiece(piece) }
     }
 
     private func appendPiece(_ piece: [UInt8]) async throws {
         if piece.isEmpty { return }
-        let written = state.withLock { $0.written }
+        let written = byteCount
         if let fault, let limit = fault.bodyByteCount, written + UInt64(piece.count) > limit {
-            // The chunk is announced whole, so that the cut lies inside it.
-            gather(Array(piece.prefix(Int(limit - min(limit, written)))), announcing: piece.count)
+            // The chunk's header declares the whole piece, so that the cut lies inside it.
+            gather(Array(piece.prefix(Int(limit - min(limit, written)))), declaring: piece.count)
             try await flush()
             throw fault
         }
         if case .length(let declared) = framing, written + UInt64(piece.count) > declared {
             throw OriginError.bodyTooLong(declared: declared)
         }
-        gather(piece, announcing: piece.count)
+        gather(piece, declaring: piece.count)
         if let pacing {
             try await flush()
             try await Task.sleep(for: pacing.interval)
@@ -97,7 +86,7 @@ public final class OriginBodyWriter: Sendable {
         }
     }
 
-    private func gather(_ piece: [UInt8], announcing count: Int) {
+    private func gather(_ piece: [UInt8], declaring count: Int) {
         state.withLock { state in
             if case .chunked = framing { state.pending += state.chunks.header(byteCount: count) }
             state.pending += piece
@@ -105,59 +94,44 @@ public final class OriginBodyWriter: Sendable {
         }
     }
 
-    /// Sends what has gathered.
+    /// Sends the gathered bytes.
     func flush() async throws {
         let bytes = state.withLock { state in
-            let bytes = state.pending
-            state.pending = []
-            return bytes
+            defer { state.pending = [] }
+            return state.pending
         }
-        do throws(TransportError) {
-            try await channel.send(bytes)
-        } catch {
-            throw OriginError.disconnected("\(error)")
-        }
+        try await channel.respond(bytes)
     }
 
     /// Ends the body.
-    /// - Throws: ``OriginError/bodyTooShort(declared:written:)``; the fault, where the body was too short
-    ///   to reach it.
+    /// - Throws: ``OriginError/bodyTooShort(declared:written:)``; the fault, if the body was too short to reach it.
     func finish(trailers: OriginFields) async throws {
         if let fault, fault.bodyByteCount != nil {
             try await flush()
             throw fault
         }
-        switch framing {
-        case .raw: break
-        case .length(let declared):
-            let written = byteCount
-            if written < declared {
-                try await flush()
-                throw OriginError.bodyTooShort(declared: declared, written: written)
-            }
-        case .chunked:
+        if case .chunked = framing {
             try state.withLock { state throws(WireError) in
                 state.pending += try state.chunks.lastChunk(trailers: trailers.map { ($0.name, $0.value) })
             }
         }
         try await flush()
+        if case .length(let declared) = framing, byteCount < declared {
+            throw OriginError.bodyTooShort(declared: declared, written: byteCount)
+        }
     }
 }
 
 extension OriginResponseBody {
-    /// How much of a pattern or file is handled at once.
+    /// The number of bytes of a file that are read at once.
     private static let stepSize = 256 << 10
 
-    /// Writes the body.
     func write(to writer: OriginBodyWriter) async throws {
-        switch content {
+        switch self {
         case .bytes(let bytes): try await writer.append(bytes)
-        case .pattern(let offset, let count):
-            var done: UInt64 = 0
-            while done < count {
-                let step = Int(min(count - done, UInt64(TestPattern.stretchLimit)))
-                try await writer.append(TestPattern.bytes(from: offset + done, count: step))
-                done += UInt64(step)
+        case .pattern(let count, let offset):
+            for piece in TestPattern.stretches(from: offset, count: count) {
+                try await writer.append(Array(piece))
             }
         case .file(let path, let range):
             let file = try await ServedFile.open(path)

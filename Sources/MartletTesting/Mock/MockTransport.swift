@@ -1,59 +1,52 @@
 public import MartletCore
 package import MartletTransport
 
-/// A transport without sockets: every connection is a stream in memory, served by the code that serves
-/// ``TestOrigin``.
+/// A transport without sockets: every connection is a stream in memory, served by the code that serves ``TestOrigin``.
 ///
-/// Whatever host is asked for, the mock answers; `https` connections are not encrypted. Copies share
-/// connections, ledger and signals; the connections end when the clients end them or ``stop()`` is called.
+/// The mock responds for every host; `https` connections are not encrypted. Copies share connections, ledger and signals. The
+/// connections end when the clients end them or ``stop()`` is called.
 public struct MockTransport: Sendable {
     private let service: OriginService
 
-    /// A transport whose requests a closure answers.
+    /// Creates a transport whose requests are passed to a closure.
     public init(_ respond: @escaping OriginHandler.Respond) { self.init(handler: OriginHandler(respond)) }
 
-    /// A transport whose requests a handler answers.
+    /// Creates a transport whose requests are passed to a handler.
     public init(handler: OriginHandler, limits: OriginLimits = OriginLimits()) {
         service = OriginService(conduct: .handler(handler), limits: limits, context: nil)
     }
 
-    /// A transport that plays scripts: the first connection the first one, and so on; those after the last
-    /// one play the last one again.
+    /// Creates a transport that plays scripts: the first connection the first one, and so on; the last script repeats.
     public init(scripts: ServerScript...) { self.init(scripts: scripts) }
 
-    /// A transport that plays scripts made elsewhere; else as ``init(scripts:)-(ServerScript...)``.
+    /// Creates a transport that plays an array of scripts; see ``init(scripts:)-(ServerScript...)``.
     public init(scripts: [ServerScript]) {
         service = OriginService(
             conduct: OriginConduct(scripts: scripts), limits: OriginLimits(), context: nil)
     }
 
-    /// What happened so far.
+    /// The counts, requests and transcripts so far.
     public var ledger: OriginLedger { service.ledger }
 
     /// The signals of scripts and handlers.
     public var signals: OriginSignals { service.signals }
 
-    /// Ends all connections and waits until their handlers are over; later ones end at once.
+    /// Ends all connections and waits until their handlers have ended; later connections end immediately.
     public func stop() async { await service.stop() }
 }
 
 extension MockTransport: StreamConnector {
     /// The client's end of a new stream in memory.
     package func connect(to destination: Destination) async throws(TransportError) -> any ByteStream {
-        let loop: EventLoop
-        do throws(SystemError) {
-            loop = try EventLoop.shared.get()
-        } catch {
-            throw .system(error)
-        }
-        let (client, server) = MemoryStream.pair(loop: loop)
-        service.take(server)
+        let loop = EventLoop.shared.mapError { TransportError.system($0) }
+        let (client, server) = MemoryStream.pair(loop: try loop.get())
+        service.accept(server)
         return client
     }
 }
 
 extension SessionConfiguration {
-    /// A configuration whose sessions connect to a mock transport and to nothing else.
+    /// A configuration whose sessions connect only to a mock transport.
     ///
     /// ```swift
     /// let mock = MockTransport { request in .text("Hello, \(request.path)") }
@@ -65,6 +58,6 @@ extension SessionConfiguration {
         return configuration
     }
 
-    /// Makes sessions of this configuration connect to a mock transport and to nothing else.
+    /// Makes sessions of this configuration connect only to a mock transport.
     public mutating func connect(to transport: MockTransport) { connector = transport }
 }

@@ -3,18 +3,13 @@ import Synchronization
 
 /// The open connections of an origin or a proxy with their tasks; none outlives ``stop()``.
 final class ConnectionRegister: Sendable {
-    private struct Connection {
-        /// Ends the connection at once; any thread may call it.
-        var end: @Sendable () -> Void
-        var task: Task<Void, Never>
-    }
-
     private struct State {
-        var connections: [Int: Connection] = [:]
+        /// The connections by their numbers. Any thread may call `end`, which ends one immediately.
+        var connections: [Int: (end: @Sendable () -> Void, task: Task<Void, Never>)] = [:]
         var isStopped = false
     }
 
-    /// Guards the connections; touched by their tasks, the accepting task, and the task that stops the server.
+    /// Guards the connections; used by their tasks, the accepting task, and the task that stops the server.
     private let state = Mutex(State())
 
     /// Starts the task of a connection, unless the register is stopped.
@@ -22,18 +17,18 @@ final class ConnectionRegister: Sendable {
     func start(
         _ number: Int, end: @escaping @Sendable () -> Void, _ body: @escaping @Sendable () async -> Void
     ) -> Bool {
-        let isTaken = state.withLock { state in
+        let isStarted = state.withLock { state in
             if state.isStopped { return false }
             // Unstructured, since connections end in any order; `stop` cancels them and waits for them.
             let task = Task {
                 await body()
                 self.state.withLock { _ = $0.connections.removeValue(forKey: number) }
             }
-            state.connections[number] = Connection(end: end, task: task)
+            state.connections[number] = (end, task)
             return true
         }
-        if !isTaken { end() }
-        return isTaken
+        if !isStarted { end() }
+        return isStarted
     }
 
     /// Replaces the closure that ends a connection; calls it if the register is stopped.
@@ -45,11 +40,10 @@ final class ConnectionRegister: Sendable {
         if isStopped { end() }
     }
 
-    /// Cancels the task of a connection.
     func cancel(_ number: Int) { state.withLock { $0.connections[number]?.task }?.cancel() }
 
-    /// Ends every open connection at once, whatever it is doing.
-    /// - Parameter isFinal: Whether later connections end at once, too.
+    /// Ends every open connection immediately.
+    /// - Parameter isFinal: Whether later connections are ended immediately, too.
     func endAll(isFinal: Bool = false) {
         let connections = state.withLock { state in
             if isFinal { state.isStopped = true }
@@ -61,7 +55,7 @@ final class ConnectionRegister: Sendable {
         }
     }
 
-    /// Ends every connection, takes no more, and waits until all their tasks are over.
+    /// Ends every connection, accepts no more, and waits until all their tasks have ended.
     func stop() async {
         while true {
             endAll(isFinal: true)
@@ -72,21 +66,76 @@ final class ConnectionRegister: Sendable {
     }
 }
 
-extension Listener {
-    /// Gives each connection to a closure, until the listener is closed or the task is cancelled.
-    func acceptAll(on loop: EventLoop, _ take: (Socket) -> Void) async {
+/// A listening socket and the task that accepts its connections. It listens until it is closed or released.
+final class LoopbackServer: Sendable {
+    let address: SocketAddress
+    private let listener: Listener
+    private let accepting: Task<Void, Never>
+
+    /// Starts to listen, and passes each connection to a closure.
+    /// - Parameter name: The name of the server in errors.
+    init(
+        _ name: String = "", on address: SocketAddress, _ accept: @escaping @Sendable (Socket) -> Void
+    ) throws(OriginError) {
+        do throws(SystemError) {
+            let loop = try EventLoop.shared.get()
+            let listener = try Listener(address: address, loop: loop)
+            self.listener = listener
+            self.address = listener.address
+            // Unstructured, since it lives until the server stops; it holds no reference to the server.
+            accepting = Task { await LoopbackServer.acceptAll(from: listener, on: loop, accept) }
+        } catch {
+            throw .cannotListen("\(name)\(address): \(error)")
+        }
+    }
+
+    deinit { close() }
+
+    func close() {
+        listener.close()
+        accepting.cancel()
+    }
+
+    /// Stops listening, and waits until no connection is accepted any more.
+    func stop() async {
+        close()
+        await accepting.value
+    }
+
+    private static func acceptAll(
+        from listener: Listener, on loop: EventLoop, _ accept: (Socket) -> Void
+    ) async {
         while true {
             do throws(TransportError) {
-                take(try await accept(loop: loop))
+                accept(try await listener.accept(loop: loop))
             } catch {
-                // Without a descriptor left the connection stays in the queue, until one is free.
-                guard case .system = error else { return }
-                do {
-                    try await Task.sleep(for: .milliseconds(10))
-                } catch {
+                // While no descriptor is free, the connection stays in the queue.
+                guard case .system = error, (try? await Task.sleep(for: .milliseconds(10))) != nil else {
                     return
                 }
             }
         }
+    }
+
+    /// Runs a closure, then the end of the server that it uses, even if the closure throws.
+    /// - Parameter end: Receives whether the closure threw.
+    static func running<Value>(
+        _ body: () async throws -> Value, end: (_ hasFailed: Bool) async -> Void
+    ) async throws -> Value {
+        do {
+            let value = try await body()
+            await end(false)
+            return value
+        } catch {
+            await end(true)
+            throw error
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Consecutive pieces of a size, of which the last may be shorter.
+    func pieces(of size: Int) -> some Sequence<[UInt8]> {
+        stride(from: 0, to: count, by: size).lazy.map { Array(self[$0...].prefix(size)) }
     }
 }

@@ -1,15 +1,13 @@
-import FoundationEssentials
 import MartletTransport
-import MartletWire
 import Synchronization
 
-/// One connection's stream, with the bytes that were read from it and not used yet.
+/// One connection's stream, with the bytes that were received and not used yet.
 ///
-/// One task serves the connection. While that task runs a handler, the channel may look for the client's
-/// leaving, which reads ahead on the event loop's thread; the lock keeps the two from reading at once.
+/// One task serves the connection. While that task runs a handler, the channel may watch for the client's departure, which
+/// reads ahead on the event loop's thread; the lock prevents simultaneous reads.
 final class OriginChannel: Sendable {
     private struct Receiving {
-        /// Bytes received; those before `offset` are used.
+        /// Received bytes; those before `offset` are used.
         var bytes: [UInt8] = []
         var offset = 0
         var isAtEnd = false
@@ -18,13 +16,6 @@ final class OriginChannel: Sendable {
         var departure: (@Sendable () -> Void)?
     }
 
-    private enum Reception {
-        case bytes
-        case wouldBlock
-        case end
-    }
-
-    /// The stream.
     let stream: any ByteStream
     /// The socket below, to cut a TLS connection without its `close_notify`; `nil` in memory.
     let socket: Socket?
@@ -33,9 +24,9 @@ final class OriginChannel: Sendable {
     private let ledger: OriginLedger
     private let receiving = Mutex(Receiving())
 
-    /// How many bytes one call reads at most.
+    /// The maximum number of bytes that one call reads.
     private static let readSize = 128 << 10
-    /// How many bytes may lie unused before reading ahead pauses.
+    /// The number of unused bytes at which reading ahead pauses.
     private static let readAheadLimit = 256 << 10
 
     init(stream: any ByteStream, socket: Socket?, number: Int, ledger: OriginLedger) {
@@ -47,7 +38,7 @@ final class OriginChannel: Sendable {
 
     // MARK: Receiving
 
-    /// Calls a closure with the unused bytes; it tells how many it used.
+    /// Calls a closure with the unused bytes; it returns the number of bytes that it used.
     func withUnread<Value: Sendable, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> (consumed: Int, value: Value)
     ) throws(Failure) -> Value {
@@ -62,60 +53,59 @@ final class OriginChannel: Sendable {
         }
     }
 
-    /// Copies bytes out of a span.
     static func copy(_ range: Range<Int>, of span: Span<UInt8>) -> [UInt8] {
         unsafe span.extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
     }
 
-    /// Whether bytes lie unused.
     var hasUnread: Bool { receiving.withLock { $0.offset < $0.bytes.count } }
 
     /// Waits for more bytes.
     /// - Returns: `false` once the client has ended its direction.
-    func fill() async throws(TransportError) -> Bool {
+    func fill(until deadline: MonotonicTime = .distantFuture) async throws(TransportError) -> Bool {
         while true {
             switch try receiving.withLock({ state throws(TransportError) in try receive(&state) }) {
             case .bytes: return true
-            case .end: return false
-            case .wouldBlock: try await stream.waitUntilReadable(until: .distantFuture)
+            case .endOfStream: return false
+            case .wouldBlock: try await stream.waitUntilReadable(until: deadline)
             }
         }
     }
 
-    private func receive(_ state: inout Receiving) throws(TransportError) -> Reception {
-        if state.isAtEnd { return .end }
+    private func receive(_ state: inout Receiving) throws(TransportError) -> ReadOutcome {
+        if state.isAtEnd { return .endOfStream(isClean: true) }
         if let failure = state.failure { throw failure }
         if state.offset > 0 {
             state.bytes.removeSubrange(..<state.offset)
             state.offset = 0
         }
         do throws(TransportError) {
-            switch try stream.read(upTo: OriginChannel.readSize, appendingTo: &state.bytes) {
-            case .bytes(let count):
-                ledger.received(count)
-                return .bytes
-            case .wouldBlock: return .wouldBlock
-            case .endOfStream:
-                state.isAtEnd = true
-                return .end
+            let outcome = try stream.read(upTo: OriginChannel.readSize, appendingTo: &state.bytes)
+            switch outcome {
+            case .bytes(let count): ledger.count { $0.bytesReceived += UInt64(count) }
+            case .wouldBlock: break
+            case .endOfStream: state.isAtEnd = true
             }
+            return outcome
         } catch {
             state.failure = error
             throw error
         }
     }
 
-    /// Reads and throws away until the client has left, however it does.
-    func awaitEnd() async {
+    /// Reads and discards bytes until the client has left, by an end or a reset, or until a deadline.
+    func discard(until deadline: MonotonicTime = .distantFuture) async {
         do throws(TransportError) {
-            repeat { withUnread { span in (span.count, ()) } } while try await fill()
+            while MonotonicTime.now() < deadline {
+                withUnread { span in (span.count, ()) }
+                guard try await fill(until: deadline) else { return }
+            }
         } catch {
-            // Leaving by a reset is leaving too.
+            // A reset ends the connection, too; and a client that sends until the deadline is not waited for.
             return
         }
     }
 
-    // MARK: The client's leaving
+    // MARK: The client's departure
 
     /// Calls a closure once when the client ends or resets the connection, until ``endWatch()``.
     func watchForDeparture(_ departure: @escaping @Sendable () -> Void) {
@@ -124,53 +114,50 @@ final class OriginChannel: Sendable {
     }
 
     /// Ends the watch; the closure is not called any more.
-    func endWatch() {
-        let wasWatching = receiving.withLock { state in
-            defer { state.departure = nil }
-            return state.departure != nil
-        }
-        if wasWatching { stream.endIdleWatch() }
-    }
+    func endWatch() { if receiving.withLock({ $0.departure.take() }) != nil { stream.endIdleWatch() } }
 
     private func readAhead() {
         let departure = receiving.withLock { state -> (@Sendable () -> Void)? in
             guard state.departure != nil else { return nil }
-            while state.bytes.count - state.offset < OriginChannel.readAheadLimit {
-                do throws(TransportError) {
+            do throws(TransportError) {
+                while state.bytes.count - state.offset < OriginChannel.readAheadLimit {
                     switch try receive(&state) {
                     case .bytes: continue
                     case .wouldBlock: return nil
-                    case .end: return state.departure.take()
+                    case .endOfStream: return state.departure.take()
                     }
-                } catch {
-                    return state.departure.take()
                 }
+                return nil
+            } catch {
+                return state.departure.take()
             }
-            return nil
         }
         departure?()
     }
 
     // MARK: Sending
 
-    /// Sends all of the bytes, waiting where the client does not take them.
+    /// Sends all of the bytes, waiting while the client does not accept them.
     func send(_ bytes: [UInt8]) async throws(TransportError) {
         var offset = 0
         while offset < bytes.count {
             let count = try stream.write(bytes, from: offset)
             if count == 0 { try await stream.waitUntilWritable(until: .distantFuture) }
             offset += count
-            ledger.sent(count)
+            ledger.count { $0.bytesSent += UInt64(count) }
+        }
+    }
+
+    /// Sends all of the bytes of a response; a failure is the client's departure.
+    func respond(_ bytes: [UInt8]) async throws(OriginError) {
+        do throws(TransportError) {
+            try await send(bytes)
+        } catch {
+            throw .disconnected("\(error)")
         }
     }
 
     // MARK: Ending
-
-    /// Closes the stream in order.
-    func close() { stream.close() }
-
-    /// Ends the stream with a reset.
-    func reset() { stream.reset() }
 
     /// Closes the socket below TLS, so that the client sees an end without a `close_notify`.
     func cut() {
@@ -180,30 +167,18 @@ final class OriginChannel: Sendable {
         stream.close()
     }
 
-    /// Closes so that a client that is still sending can read the answer first: ends the sending direction
-    /// and takes what comes, for two seconds at most (RFC 9112 §9.6).
+    /// Closes so that a client that is still sending can read the response first: ends the sending direction and discards
+    /// received bytes for two seconds at most (RFC 9112 §9.6).
     func closeLingering() async {
         stream.shutdownWriting()
-        let deadline = MonotonicTime.now().advanced(by: .seconds(2))
-        do throws(TransportError) {
-            while MonotonicTime.now() < deadline {
-                withUnread { span in (span.count, ()) }
-                switch try receiving.withLock({ state throws(TransportError) in try receive(&state) }) {
-                case .bytes: continue
-                case .end: return close()
-                case .wouldBlock: try await stream.waitUntilReadable(until: deadline)
-                }
-            }
-        } catch {
-            // The client did not wait for the end.
-        }
-        close()
+        await discard(until: MonotonicTime.now().advanced(by: .seconds(2)))
+        stream.close()
     }
 }
 
 extension ByteStream {
-    /// Tries to read, and appends what came to an array.
-    /// - Parameter byteCount: The most bytes to take.
+    /// Tries to read, and appends the bytes to an array.
+    /// - Parameter byteCount: The maximum number of bytes to read.
     func read(upTo byteCount: Int, appendingTo bytes: inout [UInt8]) throws(TransportError) -> ReadOutcome {
         let result = unsafe withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 16) {
             buffer -> Result<ReadOutcome, TransportError> in
@@ -218,21 +193,5 @@ extension ByteStream {
             }
         }
         return try result.get()
-    }
-}
-
-/// The value of the Date field, written anew once a second.
-final class OriginClock: Sendable {
-    private let last = Mutex((second: Int64.min, text: ""))
-
-    init() {}
-
-    /// The present, as HTTP writes it.
-    var date: String {
-        let second = Int64(Date().timeIntervalSince1970.rounded(.down))
-        return last.withLock { last in
-            if last.second != second { last = (second, HTTPDate(secondsSinceEpoch: second).text) }
-            return last.text
-        }
     }
 }

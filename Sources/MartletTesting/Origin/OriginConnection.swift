@@ -1,3 +1,4 @@
+import FoundationEssentials
 import MartletTransport
 import MartletWire
 
@@ -5,132 +6,87 @@ import MartletWire
 struct OriginConnection: Sendable {
     private let channel: OriginChannel
     private let handler: OriginHandler
-    private let limits: OriginLimits
-    private let ledger: OriginLedger
-    private let clock: OriginClock
+    private let service: OriginService
     private let peer: OriginPeer
     private let reader: RequestReader
+    private let departure: @Sendable () -> Void
 
-    /// How a connection ends.
+    /// The end of a connection.
     private enum Ending {
-        case close
         case linger
         case fault(OriginFault.Kind)
+
+        static let close = Ending.fault(.close)
     }
 
     /// - Parameter departure: Called when the client leaves while a handler runs.
     init(
-        channel: OriginChannel, handler: OriginHandler, limits: OriginLimits, ledger: OriginLedger,
-        clock: OriginClock, peer: OriginPeer, departure: @escaping @Sendable () -> Void
+        _ channel: OriginChannel, _ handler: OriginHandler, _ service: OriginService, _ peer: OriginPeer,
+        departure: @escaping @Sendable () -> Void
     ) {
         self.channel = channel
         self.handler = handler
-        self.limits = limits
-        self.ledger = ledger
-        self.clock = clock
+        self.service = service
         self.peer = peer
-        reader = RequestReader(channel: channel) { [weak channel] in channel?.watchForDeparture(departure) }
         self.departure = departure
+        reader = RequestReader(channel: channel) { [weak channel] in channel?.watchForDeparture(departure) }
     }
 
-    private let departure: @Sendable () -> Void
-
-    /// Serves request after request; the channel is closed afterwards.
+    /// Serves one request after the other; the channel is closed afterwards.
     func serve() async {
-        var number = 0
+        var number = 1
         while true {
-            number += 1
             switch await serveRequest(number) {
-            case nil: continue
-            case .close: return channel.close()
+            case nil: number += 1
             case .linger: return await channel.closeLingering()
-            case .fault(.close): return channel.close()
+            case .fault(.close): return channel.stream.close()
             case .fault(.cut): return channel.cut()
-            case .fault(.reset): return channel.reset()
+            case .fault(.reset): return channel.stream.reset()
             case .fault(.stall):
-                await channel.awaitEnd()
-                return channel.close()
+                await channel.discard()
+                return channel.stream.close()
             }
         }
     }
 
     /// Serves one request.
-    /// - Returns: How the connection ends, or `nil` when it goes on.
+    /// - Returns: The end of the connection, or `nil` if it continues.
     private func serveRequest(_ number: Int) async -> Ending? {
-        let head: RequestReader.Head
+        let (head, body): (RequestHead, OriginRequestBody)
         do {
             guard let next = try await reader.nextHead() else { return .close }
-            head = next
+            (head, body) = next
         } catch let error as WireError {
-            ledger.note("connection \(peer.number): \(error)")
+            note("\(error)")
             return await refuse(error)
         } catch {
             return .close
         }
-        let request = request(of: head, number: number)
-        ledger.record(
-            RecordedRequest(
-                connectionNumber: peer.number, requestNumber: number, method: request.method,
-                target: request.target, version: request.version, fields: request.fields))
+        let request = OriginRequest(head: head, number: number, connection: peer, body: body)
+        service.ledger.record(request)
         if reader.isComplete { channel.watchForDeparture(departure) }
         do {
-            let response = try await answer(to: request)
-            endAnswering()
-            let persists = try await send(response, to: head, number: number)
-            ledger.responded()
-            guard persists else { return needsLingering ? .linger : .close }
-            return await reader.drain(limit: limits.unreadBodyLimit) ? nil : .linger
+            let response = try await response(to: request)
+            let persists = try await send(response, to: request, head.version)
+            service.ledger.count { $0.responses += 1 }
+            guard persists else { return reader.isComplete && !channel.hasUnread ? .close : .linger }
+            return await reader.drain(limit: service.limits.unreadBodyLimit) ? nil : .linger
         } catch let fault as OriginFault {
-            endAnswering()
             return .fault(fault.kind)
         } catch {
-            endAnswering()
-            if !(error is CancellationError) { ledger.note("connection \(peer.number): \(error)") }
+            if !(error is CancellationError) { note("\(error)") }
             return .fault(.cut)
         }
     }
 
-    private func endAnswering() {
-        reader.answered()
-        channel.endWatch()
-    }
+    private func note(_ text: String) { service.ledger.note("connection \(peer.number): \(text)") }
 
-    private var needsLingering: Bool { !reader.isComplete || channel.hasUnread }
-
-    private func request(of head: RequestReader.Head, number: Int) -> OriginRequest {
-        let length: UInt64? =
-            switch head.framing {
-            case .none, .untilClose: 0
-            case .length(let length): length
-            case .chunked: nil
-            }
-        let body = OriginRequestBody(reader: reader, serial: head.serial, declaredLength: length)
-        return OriginRequest(head: head.head, number: number, connection: peer, body: body) {
-            [channel, reader] interim in
-            guard head.head.version == .http11 else { return }
-            try await OriginConnection.send(interim, on: channel, reader: reader)
+    /// Runs the handler. A thrown error becomes a 500, except faults and cancellation.
+    private func response(to request: OriginRequest) async throws -> OriginResponse {
+        defer {
+            reader.endHandling()
+            channel.endWatch()
         }
-    }
-
-    private static func send(
-        _ interim: InterimResponse, on channel: OriginChannel, reader: RequestReader
-    ) async throws {
-        let bytes: [UInt8]
-        do throws(WireError) {
-            bytes = try ResponsePlan.head(of: interim)
-        } catch {
-            throw OriginError.malformedRequest("\(error)")
-        }
-        if interim.status == 100 { reader.continueWasSent() }
-        do throws(TransportError) {
-            try await channel.send(bytes)
-        } catch {
-            throw OriginError.disconnected("\(error)")
-        }
-    }
-
-    /// Runs the handler. What it throws becomes a 500, except faults and its being cancelled.
-    private func answer(to request: OriginRequest) async throws -> OriginResponse {
         let response: OriginResponse
         do {
             response = try await handler.respond(to: request)
@@ -139,11 +95,11 @@ struct OriginConnection: Sendable {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            ledger.note("\(request.method) \(request.target): \(error)")
+            service.ledger.note("\(request.method) \(request.target): \(error)")
             if case OriginError.disconnected = error { throw error }
-            let isClientsFault = if case OriginError.malformedRequest = error { true } else { false }
-            return .text("\(error)\n", status: isClientsFault ? 400 : 500).with {
-                $0.closesConnection = isClientsFault
+            let isClientError = if case OriginError.malformedRequest = error { true } else { false }
+            return .text("\(error)\n", status: isClientError ? 400 : 500).with {
+                $0.closesConnection = isClientError
             }
         }
         if response.delay > .zero { try await Task.sleep(for: response.delay) }
@@ -152,56 +108,48 @@ struct OriginConnection: Sendable {
     }
 
     /// Sends a response.
-    /// - Returns: Whether the connection lives on.
+    /// - Returns: Whether the connection persists.
     private func send(
-        _ response: OriginResponse, to head: RequestReader.Head, number: Int
+        _ response: OriginResponse, to request: OriginRequest, _ version: WireVersion
     ) async throws -> Bool {
-        for interim in response.interim where head.head.version == .http11 {
-            try await OriginConnection.send(interim, on: channel, reader: reader)
-        }
+        for interim in response.interim { try await request.send(interim) }
         var response = response
-        let isLast = limits.requestsPerConnection.map { number >= $0 } ?? false
-        let request = ResponsePlan.Request(
-            method: head.head.method, version: head.head.version,
-            mayPersist: reader.persists && !isLast && reader.canDrain(limit: limits.unreadBodyLimit))
-        var plan = ResponsePlan(response: response, request: request)
+        let isLast = service.limits.requestsPerConnection.map { request.number >= $0 } ?? false
+        let mayPersist =
+            reader.persists && !isLast && reader.canDrain(limit: service.limits.unreadBodyLimit)
+        var plan = ResponsePlan(response, to: request.method, version, mayPersist: mayPersist)
         let bytes: [UInt8]
         do throws(WireError) {
-            bytes = try plan.head(of: response, request: request, date: clock.date)
+            bytes = try plan.head()
         } catch {
-            ledger.note("\(head.head.method) \(head.head.target): the response cannot be sent: \(error)")
+            service.ledger.note("\(request.method) \(request.target): the response cannot be sent: \(error)")
             response = .text("\(error)\n", status: 500)
-            plan = ResponsePlan(response: response, request: request)
-            bytes = try plan.head(of: response, request: request, date: clock.date)
+            plan = ResponsePlan(response, to: request.method, version, mayPersist: mayPersist)
+            bytes = try plan.head()
         }
-        let writer = OriginBodyWriter(
-            channel: channel, head: bytes, framing: plan.framing, pacing: response.pacing,
-            fault: response.fault)
-        if plan.sendsBody {
-            if response.pacing != nil { try await writer.flush() }
-            try await response.body.write(to: writer)
-            try await writer.finish(trailers: response.trailers)
-        } else {
+        let writer = OriginBodyWriter(channel: channel, head: bytes, framing: plan.framing, response)
+        guard plan.sendsBody else {
             try await writer.flush()
+            return plan.persists
         }
+        if response.pacing != nil { try await writer.flush() }
+        try await response.body.write(to: writer)
+        try await writer.finish(trailers: response.trailers)
         return plan.persists
     }
 
     private func refuse(_ error: WireError) async -> Ending {
-        let status =
-            switch error.code {
-            case .headTooLarge, .lineTooLong, .tooManyLines: 431
-            case .unsupportedVersion: 505
-            case .truncated: 0
-            default: 400
-            }
-        guard status != 0 else { return .close }
-        let request = ResponsePlan.Request(method: "GET", version: .http11, mayPersist: false)
+        let status: Int
+        switch error.code {
+        case .headTooLarge, .lineTooLong, .tooManyLines: status = 431
+        case .unsupportedVersion: status = 505
+        case .truncated: return .close
+        default: status = 400
+        }
         let response = OriginResponse.text("\(error)\n", status: status)
-        let plan = ResponsePlan(response: response, request: request)
+        let plan = ResponsePlan(response, to: "GET", .http11, mayPersist: false)
         do {
-            let head = try plan.head(of: response, request: request, date: clock.date)
-            try await channel.send(head + Array("\(error)\n".utf8))
+            try await channel.send(plan.head() + Array("\(error)\n".utf8))
         } catch {
             return .close
         }
@@ -209,84 +157,65 @@ struct OriginConnection: Sendable {
     }
 }
 
-/// How a response goes onto the wire: decided from it, from its request, and from what the connection allows.
+/// The transmission of a response, decided from it, from its request, and from the state of the connection.
 struct ResponsePlan {
-    /// What is known of the request.
-    struct Request {
-        let method: String
-        let version: WireVersion
-        /// Whether the client, and what is left of the request, allow another request.
-        let mayPersist: Bool
-    }
-
-    /// Whether the body is sent at all.
     let sendsBody: Bool
-    /// How the body is delimited.
     let framing: OriginBodyWriter.Framing
-    /// Whether the connection lives on.
     let persists: Bool
-    private let declared: BodyFraming
+    private let response: OriginResponse
+    private let version: WireVersion
+    private let hasBody: Bool
 
-    init(response: OriginResponse, request: Request) {
-        let allowsBody =
-            request.method != "HEAD" && response.status >= 200 && response.status != 204
-            && response.status != 304
-        let declaresFraming = response.status >= 200 && response.status != 204 && response.status != 304
+    /// - Parameter mayPersist: Whether the client and the rest of the request allow another request.
+    init(_ response: OriginResponse, to method: String, _ version: WireVersion, mayPersist: Bool) {
+        self.response = response
+        self.version = version
+        hasBody = response.status >= 200 && response.status != 204 && response.status != 304
+        sendsBody = hasBody && method != "HEAD"
         let length = response.body.length
-        sendsBody = allowsBody
-        var isDelimited = true
+        let isChunkable = version == .http11 && !response.claimsHTTP10
+        let isDelimited: Bool
         if response.fields.contains("Content-Length") || response.fields.contains("Transfer-Encoding") {
-            declared = .none
             framing = .raw
-            let matches = length.map { "\($0)" } == response.fields["Content-Length"]
-            isDelimited = !allowsBody || matches || response.fields.contains("Transfer-Encoding")
+            isDelimited =
+                !sendsBody || response.fields.contains("Transfer-Encoding")
+                || length.map { "\($0)" } == response.fields["Content-Length"]
         } else {
             switch (response.framing, length) {
             case (.automatic, .some(let length)):
-                declared = declaresFraming ? .length(length) : .none
-                framing = .length(length)
-            case (.chunked(let size), _) where request.version == .http11 && !response.claimsHTTP10:
-                declared = declaresFraming ? .chunked : .none
-                framing = .chunked(size: size)
-            case (.automatic, nil) where request.version == .http11 && !response.claimsHTTP10:
-                declared = declaresFraming ? .chunked : .none
-                framing = .chunked(size: nil)
-            default:
-                declared = .untilClose
-                framing = .raw
-                isDelimited = !allowsBody
+                (framing, isDelimited) = (.length(length), true)
+            case (.chunked(let size), _) where isChunkable:
+                (framing, isDelimited) = (.chunked(size: size), true)
+            case (.automatic, nil) where isChunkable: (framing, isDelimited) = (.chunked(size: nil), true)
+            default: (framing, isDelimited) = (.raw, !sendsBody)
             }
         }
-        persists = request.mayPersist && !response.closesConnection && isDelimited
+        persists = mayPersist && !response.closesConnection && isDelimited
     }
 
     /// The bytes of the head.
-    /// - Parameter date: The value of the Date field.
-    /// - Throws: for a status, phrase or field that cannot be sent.
-    func head(of response: OriginResponse, request: Request, date: String) throws(WireError) -> [UInt8] {
+    /// - Throws: The error of a status, phrase or field that cannot be sent.
+    func head() throws(WireError) -> [UInt8] {
         var encoder = ResponseEncoder()
         try encoder.begin(
             status: response.status, reason: response.reason ?? StatusPhrase.of(response.status),
             version: response.claimsHTTP10 ? .http10 : .http11)
-        if !response.fields.contains("Date") { try encoder.field(name: "Date", value: date) }
+        if !response.fields.contains("Date") {
+            try encoder.field(name: "Date", value: HTTPDate(Date()).text)
+        }
         for (name, value) in response.fields { try encoder.field(name: name, value: value) }
-        try encoder.framing(declared)
+        switch framing {
+        case .length(let length) where hasBody: try encoder.framing(.length(length))
+        case .chunked where hasBody: try encoder.framing(.chunked)
+        default: break
+        }
         if !response.fields.contains("Connection") {
             if !persists {
                 try encoder.field(name: "Connection", value: "close")
-            } else if request.version == .http10 {
+            } else if version == .http10 {
                 try encoder.field(name: "Connection", value: "keep-alive")
             }
         }
-        encoder.end()
-        return encoder.bytes
-    }
-
-    /// The bytes of an interim response.
-    static func head(of response: InterimResponse) throws(WireError) -> [UInt8] {
-        var encoder = ResponseEncoder()
-        try encoder.begin(status: response.status, reason: StatusPhrase.of(response.status))
-        for (name, value) in response.fields { try encoder.field(name: name, value: value) }
         encoder.end()
         return encoder.bytes
     }

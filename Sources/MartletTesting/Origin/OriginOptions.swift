@@ -1,29 +1,29 @@
-/// Where and how a test origin listens.
+/// The options of a test origin.
 public struct OriginOptions: Sendable {
-    /// Where an origin can be reached.
+    /// The address of an origin.
     public enum Binding: Sendable, Hashable {
-        /// `127.0.0.1`; port 0 lets the kernel choose a free one.
+        /// `127.0.0.1`; with port 0 the kernel chooses a free one.
         case ipv4(port: Int)
-        /// `[::1]`; port 0 lets the kernel choose a free one.
+        /// `[::1]`; with port 0 the kernel chooses a free one.
         case ipv6(port: Int)
-        /// A unix domain socket at a path of at most 107 bytes, where no file may be; it is removed at the
-        /// end. A leading `@` names one in Linux's abstract space.
+        /// A Unix domain socket at a path of at most 107 bytes, at which no file may exist. The socket is removed at the end.
+        /// A leading `@` names one in Linux's abstract namespace.
         case unix(path: String)
-        /// An address literal of this machine, as far as it shall be reached from elsewhere.
+        /// An address literal of this machine, for origins that other machines can reach.
         case address(String, port: Int)
 
         /// `127.0.0.1` with a port that the kernel chooses.
         public static let loopback = Binding.ipv4(port: 0)
     }
 
-    /// Where it listens; by default on `127.0.0.1` with a port that the kernel chooses.
+    /// The address to listen on; by default `127.0.0.1` with a port that the kernel chooses.
     public var binding = Binding.loopback
-    /// How it speaks TLS; `nil`, the default: not at all.
+    /// The TLS settings; `nil`, the default, for plain connections.
     public var tls: OriginTLS?
-    /// What it puts up with.
+    /// The limits.
     public var limits = OriginLimits()
 
-    /// Options; by default a plain origin on `127.0.0.1`.
+    /// Creates options; by default those of a plain origin on `127.0.0.1`.
     public init(binding: Binding = .loopback, tls: OriginTLS? = nil) {
         self.binding = binding
         self.tls = tls
@@ -35,69 +35,55 @@ public struct OriginOptions: Sendable {
     /// An origin over TLS on `127.0.0.1`.
     public static func tls(_ settings: OriginTLS = .trusted) -> OriginOptions { OriginOptions(tls: settings) }
 
-    /// A plain origin on a unix domain socket.
+    /// A plain origin on a Unix domain socket.
     public static func unix(path: String) -> OriginOptions { OriginOptions(binding: .unix(path: path)) }
 }
 
-/// What a test origin puts up with.
+/// The limits of a test origin.
 public struct OriginLimits: Sendable, Hashable {
-    /// After how many requests a connection is closed, with `Connection: close` in the last response; `nil`:
-    /// never.
+    /// The number of requests after which a connection is closed, with `Connection: close` in the last response; `nil` for
+    /// no limit.
     public var requestsPerConnection: Int?
-
-    /// How much of a body that no handler read is read away so that the connection can live on; in bytes, 1
-    /// MiB by default. With more left the connection is closed behind the response.
+    /// The maximum number of bytes that are read and discarded of a body that no handler read, so that the connection can be
+    /// reused; 1 MiB by default. If more is left, the connection is closed after the response.
     public var unreadBodyLimit: UInt64 = 1 << 20
-
-    /// How long a TLS handshake may take; two minutes by default.
+    /// The timeout of a TLS handshake; two minutes by default.
     public var handshakeTimeout = Duration.seconds(120)
-
-    /// How many requests are recorded, the newest ones; 10,000 by default.
+    /// The maximum number of recorded requests, the newest ones; 10,000 by default.
     public var recordLimit = 10_000
 
-    /// The defaults.
+    /// Creates the default limits.
     public init() {}
 }
 
-/// How an origin treats its connections.
-enum OriginConduct: Sendable {
-    /// It speaks HTTP, and a handler answers.
-    case handler(OriginHandler)
-    /// It plays scripts: the first connection the first one, and so on; the last one again and again.
-    case scripts([ServerScript])
-
-    /// Plays scripts; without any, each connection is closed at once.
-    init(scripts: [ServerScript]) { self = .scripts(scripts.isEmpty ? [ServerScript([])] : scripts) }
-}
-
-/// Why the test origin, or what a handler asked of it, failed.
+/// An error of a test origin, or of an operation of its handler.
 public enum OriginError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It could not listen: what the system said.
+    /// The origin could not listen; with the system's error.
     case cannotListen(String)
-    /// The address given to it cannot be used.
+    /// The address is not valid.
     case invalidAddress(String)
-    /// Its certificates could not be made.
+    /// The certificates could not be created.
     case certificates(String)
-    /// Something awaited did not happen in time: what, and what there was instead.
+    /// An awaited event did not happen in time; with the event, and what happened instead.
     case timedOut(waitingFor: String)
-    /// A request's body is longer than the caller was ready to hold, in bytes.
+    /// A request's body is longer than the caller's limit, in bytes.
     case bodyTooLarge(limit: Int)
-    /// A request's body was asked for after its answer was sent, or by two readers at once.
+    /// A request's body was read after its response was sent, or by two readers at once.
     case bodyNotReadable
-    /// A request's body is not what was to be decoded from it.
+    /// A request's body could not be decoded.
     case bodyNotDecodable(String)
     /// The client's bytes are not HTTP, or its body ended too early.
     case malformedRequest(String)
-    /// The client closed, reset or was cut off while something was still to be read or written.
+    /// The client closed or reset the connection, or was cut off, before everything was read or written.
     case disconnected(String)
-    /// A handler's body came to fewer bytes than its response declared; the connection is cut.
+    /// A handler's body has fewer bytes than its response declared; the connection is cut.
     case bodyTooShort(declared: UInt64, written: UInt64)
-    /// A handler's body came to more bytes than its response declared; the excess is not sent.
+    /// A handler's body has more bytes than its response declared; the excess is not sent.
     case bodyTooLong(declared: UInt64)
-    /// A file could not be read: its path and the reason.
+    /// A file could not be read; with its path and the reason.
     case file(String)
 
-    /// What happened.
+    /// The description of the error.
     public var description: String {
         switch self {
         case .cannotListen(let reason): "the origin cannot listen: \(reason)"

@@ -1,44 +1,40 @@
 import MartletTransport
 
-/// Serves connections wherever they come from, and owns them: none outlives ``stop()``.
+/// Serves connections, accepted or in memory, and owns them: none outlives ``stop()``.
 final class OriginService: Sendable {
     let ledger: OriginLedger
     let signals = OriginSignals()
+    let limits: OriginLimits
     private let conduct: OriginConduct
-    private let limits: OriginLimits
-    private let handshake: OriginHandshake
-    private let clock = OriginClock()
+    /// The TLS context; `nil` for plain connections.
+    private let context: TLSContext?
     private let register = ConnectionRegister()
 
     init(conduct: OriginConduct, limits: OriginLimits, context: TLSContext?) {
         self.conduct = conduct
         self.limits = limits
+        self.context = context
         ledger = OriginLedger(recordLimit: limits.recordLimit)
-        handshake = OriginHandshake(context: context, timeout: limits.handshakeTimeout)
     }
 
     deinit { register.endAll() }
 
-    // MARK: Connections
-
-    /// Takes an accepted socket.
-    func take(_ socket: Socket) {
+    /// Serves an accepted socket, over TLS if there is a context.
+    func accept(_ socket: Socket) {
         start(end: { socket.close() }) { service, number in
             do throws(TransportError) {
-                let opened = try await service.handshake.open(socket, number: number)
-                await service.serve(opened.stream, socket: socket, peer: opened.peer)
+                try await service.serve(socket, number)
             } catch {
-                service.ledger.handshakeFailed()
+                service.ledger.count { $0.failedHandshakes += 1 }
             }
             socket.close()
         }
     }
 
-    /// Takes the server's end of a stream in memory.
-    func take(_ stream: any ByteStream) {
+    /// Serves the server's end of a stream in memory.
+    func accept(_ stream: any ByteStream) {
         start(end: { stream.close() }) { service, number in
-            let peer = OriginHandshake.peer(number, stream.information, serverName: nil)
-            await service.serve(stream, socket: nil, peer: peer)
+            await service.serve(stream, socket: nil, peer: OriginPeer(number, stream.information))
             stream.close()
         }
     }
@@ -46,22 +42,38 @@ final class OriginService: Sendable {
     private func start(
         end: @escaping @Sendable () -> Void, _ body: @escaping @Sendable (OriginService, Int) async -> Void
     ) {
-        let number = ledger.connectionOpened()
-        let isTaken = register.start(number, end: end) {
+        let number = ledger.count { counts in
+            counts.connections += 1
+            counts.openConnections += 1
+            return counts.connections
+        }
+        let isStarted = register.start(number, end: end) {
             await body(self, number)
             self.ledger.connectionClosed(number)
         }
-        if !isTaken { ledger.connectionClosed(number) }
+        if !isStarted { ledger.connectionClosed(number) }
+    }
+
+    /// - Throws: The error of the TLS handshake; the socket is closed then.
+    private func serve(_ socket: Socket, _ number: Int) async throws(TransportError) {
+        guard let context else {
+            let stream = PlainStream(socket: socket, remoteAddress: socket.remoteAddress)
+            return await serve(stream, socket: socket, peer: OriginPeer(number, stream.information))
+        }
+        let stream = try await TLSStream.accept(
+            socket: socket, remoteAddress: socket.remoteAddress, context: context,
+            deadline: MonotonicTime.now().advanced(by: limits.handshakeTimeout))
+        let peer = OriginPeer(number, stream.information, serverName: stream.requestedServerName)
+        await serve(stream, socket: socket, peer: peer)
     }
 
     private func serve(_ stream: any ByteStream, socket: Socket?, peer: OriginPeer) async {
         let channel = OriginChannel(stream: stream, socket: socket, number: peer.number, ledger: ledger)
         switch conduct {
         case .handler(let handler):
-            let number = peer.number
-            let connection = OriginConnection(
-                channel: channel, handler: handler, limits: limits, ledger: ledger, clock: clock, peer: peer
-            ) { [weak self] in self?.register.cancel(number) }
+            let connection = OriginConnection(channel, handler, self, peer) { [weak self] in
+                self?.register.cancel(peer.number)
+            }
             await connection.serve()
         case .scripts(let scripts):
             let script = scripts[min(peer.number, scripts.count) - 1]
@@ -69,11 +81,20 @@ final class OriginService: Sendable {
         }
     }
 
-    // MARK: Ending
-
-    /// Ends every open connection at once, whatever it is doing, and goes on serving new ones.
+    /// Ends every open connection immediately, and continues to serve new ones.
     func endConnections() { register.endAll() }
 
-    /// Ends every connection, takes no more, and waits until all their tasks are over.
+    /// Ends every connection, accepts no more, and waits until all their tasks have ended.
     func stop() async { await register.stop() }
+}
+
+/// The treatment of an origin's connections.
+enum OriginConduct: Sendable {
+    /// A handler responds to HTTP requests.
+    case handler(OriginHandler)
+    /// Each connection plays a script: the first connection the first one, and so on; the last script repeats.
+    case scripts([ServerScript])
+
+    /// Plays scripts; without any, each connection is closed immediately.
+    init(scripts: [ServerScript]) { self = .scripts(scripts.isEmpty ? [ServerScript([])] : scripts) }
 }

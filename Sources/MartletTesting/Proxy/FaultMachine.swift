@@ -1,32 +1,31 @@
-/// Decides what happens to the responses of one connection through a fault proxy.
+/// Decides the faults in the responses of one connection through a fault proxy.
 ///
 /// A function of the options, the seed and the connection's number: the same pieces meet the same faults again.
 struct FaultMachine {
-    /// What to do with a piece that the origin sent.
+    /// The action for a piece that the origin sent.
     enum Step: Equatable {
-        /// Pass it on.
+        /// Forwards it.
         case forward
-        /// Pass it on slowly.
+        /// Forwards it slowly.
         case drip
-        /// Pass on so many bytes of it, then make the fault. Nothing follows on the connection.
+        /// Forwards a number of its bytes, then injects the fault. Nothing follows on the connection.
         case strike(ProxyFault, after: Int)
     }
 
     private struct Response {
-        /// The fault it meets, if it has not struck yet.
+        /// The fault, if there is one.
         var fault: ProxyFault?
-        /// Behind how many bytes the fault strikes.
+        /// The number of bytes after which the fault strikes.
         var place: Int
-        /// How many bytes of it have passed.
         var passed = 0
     }
 
     private let options: FaultOptions
-    /// Whether the connection is one of those that meet faults.
+    /// Whether faults are injected into the connection.
     private let isFaulty: Bool
-    /// Draws the faults and their places; garbage too is taken from it.
-    private(set) var generator: SeededGenerator
-    /// The response under way; `nil` before the first, and once the client has spoken again.
+    /// Draws the faults, their places and the bytes of garbage.
+    private var generator: SeededGenerator
+    /// The current response; `nil` before the first, and once the client has sent again.
     private var response: Response?
     private var isFirst = true
 
@@ -36,7 +35,7 @@ struct FaultMachine {
         generator = SeededGenerator(seed: seed, stream: UInt64(connection))
     }
 
-    /// The client has sent bytes: what the origin sends next is another response.
+    /// The client has sent bytes: the origin's next bytes are another response.
     mutating func clientSpoke() { response = nil }
 
     /// Whether the next piece begins a response.
@@ -44,8 +43,8 @@ struct FaultMachine {
 
     /// The origin has sent a piece.
     /// - Parameters:
-    ///   - count: How many bytes; at least 1.
-    ///   - isPause: Whether nothing more has come yet.
+    ///   - count: The number of bytes; at least 1.
+    ///   - isPause: Whether no more bytes have arrived yet.
     mutating func originSent(_ count: Int, isPause: Bool) -> Step {
         var current = response ?? begin()
         defer { response = current }
@@ -57,19 +56,19 @@ struct FaultMachine {
         case .garbage: return .strike(.garbage, after: 0)
         case .some(let fault):
             if current.place < current.passed { return .strike(fault, after: max(0, current.place - passed)) }
-            // It may be over: the fault has to strike now, or not at all.
+            // The response may have ended: the fault has to strike now, or not at all.
             return isPause && !options.isExact ? .strike(fault, after: current.place % count) : .forward
         }
     }
 
-    /// So many random bytes as the options allow.
+    /// Random bytes, at most as many as the options allow.
     mutating func garbage() -> [UInt8] {
         let count = Int.random(in: 1...max(1, options.garbageLimit), using: &generator)
         return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
     }
 
     private mutating func begin() -> Response {
-        // Drawn whether or not they are used, so that changed rates leave the places of other faults where they were.
+        // Drawn whether or not they are used, so that changed rates do not move the places of other faults.
         let draw = Double.random(in: 0..<100, using: &generator)
         let place = options.reach.isEmpty ? 0 : Int.random(in: options.reach, using: &generator)
         let isDrawn = isFaulty && (options.scope == .responses || isFirst)
@@ -78,22 +77,22 @@ struct FaultMachine {
     }
 }
 
-/// How many of a hundred responses meet each fault.
+/// The percentages of responses with each fault.
 ///
-/// At most one fault happens to a response: where the rates come to more than 100, those named last get what is left.
+/// At most one fault happens to a response: if the rates add up to more than 100, the last ones receive the rest.
 public struct FaultRates: Hashable, Sendable, Codable {
-    /// Percent of ``ProxyFault/reset``.
+    /// The percentage of ``ProxyFault/reset``.
     public var reset: Double
-    /// Percent of ``ProxyFault/stall``.
+    /// The percentage of ``ProxyFault/stall``.
     public var stall: Double
-    /// Percent of ``ProxyFault/truncated``.
+    /// The percentage of ``ProxyFault/truncated``.
     public var truncated: Double
-    /// Percent of ``ProxyFault/slow``.
+    /// The percentage of ``ProxyFault/slow``.
     public var slow: Double
-    /// Percent of ``ProxyFault/garbage``.
+    /// The percentage of ``ProxyFault/garbage``.
     public var garbage: Double
 
-    /// Rates in percent, 0...100; those that are not given are 0.
+    /// Creates rates in percent, 0...100; 0 by default.
     public init(
         reset: Double = 0, stall: Double = 0, truncated: Double = 0, slow: Double = 0, garbage: Double = 0
     ) {
@@ -107,34 +106,25 @@ public struct FaultRates: Hashable, Sendable, Codable {
     /// No faults.
     public static let none = FaultRates()
 
-    /// The weather of a long day: 1 % reset, 1 % stalled, 1 % truncated, 5 % slow, 1 % garbage.
+    /// The faults of a long day: 1 % reset, 1 % stalled, 1 % truncated, 5 % slow, 1 % garbage.
     public static let stormy = FaultRates(reset: 1, stall: 1, truncated: 1, slow: 5, garbage: 1)
 
     /// The rate of a fault.
-    public subscript(fault: ProxyFault) -> Double {
-        switch fault {
-        case .reset: reset
-        case .stall: stall
-        case .truncated: truncated
-        case .slow: slow
-        case .garbage: garbage
-        }
-    }
+    public subscript(fault: ProxyFault) -> Double { self[keyPath: fault.rate] }
 
-    /// The fault that a draw from 0..<100 stands for; `nil`: none.
+    /// The fault for a draw from 0..<100; `nil` for none.
     func fault(for draw: Double) -> ProxyFault? {
         var bound = 0.0
-        for fault in ProxyFault.allCases {
+        return ProxyFault.allCases.first { fault in
             bound += max(0, self[fault])
-            if draw < bound { return fault }
+            return draw < bound
         }
-        return nil
     }
 }
 
-/// Which faults a fault proxy makes, where and how.
+/// The options of a fault proxy: the faults, and their places and sizes.
 public struct FaultOptions: Hashable, Sendable {
-    /// What a fault is drawn for.
+    /// The unit for which a fault is drawn.
     public enum Scope: String, Hashable, Sendable {
         /// Each response.
         case responses
@@ -142,56 +132,50 @@ public struct FaultOptions: Hashable, Sendable {
         case connections
     }
 
-    /// How many of a hundred meet each fault.
+    /// The percentages of each fault.
     public var rates: FaultRates
-    /// What is drawn for; each response by default.
+    /// The unit for which a fault is drawn; each response by default.
     public var scope = Scope.responses
-    /// Resets, stalls and truncations happen behind so many bytes of a response, drawn from this range; where the origin
-    /// pauses or ends before, somewhere in its last bytes. 0..<16,384 by default.
+    /// The range of byte counts after which a reset, stall or truncation happens in a response; 0..<16,384 by default. If the
+    /// origin pauses or ends earlier, it happens somewhere in the last bytes.
     public var reach = 0..<(16 << 10)
-    /// Whether resets, stalls and truncations happen at their place alone: a response that pauses or ends before it passes
+    /// Whether resets, stalls and truncations happen only at their place: a response that pauses or ends before it is forwarded
     /// whole. `false` by default.
     public var isExact = false
-    /// How many connections meet faults, counted from the first; those behind them pass. All by default.
+    /// The number of connections with faults, counted from the first; later ones have none. All by default.
     public var faultyConnectionCount = Int.max
-    /// How many bytes of a slow response are sent at a time; 1 KiB by default.
+    /// The number of bytes in a piece of a slow response; 1 KiB by default.
     public var dripSize = 1 << 10
-    /// How long the proxy pauses in between; 5 ms by default.
+    /// The pause between the pieces of a slow response; 5 ms by default.
     public var dripInterval = Duration.milliseconds(5)
-    /// How long garbage may be, in bytes; drawn from 1 to this. 1 KiB by default.
+    /// The maximum length of garbage in bytes, drawn from 1 to this; 1 KiB by default.
     public var garbageLimit = 1 << 10
 
-    /// Options with these rates.
+    /// Creates options with rates.
     public init(_ rates: FaultRates) { self.rates = rates }
 
-    /// The same fault for every response, as far as its percentage says.
+    /// The same fault for a percentage of the responses.
     public static func only(_ fault: ProxyFault, percent: Double = 100) -> FaultOptions {
         var rates = FaultRates.none
-        switch fault {
-        case .reset: rates.reset = percent
-        case .stall: rates.stall = percent
-        case .truncated: rates.truncated = percent
-        case .slow: rates.slow = percent
-        case .garbage: rates.garbage = percent
-        }
+        rates[keyPath: fault.rate] = percent
         return FaultOptions(rates)
     }
 }
 
-/// What a fault proxy has done so far.
+/// The counts of a fault proxy so far.
 public struct FaultCounts: Hashable, Sendable, CustomStringConvertible {
-    /// Connections accepted.
+    /// The number of accepted connections.
     public internal(set) var connections = 0
-    /// Connections open now.
+    /// The number of open connections.
     public internal(set) var openConnections = 0
-    /// Connections whose origin could not be reached; they were reset.
+    /// The number of connections that were reset because their origin could not be reached.
     public internal(set) var unreachable = 0
-    /// Responses that began to pass, whole or not. A response is what the origin sends until the client speaks again.
+    /// The number of responses that began, whole or not. A response is what the origin sends until the client sends again.
     public internal(set) var responses = 0
-    /// How often each fault was made; those that were not are missing.
+    /// The number of times that each fault was injected; faults that were not are missing.
     public internal(set) var faults: [ProxyFault: Int] = [:]
 
-    /// All faults together.
+    /// The number of all faults.
     public var faultCount: Int { faults.values.reduce(0, +) }
 
     /// One line: `1200 responses on 70 connections: 12 reset, 9 stall, 14 truncated, 61 slow, 10 garbage`.
@@ -203,21 +187,21 @@ public struct FaultCounts: Hashable, Sendable, CustomStringConvertible {
 
 /// Random numbers that are the same for the same seed, in every run and on every machine (SplitMix64).
 ///
-/// For tests and faults that are to be repeated; not for anything secret.
+/// For tests and faults that are to be repeated; not for secrets.
 public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
     private var state: UInt64
 
-    /// A generator; every seed is as good as any other.
+    /// Creates a generator; all seeds are equally good.
     public init(seed: UInt64) { state = seed }
 
-    /// One of many generators with a common seed, whose numbers have nothing to do with each other's.
+    /// Creates one of many generators with a common seed, whose numbers are independent of each other's.
     public init(seed: UInt64, stream: UInt64) {
-        // Seeds that follow each other give the same numbers, moved by one: the stream's number is mixed first.
+        // Consecutive seeds give the same numbers, moved by one: the stream's number is mixed first.
         var mixer = SeededGenerator(seed: ~stream)
         state = seed ^ mixer.next()
     }
 
-    /// The next number; all 64 bits are fit for use.
+    /// The next number; all 64 bits are random.
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
@@ -227,16 +211,26 @@ public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
     }
 }
 
-/// What a fault proxy does to a response.
+/// A fault that a fault proxy injects into a response.
 public enum ProxyFault: String, Hashable, Sendable, CaseIterable, Codable {
-    /// Resets both connections behind some of its bytes.
+    /// Resets both connections after some of the bytes.
     case reset
-    /// Sends some of its bytes and then nothing, for as long as the client stays.
+    /// Sends some of the bytes and then nothing, as long as the client stays.
     case stall
-    /// Ends the connection in order behind some of its bytes.
+    /// Ends the connection in order after some of the bytes.
     case truncated
-    /// Sends all of it, a little at a time.
+    /// Sends all of the bytes, in small pieces.
     case slow
-    /// Sends random bytes in its place, and ends the connection.
+    /// Sends random bytes instead, and ends the connection.
     case garbage
+
+    fileprivate var rate: WritableKeyPath<FaultRates, Double> {
+        switch self {
+        case .reset: \.reset
+        case .stall: \.stall
+        case .truncated: \.truncated
+        case .slow: \.slow
+        case .garbage: \.garbage
+        }
+    }
 }

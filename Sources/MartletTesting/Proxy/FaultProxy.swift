@@ -2,11 +2,11 @@ import FoundationEssentials
 import MartletTransport
 import Synchronization
 
-/// A proxy on loopback that passes connections on to an origin, and spoils some of the responses on their way.
+/// A proxy on loopback that forwards connections to an origin, and injects faults into some of the responses.
 ///
-/// It knows nothing of HTTP: what an origin sends from the client's bytes on until the client speaks again counts as a
-/// response, so it stands before TLS as well as before plain connections, and a piece of a handshake is then a response
-/// too. Which responses meet which fault follows from ``seed`` and from the order of connections and responses.
+/// It is independent of HTTP: the origin's bytes from the client's bytes on until the client sends again count as one response.
+/// So it works for TLS as well as for plain connections, and a piece of a handshake is then a response, too. ``seed`` and the
+/// order of connections and responses determine the faults.
 ///
 /// ```swift
 /// try await FaultProxy.withProxy(before: origin, FaultOptions(.stormy)) { proxy in
@@ -14,29 +14,65 @@ import Synchronization
 /// }
 /// ```
 public final class FaultProxy: Sendable, CustomStringConvertible {
-    /// The parts that the proxy's tasks share; they hold no reference to the proxy itself.
+    /// The state that the proxy's tasks share; it holds no reference to the proxy itself.
     private final class Shared: Sendable {
         let register = ConnectionRegister()
-        /// Guards the counts: accepting task, connections' tasks, whoever looks.
+        /// Guards the counts: accepting task, connections' tasks, readers.
         let counts = Mutex(FaultCounts())
+        let dialer: Dialer
+        let destination: Destination
+        let options: FaultOptions
+        let seed: UInt64
+
+        init(_ dialer: Dialer, _ destination: Destination, _ options: FaultOptions, seed: UInt64) {
+            self.dialer = dialer
+            self.destination = destination
+            self.options = options
+            self.seed = seed
+        }
+
+        func accept(_ socket: Socket) {
+            let number = counts.withLock { counts in
+                counts.connections += 1
+                counts.openConnections += 1
+                return counts.connections
+            }
+            let isStarted = register.start(number, end: { socket.close() }) {
+                await self.serve(socket, number)
+                self.counts.withLock { $0.openConnections -= 1 }
+            }
+            if !isStarted { counts.withLock { $0.openConnections -= 1 } }
+        }
+
+        private func serve(_ socket: Socket, _ number: Int) async {
+            let client = PlainStream(socket: socket, remoteAddress: nil)
+            let origin: any ByteStream
+            do throws(DialError) {
+                let deadline = MonotonicTime.now().advanced(by: .seconds(120))
+                origin = try await dialer.dial(destination, until: deadline).stream
+            } catch {
+                counts.withLock { $0.unreachable += 1 }
+                return client.reset()
+            }
+            let machine = FaultMachine(options: options, seed: seed, connection: number)
+            let connection = ProxyConnection(
+                client: client, origin: origin, options: options, machine: machine
+            ) { change in self.counts.withLock { change(&$0) } }
+            register.setEnd(of: number) { connection.end() }
+            await connection.run()
+        }
     }
 
-    /// The seed of all faults; given again, the same ones happen again.
-    public let seed: UInt64
-    /// Which faults it makes.
-    public let options: FaultOptions
     /// `http` or `https`, as the origin.
     public let scheme: String
-
-    private let listener: Listener
     private let shared: Shared
-    private let accepting: Task<Void, Never>
+    private let server: LoopbackServer
     private let originName: String
 
     // MARK: Starting
 
-    /// Starts a proxy before a test origin.
-    /// - Parameter seed: `nil` takes the number in the environment variable `MARTLET_FAULT_SEED`, else a random one.
+    /// Starts a proxy for a test origin.
+    /// - Parameter seed: The seed; `nil` for the number in the environment variable `MARTLET_FAULT_SEED`, else a random one.
     /// - Throws: ``OriginError``.
     public static func start(
         before origin: TestOrigin, _ options: FaultOptions, seed: UInt64? = nil
@@ -49,12 +85,12 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
             scheme: origin.scheme, options, seed: seed)
     }
 
-    /// Starts a proxy before any origin.
+    /// Starts a proxy for any origin.
     /// - Parameters:
     ///   - host: A name, or an address without brackets.
     ///   - port: 1–65535.
-    ///   - scheme: What the proxy's URLs begin with: `http` or `https`.
-    ///   - seed: As for a test origin.
+    ///   - scheme: The scheme of the proxy's URLs: `http` or `https`.
+    ///   - seed: The seed, as for a test origin.
     /// - Throws: ``OriginError``.
     public static func start(
         beforeHost host: String, port: Int, scheme: String = "http", _ options: FaultOptions,
@@ -70,134 +106,74 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         _ destination: Destination, _ settings: DialSettings, scheme: String, _ options: FaultOptions,
         seed: UInt64?
     ) throws(OriginError) {
-        let seed = seed ?? FaultProxy.environmentSeed ?? UInt64.random(in: .min ... .max)
+        let environment = ProcessInfo.processInfo.environment["MARTLET_FAULT_SEED"].flatMap { UInt64($0) }
         guard let address = SocketAddress(literal: "127.0.0.1", port: 0) else {
             throw .invalidAddress("127.0.0.1")
         }
-        let loop: EventLoop
-        let listener: Listener
-        do throws(SystemError) {
-            loop = try EventLoop.shared.get()
-            listener = try Listener(address: address, loop: loop)
-        } catch {
-            throw .cannotListen("a fault proxy on \(address): \(error)")
-        }
-        let shared = Shared()
-        self.seed = seed
-        self.options = options
+        let shared = Shared(
+            Dialer(settings: settings, loop: .sharedOrStalled), destination, options,
+            seed: seed ?? environment ?? UInt64.random(in: .min ... .max))
         self.scheme = scheme
-        self.listener = listener
         self.shared = shared
         originName = settings.unixSocketPath ?? "\(destination.host) port \(destination.port)"
-        let dialer = Dialer(settings: settings, loop: loop)
-        // Unstructured, since it lives until the proxy stops; it holds no reference to the proxy.
-        accepting = Task {
-            await listener.acceptAll(on: loop) { socket in
-                FaultProxy.take(socket, shared, dialer, destination, options, seed)
-            }
-        }
+        server = try LoopbackServer("a fault proxy on ", on: address) { shared.accept($0) }
     }
 
     deinit {
-        listener.close()
-        accepting.cancel()
+        server.close()
         shared.register.endAll(isFinal: true)
     }
 
-    private static var environmentSeed: UInt64? {
-        ProcessInfo.processInfo.environment["MARTLET_FAULT_SEED"].flatMap { UInt64($0) }
-    }
-
-    /// Runs a closure beside a proxy, and stops the proxy whatever happens. When the closure throws, the proxy's seed is
-    /// printed, so that the failure can be repeated.
-    /// - Returns: What the closure returns.
-    /// - Throws: ``OriginError`` when the proxy cannot start, else what the closure throws.
+    /// Runs a closure with a proxy. The proxy is stopped even if the closure throws; its seed is then printed, so that the
+    /// failure can be repeated.
+    /// - Returns: The closure's result.
+    /// - Throws: ``OriginError`` if the proxy cannot start; the closure's error.
     @discardableResult
     public static func withProxy<Value>(
         before origin: TestOrigin, _ options: FaultOptions, seed: UInt64? = nil,
         run body: (FaultProxy) async throws -> Value
     ) async throws -> Value {
         let proxy = try start(before: origin, options, seed: seed)
-        do {
-            let value = try await body(proxy)
+        return try await LoopbackServer.running({ try await body(proxy) }) { hasFailed in
+            if hasFailed { print("\(proxy): failed; MARTLET_FAULT_SEED=\(proxy.seed) repeats it") }
             await proxy.stop()
-            return value
-        } catch {
-            print("\(proxy): failed; MARTLET_FAULT_SEED=\(proxy.seed) repeats it")
-            await proxy.stop()
-            throw error
         }
-    }
-
-    // MARK: Connections
-
-    private static func take(
-        _ socket: Socket, _ shared: Shared, _ dialer: Dialer, _ destination: Destination,
-        _ options: FaultOptions, _ seed: UInt64
-    ) {
-        let number = shared.counts.withLock { counts in
-            counts.connections += 1
-            counts.openConnections += 1
-            return counts.connections
-        }
-        let isTaken = shared.register.start(number, end: { socket.close() }) {
-            let machine = FaultMachine(options: options, seed: seed, connection: number)
-            await serve(socket, number, shared, dialer, destination, options, machine)
-            shared.counts.withLock { $0.openConnections -= 1 }
-        }
-        if !isTaken { shared.counts.withLock { $0.openConnections -= 1 } }
-    }
-
-    private static func serve(
-        _ socket: Socket, _ number: Int, _ shared: Shared, _ dialer: Dialer, _ destination: Destination,
-        _ options: FaultOptions, _ machine: FaultMachine
-    ) async {
-        let client = PlainStream(socket: socket, remoteAddress: nil)
-        let origin: any ByteStream
-        do throws(DialError) {
-            let deadline = MonotonicTime.now().advanced(by: .seconds(120))
-            origin = try await dialer.dial(destination, until: deadline).stream
-        } catch {
-            shared.counts.withLock { $0.unreachable += 1 }
-            return client.reset()
-        }
-        let connection = ProxyConnection(client: client, origin: origin, options: options, machine: machine) {
-            change in shared.counts.withLock { change(&$0) }
-        }
-        shared.register.setEnd(of: number) { connection.end() }
-        await connection.run()
     }
 
     // MARK: Ending
 
-    /// Stops listening, ends all connections, and waits until every descriptor is closed. Stopping twice is stopping once.
+    /// Stops listening, ends all connections, and waits until every descriptor is closed. Stopping again has no effect.
     public func stop() async {
-        listener.close()
-        accepting.cancel()
-        await accepting.value
+        await server.stop()
         await shared.register.stop()
     }
 
-    /// Ends every open connection at once and goes on listening.
+    /// Ends every open connection immediately and continues to listen.
     public func endConnections() { shared.register.endAll() }
 
-    // MARK: Looking
+    // MARK: Inspecting
 
-    /// What it has done so far.
+    /// The seed of all faults; the same seed repeats the same faults.
+    public var seed: UInt64 { shared.seed }
+
+    /// The options of the faults.
+    public var options: FaultOptions { shared.options }
+
+    /// The counts so far.
     public var counts: FaultCounts { shared.counts.withLock { $0 } }
 
-    /// The port it listens on.
-    public var port: Int { listener.address.port ?? 0 }
+    /// The port that it listens on.
+    public var port: Int { server.address.port ?? 0 }
 
-    /// The address it listens on: `127.0.0.1:49152`.
-    public var address: String { listener.address.description }
+    /// The address that it listens on: `127.0.0.1:49152`.
+    public var address: String { server.address.description }
 
-    /// The URL of a path of the origin, by way of the proxy.
-    /// - Parameter path: What follows the authority, sent as it is; a missing first slash is added.
+    /// The URL of a path of the origin, through the proxy.
+    /// - Parameter path: The part after the authority, sent unchanged; a missing first slash is added.
     public func url(_ path: String = "/") -> String {
         "\(scheme)://\(address)" + (path.hasPrefix("/") ? path : "/\(path)")
     }
 
-    /// Where it is, what it stands before, and its seed.
+    /// The proxy's address, its origin, and its seed.
     public var description: String { "fault proxy \(address) before \(originName), seed \(seed)" }
 }

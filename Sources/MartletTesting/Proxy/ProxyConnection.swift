@@ -1,15 +1,15 @@
 import MartletTransport
 import Synchronization
 
-/// One connection through a fault proxy: the client's stream, the origin's, and what goes on between them.
+/// One connection through a fault proxy: the client's stream, the origin's, and the transfer between them.
 ///
-/// Two tasks serve it, one for each direction. The faults are made by the one that brings responses.
+/// Two tasks serve it, one for each direction. The task for the responses injects the faults.
 final class ProxyConnection: Sendable {
     private struct State {
         var machine: FaultMachine
-        /// Whether the client gets nothing more, though the connection stays.
+        /// Whether the client receives nothing more, though the connection stays open.
         var isStalled = false
-        /// Until when the client is read from; set when the origin has ended.
+        /// The deadline for reading from the client; set when the origin has ended.
         var deadline = MonotonicTime.distantFuture
     }
 
@@ -17,15 +17,15 @@ final class ProxyConnection: Sendable {
     private let origin: any ByteStream
     private let options: FaultOptions
     private let count: @Sendable ((inout FaultCounts) -> Void) -> Void
-    /// Guards the machine, which both directions tell what they see.
+    /// Guards the machine, which both directions report to.
     private let state: Mutex<State>
 
-    /// How many bytes are taken at once.
+    /// The maximum number of bytes that are read at once.
     private static let pieceSize = 64 << 10
-    /// How long the client may take to end its direction when the origin has (RFC 9112 §9.6).
+    /// The time for the client to end its direction after the origin has (RFC 9112 §9.6).
     private static let lingering = Duration.seconds(2)
 
-    /// A connection whose streams are open; it owns them.
+    /// A connection with open streams, which it owns.
     /// - Parameter count: Changes the proxy's counts.
     init(
         client: any ByteStream, origin: any ByteStream, options: FaultOptions, machine: FaultMachine,
@@ -38,34 +38,32 @@ final class ProxyConnection: Sendable {
         state = Mutex(State(machine: machine))
     }
 
-    /// Closes both streams, whatever goes on; any thread may call it.
+    /// Closes both streams; any thread may call it.
     func end() {
         client.close()
         origin.close()
     }
 
-    /// Carries bytes until both sides have ended, or a fault has ended them. Both streams are closed then.
+    /// Forwards bytes until both sides have ended, or a fault has ended them. Both streams are closed then.
     func run() async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.carryRequests() }
-            group.addTask { await self.carryResponses() }
+            group.addTask { await self.forwardRequests() }
+            group.addTask { await self.forwardResponses() }
         }
         end()
     }
 
-    // MARK: From the client
-
-    private func carryRequests() async {
-        var originTakes = true
+    private func forwardRequests() async {
+        var originAccepts = true
         do throws(TransportError) {
-            while let piece = try await take(from: client, isClient: true) {
+            while let bytes = try await receive(from: client, isClient: true) {
                 state.withLock { $0.machine.clientSpoke() }
-                guard originTakes else { continue }
+                guard originAccepts else { continue }
                 do throws(TransportError) {
-                    try await send(piece.bytes[...], to: origin)
+                    try await origin.send(bytes, until: .distantFuture)
                 } catch {
-                    // Its answer may be on its way all the same: the client is read on, and then told how it ended.
-                    originTakes = false
+                    // The origin may have sent a response all the same: reading from the client continues until that ends.
+                    originAccepts = false
                 }
             }
             if state.withLock({ $0.isStalled }) { return end() }
@@ -75,14 +73,14 @@ final class ProxyConnection: Sendable {
         }
     }
 
-    // MARK: From the origin
-
-    private func carryResponses() async {
+    private func forwardResponses() async {
         do throws(TransportError) {
-            while let piece = try await take(from: origin, isClient: false) {
+            while let bytes = try await receive(from: origin, isClient: false) {
                 let (step, isNew) = state.withLock { state in
                     let isNew = state.machine.isBetweenResponses
-                    return (state.machine.originSent(piece.bytes.count, isPause: piece.isPause), isNew)
+                    // A piece that is not full is all that was there.
+                    let isPause = bytes.count < ProxyConnection.pieceSize
+                    return (state.machine.originSent(bytes.count, isPause: isPause), isNew)
                 }
                 count { counts in
                     if isNew { counts.responses += 1 }
@@ -90,15 +88,15 @@ final class ProxyConnection: Sendable {
                     if case .strike(let fault, _) = step { counts.faults[fault, default: 0] += 1 }
                 }
                 switch step {
-                case .forward: try await send(piece.bytes[...], to: client)
-                case .drip: try await drip(piece.bytes)
+                case .forward: try await client.send(bytes, until: .distantFuture)
+                case .drip: try await drip(bytes)
                 case .strike(let fault, let place):
-                    try await send(piece.bytes[..<place], to: client)
+                    try await client.send(Array(bytes[..<place]), until: .distantFuture)
                     return try await strike(fault)
                 }
             }
         } catch {
-            // Broken on either side: both shall see it.
+            // An error on either side ends both.
             client.reset()
             return end()
         }
@@ -107,22 +105,18 @@ final class ProxyConnection: Sendable {
 
     private func strike(_ fault: ProxyFault) async throws(TransportError) {
         switch fault {
-        case .reset:
-            client.reset()
-            origin.reset()
-        case .stall: state.withLock { $0.isStalled = true }
+        case .stall: return state.withLock { $0.isStalled = true }
+        case .reset: client.reset()
         case .garbage:
-            try await send(state.withLock { $0.machine.garbage() }[...], to: client)
-            origin.reset()
-            finishClient()
-        case .truncated, .slow:
-            origin.reset()
-            finishClient()
+            try await client.send(state.withLock { $0.machine.garbage() }, until: .distantFuture)
+        case .truncated, .slow: break
         }
+        origin.reset()
+        if fault != .reset { finishClient() }
     }
 
-    /// Ends the direction to the client; what it still sends is taken for a while, since closing with unread bytes would
-    /// reset the connection and take the last ones it was sent away from it.
+    /// Ends the direction to the client. The client's bytes are read for a while, since closing with unread bytes would reset
+    /// the connection and lose the last bytes that were sent to it.
     private func finishClient() {
         client.shutdownWriting()
         let deadline = MonotonicTime.now().advanced(by: ProxyConnection.lingering)
@@ -131,10 +125,8 @@ final class ProxyConnection: Sendable {
     }
 
     private func drip(_ bytes: [UInt8]) async throws(TransportError) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            try await send(rest.prefix(max(1, options.dripSize)), to: client)
-            rest = rest.dropFirst(max(1, options.dripSize))
+        for piece in bytes.pieces(of: max(1, options.dripSize)) {
+            try await client.send(piece, until: .distantFuture)
             do {
                 try await Task.sleep(for: options.dripInterval)
             } catch {
@@ -143,35 +135,19 @@ final class ProxyConnection: Sendable {
         }
     }
 
-    // MARK: Bytes
-
-    private struct Piece {
-        var bytes: [UInt8]
-        /// Whether that was all there was.
-        var isPause: Bool
-    }
-
-    /// Waits for bytes and takes what has come; `nil` at the end.
-    private func take(from stream: any ByteStream, isClient: Bool) async throws(TransportError) -> Piece? {
+    /// Waits for bytes and reads them; `nil` at the end.
+    private func receive(
+        from stream: any ByteStream, isClient: Bool
+    ) async throws(TransportError) -> [UInt8]? {
         while true {
             var bytes: [UInt8] = []
             switch try stream.read(upTo: ProxyConnection.pieceSize, appendingTo: &bytes) {
-            case .bytes(let count): return Piece(bytes: bytes, isPause: count < ProxyConnection.pieceSize)
+            case .bytes: return bytes
             case .endOfStream: return nil
             case .wouldBlock:
                 let deadline = isClient ? state.withLock { $0.deadline } : .distantFuture
                 try await stream.waitUntilReadable(until: deadline)
             }
-        }
-    }
-
-    private func send(_ bytes: ArraySlice<UInt8>, to stream: any ByteStream) async throws(TransportError) {
-        let all = Array(bytes)
-        var offset = 0
-        while offset < all.count {
-            let count = try stream.write(all, from: offset)
-            if count == 0 { try await stream.waitUntilWritable(until: .distantFuture) }
-            offset += count
         }
     }
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import MartletStorage
 
-/// What ``OriginHandler/echo`` tells of a request, in JSON.
+/// The report of ``OriginHandler/echo`` about a request, in JSON.
 public struct EchoReport: Codable, Sendable, Hashable {
     /// The method, as sent.
     public var method: String
@@ -11,25 +11,25 @@ public struct EchoReport: Codable, Sendable, Hashable {
     public var path: String
     /// The query, as sent; `nil` without one.
     public var query: String?
-    /// `1.1` or `1.0`.
+    /// The HTTP version: `1.1` or `1.0`.
     public var version: String
-    /// The field lines in order: name and value each.
+    /// The field lines in order, each a name and a value.
     public var headers: [[String]]
-    /// The body as text; `nil` when it is not UTF-8.
+    /// The body as text; `nil` if it is not UTF-8.
     public var body: String?
     /// The body in Base64.
     public var bodyBase64: String
     /// The body's length in bytes.
     public var bodyLength: Int
-    /// The fields behind a chunked body.
+    /// The trailer fields of a chunked body.
     public var trailers: [[String]]
     /// The number of the connection, from 1.
     public var connection: Int
-    /// The request's place on its connection, from 1.
+    /// The position of the request on its connection, from 1.
     public var request: Int
     /// `TLSv1.2` or `TLSv1.3`; `nil` on a plain connection.
     public var tls: String?
-    /// The name the client asked for by SNI.
+    /// The server name that the client sent (SNI).
     public var serverName: String?
     /// The common name in the client's certificate.
     public var clientCertificate: String?
@@ -54,79 +54,92 @@ public struct EchoReport: Codable, Sendable, Hashable {
         clientCertificate = request.connection.clientCommonName
     }
 
-    /// The first value of a field, whose name is compared in any case.
+    /// The first value of a field; the name is compared in any case.
     public func header(_ name: String) -> String? {
         headers.first { $0.count == 2 && $0[0].lowercased() == name.lowercased() }?[1]
     }
 }
 
-/// Bytes that depend on nothing but their offset, so that a body of any length can be made without memory and
-/// checked without a copy.
+/// The report of ``OriginHandler/upload`` about a body, in JSON.
+public struct UploadReport: Codable, Sendable, Hashable {
+    /// The body's length in bytes.
+    public var length: UInt64
+    /// The body's CRC-32 as eight hexadecimal digits; see ``CRC32``.
+    public var crc32: String
+
+    /// Reads a body to its end, holding only one piece of it at a time.
+    init(_ body: OriginRequestBody) async throws {
+        length = 0
+        var checksum = CRC32()
+        for try await chunk in body {
+            length += UInt64(chunk.count)
+            checksum.update(with: chunk)
+        }
+        crc32 = checksum.text
+    }
+}
+
+/// Bytes that depend only on their offset, so that a body of any length can be generated without memory and checked without a
+/// copy.
 ///
-/// The pattern repeats after 65,521 bytes. That is a prime, so bytes that were lost, doubled or moved by a
-/// power of two (a buffer, a page, a chunk) do not match.
+/// The pattern repeats after 65,521 bytes. That is a prime, so bytes that were lost, doubled or moved by a power of two (a
+/// buffer, a page, a chunk) do not match.
 public enum TestPattern {
-    /// After how many bytes it repeats.
+    /// The number of bytes after which it repeats.
     public static let period = 65_521
 
-    /// Five periods: any stretch of up to four can be taken from it in one piece.
+    /// Five periods: any stretch of up to four is a part of it.
     private static let block: [UInt8] = {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(5 * period)
-        for index in 0..<period {
-            // The upper bits of a multiplicative hash: neighbours differ, and no short stretch comes again.
-            bytes.append(UInt8(truncatingIfNeeded: (UInt64(index) &* 0x9E37_79B9_7F4A_7C15) >> 40))
+        // The upper bits of a multiplicative hash: neighbors differ, and no short stretch repeats.
+        let bytes = (0..<period).map { index in
+            UInt8(truncatingIfNeeded: (UInt64(index) &* 0x9E37_79B9_7F4A_7C15) >> 40)
         }
         return bytes + bytes + bytes + bytes + bytes
     }()
 
-    /// The most bytes that one call of ``bytes(from:count:)`` makes.
-    static let stretchLimit = 4 * period
+    /// The maximum number of bytes in a stretch of the pattern.
+    private static let stretchLimit = 4 * period
 
     /// The byte at an offset.
     public static func byte(at offset: UInt64) -> UInt8 { block[Int(offset % UInt64(period))] }
 
-    /// So many bytes from an offset on; none for a count below 1.
+    /// A number of bytes from an offset on; none for a count below 1.
     public static func bytes(from offset: UInt64, count: Int) -> [UInt8] {
         var result: [UInt8] = []
-        var offset = offset
-        var remaining = max(0, count)
-        result.reserveCapacity(remaining)
-        while remaining > 0 {
-            let start = Int(offset % UInt64(period))
-            let step = min(remaining, stretchLimit)
-            result += block[start..<start + step]
-            offset += UInt64(step)
-            remaining -= step
-        }
+        result.reserveCapacity(max(0, count))
+        for stretch in stretches(from: offset, count: UInt64(max(0, count))) { result += stretch }
         return result
     }
 
-    /// Where bytes differ from the pattern for the first time.
-    /// - Parameters:
-    ///   - bytes: What was received.
-    ///   - offset: The offset of the first of them.
-    /// - Returns: The index in `bytes`; `nil` when all are right.
+    /// A number of bytes from an offset on, in pieces that are generated one by one.
+    static func stretches(from offset: UInt64, count: UInt64) -> some Sequence<ArraySlice<UInt8>> {
+        sequence(state: 0 as UInt64) { done -> ArraySlice<UInt8>? in
+            guard done < count else { return nil }
+            let step = Int(min(count - done, UInt64(stretchLimit)))
+            let start = Int((offset % UInt64(period) + done) % UInt64(period))
+            done += UInt64(step)
+            return block[start..<start + step]
+        }
+    }
+
+    /// Finds the first byte that differs from the pattern.
+    /// - Parameter offset: The offset of the first byte.
+    /// - Returns: The index in `bytes`; `nil` if all are right.
     public static func firstMismatch(in bytes: [UInt8], at offset: UInt64) -> Int? {
-        let start = Int(offset % UInt64(period))
         var index = 0
-        while index < bytes.count {
-            let from = (start + index) % period
-            let step = min(bytes.count - index, stretchLimit)
-            // Compared as wholes first: that is one call for each stretch where nothing is wrong.
-            if bytes[index..<index + step] != block[from..<from + step] {
-                return (index..<index + step).first { bytes[$0] != block[(start + $0) % period] }
-            }
-            index += step
+        for stretch in stretches(from: offset, count: UInt64(bytes.count)) {
+            // Compared as wholes first: that is one call for each stretch without an error.
+            let found = bytes[index..<index + stretch.count]
+            if found != stretch { return zip(found.indices, stretch).first { bytes[$0] != $1 }?.0 }
+            index += stretch.count
         }
         return nil
     }
 }
 
-/// Bytes in the formats of gzip and zlib, stored rather than compressed: valid for every decoder, and longer
-/// than what they hold.
+/// Bytes in the formats of gzip and zlib, stored rather than compressed: valid for every decoder, and longer than their contents.
 public enum StoredCoding {
-    /// The most bytes of one stored block (RFC 1951 §3.2.4).
+    /// The maximum number of bytes in a stored block (RFC 1951 §3.2.4).
     private static let blockLimit = 65_535
 
     /// One member of a gzip file (RFC 1952).
@@ -136,12 +149,12 @@ public enum StoredCoding {
             + littleEndian(UInt32(truncatingIfNeeded: bytes.count))
     }
 
-    /// A zlib stream (RFC 1950): what HTTP calls `deflate`.
+    /// A zlib stream (RFC 1950), which is HTTP's `deflate`.
     public static func zlib(_ bytes: [UInt8]) -> [UInt8] {
         [0x78, 0x01] + deflated(bytes) + littleEndian(adler32(bytes)).reversed()
     }
 
-    /// A bare deflate stream (RFC 1951): what some servers call `deflate`.
+    /// A bare deflate stream (RFC 1951), which some servers call `deflate`.
     public static func deflated(_ bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         var start = 0
@@ -170,23 +183,20 @@ public enum StoredCoding {
     }
 }
 
-/// The CRC-32 of gzip, zip and Ethernet (ISO 3309): what ``OriginHandler/upload`` reports of a body.
+/// The CRC-32 of gzip, zip and Ethernet (ISO 3309), which ``OriginHandler/upload`` reports for a body.
 ///
-/// It finds accidents, not attacks.
+/// It detects accidents, not attacks.
 public struct CRC32: Sendable, Hashable {
     private var checksum = RecordChecksum()
 
-    /// The checksum of no bytes.
+    /// Creates the checksum of no bytes.
     public init() {}
 
-    /// The checksum of these bytes.
+    /// Creates the checksum of a sequence of bytes.
     public init(_ bytes: some Sequence<UInt8>) { update(with: bytes) }
 
     /// Adds bytes.
-    public mutating func update(with bytes: some Sequence<UInt8>) {
-        let bytes = Array(bytes)
-        checksum.update(bytes.span)
-    }
+    public mutating func update(with bytes: some Sequence<UInt8>) { checksum.update(Array(bytes).span) }
 
     /// The checksum.
     public var value: UInt32 { checksum.value }

@@ -1,8 +1,4 @@
-import MartletTransport
-import Synchronization
-
-/// What happened at a test origin: counts, requests, and the bytes that scripts received; all of it can be
-/// awaited.
+/// The counts and requests of a test origin, and the bytes that scripts received; all of it can be awaited.
 public final class OriginLedger: Sendable {
     private struct Transcript {
         var bytes: [UInt8] = []
@@ -14,46 +10,35 @@ public final class OriginLedger: Sendable {
         var requests: [RecordedRequest] = []
         var transcripts: [Int: Transcript] = [:]
         var notes: [String] = []
-        var waiters: [Int: Waiting] = [:]
-        var lastWaiter = 0
     }
 
-    private struct Waiting {
-        let isMet: @Sendable (borrowing State) -> Bool
-        let event: OneShot<Void>
-    }
-
-    /// Guards everything; touched by connections' tasks, the event loop's thread and the test.
-    private let state = Mutex(State())
+    private let state = AwaitableState(State())
     private let recordLimit: Int
 
     init(recordLimit: Int) { self.recordLimit = max(0, recordLimit) }
 
-    // MARK: Looking
+    // MARK: Inspecting
 
-    /// What was counted so far.
-    public var counts: OriginCounts { state.withLock { $0.counts } }
+    /// The counts so far.
+    public var counts: OriginCounts { state.read { $0.counts } }
 
-    /// The heads of the requests so far, in the order they came; the newest only, where there were more than
-    /// ``OriginOptions/recordLimit``.
-    public var requests: [RecordedRequest] { state.withLock { Array($0.requests.suffix(recordLimit)) } }
+    /// The heads of the requests so far, in the order of their arrival; the newest ones, if there were more than
+    /// ``OriginLimits/recordLimit``.
+    public var requests: [RecordedRequest] { state.read { Array($0.requests.suffix(recordLimit)) } }
 
-    /// What was out of order: bytes that a script did not expect, requests that were not HTTP, handlers that
-    /// threw.
-    public var notes: [String] { state.withLock { $0.notes } }
+    /// Notes of irregularities: bytes that a script did not expect, requests that were not HTTP, handlers that threw errors.
+    public var notes: [String] { state.read { $0.notes } }
 
     /// The bytes that a script's connection received so far.
     /// - Parameter connection: The connection's number, from 1.
     public func transcript(ofConnection connection: Int) -> [UInt8] {
-        state.withLock { $0.transcripts[connection]?.bytes ?? [] }
+        state.read { $0.transcripts[connection]?.bytes ?? [] }
     }
 
     // MARK: Awaiting
 
-    /// Waits until at least so many requests came.
-    /// - Parameters:
-    ///   - count: How many, since the origin's start.
-    ///   - limit: How long to wait at most.
+    /// Waits until at least a number of requests arrived.
+    /// - Parameter count: The number of requests since the origin's start.
     /// - Returns: The requests recorded by then.
     /// - Throws: ``OriginError/timedOut(waitingFor:)``, or `CancellationError`.
     @discardableResult
@@ -64,12 +49,12 @@ public final class OriginLedger: Sendable {
         return requests
     }
 
-    /// Waits until at least so many connections were accepted; else as ``waitForRequests(count:within:)``.
+    /// Waits until at least a number of connections were accepted; see ``waitForRequests(count:within:)``.
     public func waitForConnections(count: Int, within limit: Duration = .seconds(120)) async throws {
         try await wait(for: "\(count) connections", within: limit) { $0.counts.connections >= count }
     }
 
-    /// Waits until at most so many connections are open; else as ``waitForRequests(count:within:)``.
+    /// Waits until at most a number of connections are open; see ``waitForRequests(count:within:)``.
     public func waitForOpenConnections(atMost count: Int, within limit: Duration = .seconds(120)) async throws
     {
         try await wait(for: "at most \(count) open connections", within: limit) {
@@ -77,101 +62,61 @@ public final class OriginLedger: Sendable {
         }
     }
 
-    /// Waits until what was counted meets a condition; else as ``waitForRequests(count:within:)``.
+    /// Waits until the counts meet a condition; see ``waitForRequests(count:within:)``.
     public func waitForCounts(
         within limit: Duration = .seconds(120), _ condition: @escaping @Sendable (OriginCounts) -> Bool
     ) async throws {
         try await wait(for: "the counts to meet a condition", within: limit) { condition($0.counts) }
     }
 
-    /// Waits until a script's connection is over.
-    /// - Returns: All bytes it received.
-    /// - Throws: As ``waitForRequests(count:within:)``.
+    /// Waits until a script's connection has received at least a number of bytes, or by default, has ended.
+    /// - Returns: All bytes that it received by then.
+    /// - Throws: The errors of ``waitForRequests(count:within:)``.
     @discardableResult
     public func waitForTranscript(
-        ofConnection connection: Int, within limit: Duration = .seconds(120)
+        ofConnection connection: Int, byteCount: Int? = nil, within limit: Duration = .seconds(120)
     ) async throws -> [UInt8] {
-        try await wait(for: "the end of connection \(connection)", within: limit) {
-            $0.transcripts[connection]?.isComplete == true
-        }
-        return transcript(ofConnection: connection)
-    }
-
-    /// Waits until a script's connection has received at least so many bytes.
-    /// - Returns: All bytes it received by then.
-    /// - Throws: As ``waitForRequests(count:within:)``.
-    @discardableResult
-    public func waitForTranscript(
-        ofConnection connection: Int, byteCount: Int, within limit: Duration = .seconds(120)
-    ) async throws -> [UInt8] {
-        try await wait(for: "\(byteCount) bytes on connection \(connection)", within: limit) {
-            ($0.transcripts[connection]?.bytes.count ?? 0) >= byteCount
+        let awaited = byteCount.map { "\($0) bytes on connection" } ?? "the end of connection"
+        try await wait(for: "\(awaited) \(connection)", within: limit) { state in
+            let transcript = state.transcripts[connection] ?? Transcript()
+            return byteCount.map { transcript.bytes.count >= $0 } ?? transcript.isComplete
         }
         return transcript(ofConnection: connection)
     }
 
     private func wait(
         for awaited: String, within limit: Duration,
-        until isMet: @escaping @Sendable (borrowing State) -> Bool
+        until isMet: @escaping @Sendable (State) -> Bool
     ) async throws {
-        let event = OneShot<Void>()
-        let key = state.withLock { state -> Int? in
-            if isMet(state) { return nil }
-            state.lastWaiter += 1
-            state.waiters[state.lastWaiter] = Waiting(isMet: isMet, event: event)
-            return state.lastWaiter
-        }
-        guard let key else { return }
-        defer { state.withLock { _ = $0.waiters.removeValue(forKey: key) } }
-        guard try await !event.isFulfilled(within: limit) else { return }
+        guard try await !state.wait(within: limit, until: isMet) else { return }
+        let counts = counts
         throw OriginError.timedOut(
             waitingFor: "\(awaited); there were \(counts.connections) connections "
                 + "(\(counts.openConnections) open), \(counts.requests) requests, "
                 + "\(counts.bytesReceived) bytes")
     }
 
-    // MARK: Writing
+    // MARK: Recording
 
-    private func update<Value: Sendable>(_ change: (inout State) -> Value) -> Value {
-        let (value, met) = state.withLock { state -> (Value, [OneShot<Void>]) in
-            let value = change(&state)
-            if state.waiters.isEmpty { return (value, []) }
-            let met = state.waiters.filter { $0.value.isMet(state) }
-            for key in met.keys { state.waiters.removeValue(forKey: key) }
-            return (value, met.values.map(\.event))
-        }
-        for event in met { event.fulfil(()) }
-        return value
-    }
-
-    /// Counts a connection; its number.
-    func connectionOpened() -> Int {
-        update { state in
-            state.counts.connections += 1
-            state.counts.openConnections += 1
-            return state.counts.connections
-        }
+    /// Changes the counts.
+    func count<Value: Sendable>(_ change: (inout OriginCounts) -> Value) -> Value {
+        state.update { change(&$0.counts) }
     }
 
     func connectionClosed(_ number: Int) {
-        update { state in
+        state.update { state in
             state.counts.openConnections -= 1
             state.transcripts[number]?.isComplete = true
         }
     }
 
-    func handshakeFailed() { update { $0.counts.failedHandshakes += 1 } }
-
-    func received(_ count: Int) { update { $0.counts.bytesReceived += UInt64(count) } }
-
-    func sent(_ count: Int) { update { $0.counts.bytesSent += UInt64(count) } }
-
-    func responded() { update { $0.counts.responses += 1 } }
-
-    func record(_ request: RecordedRequest) {
-        update { state in
+    func record(_ request: OriginRequest) {
+        let recorded = RecordedRequest(
+            connectionNumber: request.connection.number, requestNumber: request.number,
+            method: request.method, target: request.target, version: request.version, fields: request.fields)
+        state.update { state in
             state.counts.requests += 1
-            state.requests.append(request)
+            state.requests.append(recorded)
             // Dropped in halves, so that a long run costs neither memory nor a shift for every request.
             if state.requests.count > 2 * recordLimit {
                 state.requests.removeFirst(state.requests.count - recordLimit)
@@ -179,88 +124,56 @@ public final class OriginLedger: Sendable {
         }
     }
 
-    /// The most notes kept.
+    /// The maximum number of notes.
     private static let noteLimit = 1000
 
     func note(_ text: String) {
-        update { state in if state.notes.count < OriginLedger.noteLimit { state.notes.append(text) } }
+        state.update { state in if state.notes.count < OriginLedger.noteLimit { state.notes.append(text) } }
     }
 
-    func beginTranscript(ofConnection number: Int) { update { $0.transcripts[number] = Transcript() } }
+    func beginTranscript(ofConnection number: Int) { state.update { $0.transcripts[number] = Transcript() } }
 
-    /// The most bytes that a transcript keeps: enough for any script, and a bound on an upload to one.
+    /// The maximum number of bytes in a transcript: enough for any script, and a limit for an upload to one.
     private static let transcriptLimit = 16 << 20
 
     func transcribe(_ bytes: [UInt8], ofConnection number: Int) {
-        update { state in
+        state.update { state in
             let room = OriginLedger.transcriptLimit - (state.transcripts[number]?.bytes.count ?? 0)
             state.transcripts[number]?.bytes += bytes.prefix(max(0, room))
         }
     }
 }
 
-extension OneShot<Void> {
-    /// Waits until it is fulfilled, or for so long.
-    /// - Returns: Whether it was fulfilled.
-    func isFulfilled(within limit: Duration) async throws -> Bool {
-        let loop = try EventLoop.shared.get()
-        switch await waitUnlessCancelled(until: MonotonicTime.now().advanced(by: limit), on: loop) {
-        case .value: return true
-        case .interrupted: throw CancellationError()
-        case .timedOut: return false
-        }
-    }
-}
-
-/// What a test origin has counted so far.
+/// The counts of a test origin so far.
 public struct OriginCounts: Sendable, Hashable {
-    /// Connections accepted since the start; one whose TLS handshake failed counts too.
+    /// The number of connections accepted since the start, including those whose TLS handshake failed.
     public internal(set) var connections = 0
-    /// Connections open now.
+    /// The number of open connections.
     public internal(set) var openConnections = 0
-    /// TLS handshakes that failed, as when the client refused the certificate.
+    /// The number of failed TLS handshakes, for example because the client refused the certificate.
     public internal(set) var failedHandshakes = 0
-    /// Request heads received.
+    /// The number of received request heads.
     public internal(set) var requests = 0
-    /// Responses sent to their last byte.
+    /// The number of responses that were sent completely.
     public internal(set) var responses = 0
-    /// Bytes received, heads included and TLS's own excluded.
+    /// The number of received bytes, including heads and without the overhead of TLS.
     public internal(set) var bytesReceived: UInt64 = 0
-    /// Bytes handed to the system to send; counted as the bytes received.
+    /// The number of bytes passed to the system to send, counted as the received ones.
     public internal(set) var bytesSent: UInt64 = 0
 }
 
 /// The head of a request that a test origin received.
 public struct RecordedRequest: Sendable, Hashable {
-    /// The connection it came on, from 1.
+    /// The number of its connection, from 1.
     public let connectionNumber: Int
-    /// Its place on that connection, from 1.
+    /// The position on that connection, from 1.
     public let requestNumber: Int
     /// The method, as sent.
     public let method: String
     /// The request target, as sent.
     public let target: String
-    /// `1.1` or `1.0`.
+    /// The HTTP version: `1.1` or `1.0`.
     public let version: String
     /// The fields, as sent.
     public let fields: OriginFields
-}
-
-/// What ``OriginHandler/upload`` tells of a body, in JSON.
-public struct UploadReport: Codable, Sendable, Hashable {
-    /// The body's length in bytes.
-    public var length: UInt64
-    /// Its CRC-32 as eight hexadecimal digits; see ``CRC32``.
-    public var crc32: String
-
-    /// Reads a body to its end, holding no more than a piece of it.
-    init(_ body: OriginRequestBody) async throws {
-        length = 0
-        var checksum = CRC32()
-        for try await chunk in body {
-            length += UInt64(chunk.count)
-            checksum.update(with: chunk)
-        }
-        crc32 = checksum.text
-    }
 }

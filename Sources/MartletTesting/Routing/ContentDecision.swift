@@ -1,11 +1,11 @@
 public import FoundationEssentials
 package import MartletWire
 
-/// What a request for a representation gets, by its preconditions and its range (RFC 9110 §13.2.2, §14.2).
+/// The response to a request for a representation, by its preconditions and its range (RFC 9110 §13.2.2, §14.2).
 package enum ContentDecision: Equatable {
-    /// 200 with all of it.
+    /// 200 with the whole representation.
     case whole
-    /// 206 with a part of so many bytes in total.
+    /// 206 with a range of a total number of bytes.
     case part(Range<UInt64>, total: UInt64)
     /// 304.
     case notModified
@@ -15,47 +15,47 @@ package enum ContentDecision: Equatable {
     case unsatisfiable(total: UInt64)
 
     /// Decides.
-    /// - Parameter length: The length; `nil` when no ranges are given.
+    /// - Parameter length: The length; `nil` if ranges are not supported.
     package init(
         method: String, fields: OriginFields, entityTag: String?, lastModified: HTTPDate?, length: UInt64?
     ) {
         let isRead = method == "GET" || method == "HEAD"
-        if fields.contains("If-Match") {
-            guard ContentDecision.matches(fields.values(of: "If-Match"), entityTag, strongly: true) else {
-                self = .preconditionFailed
-                return
+        func date(_ name: String) -> HTTPDate? { fields[name].flatMap { HTTPDate($0) } }
+        let isCurrent =
+            if fields.contains("If-Match") {
+                ContentDecision.matches(fields.values(of: "If-Match"), entityTag, strongly: true)
+            } else if let limit = date("If-Unmodified-Since"), let lastModified {
+                lastModified <= limit
+            } else {
+                true
             }
-        } else if let limit = fields["If-Unmodified-Since"].flatMap({ HTTPDate($0) }), let lastModified,
-            lastModified > limit
-        {
+        let isKnown =
+            if fields.contains("If-None-Match") {
+                ContentDecision.matches(fields.values(of: "If-None-Match"), entityTag, strongly: false)
+            } else if isRead, let since = date("If-Modified-Since"), let lastModified {
+                lastModified <= since
+            } else {
+                false
+            }
+        if !isCurrent || isKnown && !isRead {
             self = .preconditionFailed
-            return
-        }
-        if fields.contains("If-None-Match") {
-            if ContentDecision.matches(fields.values(of: "If-None-Match"), entityTag, strongly: false) {
-                self = isRead ? .notModified : .preconditionFailed
-                return
-            }
-        } else if isRead, let since = fields["If-Modified-Since"].flatMap({ HTTPDate($0) }), let lastModified,
-            lastModified <= since
-        {
+        } else if isKnown {
             self = .notModified
-            return
-        }
-        self = .whole
-        guard method == "GET", let length,
-            let field = fields["Range"].flatMap({ RangeField(parsing: $0) }),
-            field.ranges.count == 1,
+        } else if method == "GET", let length,
+            let field = fields["Range"].flatMap({ RangeField(parsing: $0) }), field.ranges.count == 1,
             ContentDecision.allowsRange(fields["If-Range"], entityTag, lastModified)
-        else { return }
-        if let range = field.resolved(in: length).first {
-            self = .part(range, total: length)
+        {
+            if let range = field.resolved(in: length).first {
+                self = .part(range, total: length)
+            } else {
+                self = .unsatisfiable(total: length)
+            }
         } else {
-            self = .unsatisfiable(total: length)
+            self = .whole
         }
     }
 
-    /// Whether a list of entity tags names one; `*` names any.
+    /// Whether a list of entity tags contains one; `*` matches any.
     private static func matches(_ values: [String], _ entityTag: String?, strongly: Bool) -> Bool {
         guard let entityTag else { return false }
         for value in values {
@@ -74,8 +74,7 @@ package enum ContentDecision: Equatable {
 
     private static func opaque(_ tag: String) -> Substring { isStrong(tag) ? tag[...] : tag.dropFirst(2) }
 
-    /// Whether If-Range lets the range stand: it names exactly this version, by a strong validator (RFC 9110
-    /// §13.1.5).
+    /// Whether If-Range allows the range: it names exactly this version, by a strong validator (RFC 9110 §13.1.5).
     private static func allowsRange(_ value: String?, _ entityTag: String?, _ lastModified: HTTPDate?) -> Bool
     {
         guard let value else { return true }
@@ -85,25 +84,24 @@ package enum ContentDecision: Equatable {
     }
 }
 
-/// A representation with validators, as a file is: answers conditional requests and ranges by RFC 9110 §13
-/// and §14.
+/// A representation with validators, such as a file. It handles conditional requests and ranges by RFC 9110 §13 and §14.
 ///
-/// Of a request for several ranges it sends the whole, which §14.2 allows.
+/// The response to a request for several ranges is the whole representation, which §14.2 allows.
 public struct OriginContent: Sendable {
-    /// The bytes; of a stream no ranges are given.
+    /// The body; a stream does not support ranges.
     public var body: OriginResponseBody
-    /// Its media type.
+    /// The media type.
     public var type: String
-    /// Its entity tag with quotes, such as `"v1"` or `W/"v1"`; `nil` for none.
+    /// The entity tag with quotes, such as `"v1"` or `W/"v1"`; `nil` for none.
     public var entityTag: String?
-    /// When it was changed last, to the second; `nil`: not told.
+    /// The time of the last change, to the second; `nil` to omit it.
     public var lastModified: Date?
-    /// Whether ranges are given.
+    /// Whether ranges are supported.
     public var acceptsRanges = true
-    /// Fields sent with it, also with a 304.
+    /// Additional fields, which are also sent with a 304.
     public var fields = OriginFields()
 
-    /// A representation.
+    /// Creates a representation.
     public init(
         body: OriginResponseBody, type: String = "application/octet-stream", entityTag: String? = nil,
         lastModified: Date? = nil
@@ -114,20 +112,19 @@ public struct OriginContent: Sendable {
         self.lastModified = lastModified
     }
 
-    /// The answer to a request for it.
+    /// The response to a request for it.
     public func response(to request: OriginRequest) -> OriginResponse {
-        let modified = lastModified.map {
-            HTTPDate(secondsSinceEpoch: Int64($0.timeIntervalSince1970.rounded(.down)))
-        }
-        let length = isSliceable ? body.length : nil
-        let decision = ContentDecision(
-            method: request.method, fields: request.fields, entityTag: entityTag, lastModified: modified,
-            length: acceptsRanges ? length : nil)
+        let modified = lastModified.map { HTTPDate($0) }
+        let isStream = if case .stream = body { true } else { false }
+        let length = acceptsRanges && !isStream ? body.length : nil
         var response = OriginResponse(fields: fields)
         if let entityTag { response.fields.append("ETag", entityTag) }
         if let modified { response.fields.append("Last-Modified", modified.text) }
-        if acceptsRanges, length != nil { response.fields.append("Accept-Ranges", "bytes") }
-        switch decision {
+        if length != nil { response.fields.append("Accept-Ranges", "bytes") }
+        switch ContentDecision(
+            method: request.method, fields: request.fields, entityTag: entityTag, lastModified: modified,
+            length: length)
+        {
         case .notModified: response.status = 304
         case .preconditionFailed: response.status = 412
         case .whole:
@@ -144,16 +141,18 @@ public struct OriginContent: Sendable {
         }
         return response
     }
+}
 
-    private var isSliceable: Bool { if case .stream = body.content { false } else { true } }
+extension HTTPDate {
+    init(_ date: Date) { self.init(secondsSinceEpoch: Int64(date.timeIntervalSince1970.rounded(.down))) }
 }
 
 extension OriginResponseBody {
-    /// Some of the bytes; of a stream all of them.
-    func slice(_ range: Range<UInt64>) -> OriginResponseBody {
-        switch content {
+    /// A range of the bytes; the whole of a stream.
+    fileprivate func slice(_ range: Range<UInt64>) -> OriginResponseBody {
+        switch self {
         case .bytes(let bytes): .bytes(Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)]))
-        case .pattern(let offset, _):
+        case .pattern(_, let offset):
             .pattern(range.upperBound - range.lowerBound, from: offset + range.lowerBound)
         case .file(let path, let whole):
             .file(path, range: whole.lowerBound + range.lowerBound..<whole.lowerBound + range.upperBound)
@@ -162,7 +161,7 @@ extension OriginResponseBody {
     }
 }
 
-/// What an origin tells of a file's version.
+/// The validators of a file's version.
 public enum FileValidators: Sendable, Hashable {
     /// A strong entity tag and Last-Modified.
     case strong
@@ -170,6 +169,6 @@ public enum FileValidators: Sendable, Hashable {
     case weak
     /// Last-Modified alone.
     case lastModifiedOnly
-    /// Nothing.
+    /// No validators.
     case none
 }

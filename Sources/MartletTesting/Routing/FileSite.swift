@@ -3,12 +3,13 @@ import MartletTransport
 import MartletURL
 public import SystemPackage
 
-/// The files of a directory, as an origin serves them: with ranges, validators, types by extension, an index
-/// for directories, and no way out of the directory, be it by `..` or by a symbolic link.
+/// Serves the files of a directory: with ranges, validators, types by extension, and an index for directories. Neither `..` nor
+/// a symbolic link leads out of the directory.
 struct FileSite: Sendable {
-    /// What a path in the directory is.
-    private enum Place: Sendable {
+    /// The result of looking up a path in the directory.
+    private enum Item: Sendable {
         case file(FilePath, length: UInt64, modified: Date)
+        /// The names in a directory; those of directories end in a slash.
         case directory([String])
         case nothing
     }
@@ -21,7 +22,7 @@ struct FileSite: Sendable {
         self.validators = validators
     }
 
-    /// Answers a request for a path below the directory, percent-encoded as sent.
+    /// Responds to a request for a path below the directory, percent-encoded as sent.
     func response(to request: OriginRequest, path: String) async -> OriginResponse {
         guard request.method == "GET" || request.method == "HEAD" else {
             return OriginResponse.text("files are read with GET and HEAD\n", status: 405).with {
@@ -32,14 +33,16 @@ struct FileSite: Sendable {
             return .text("a path must stay inside the directory\n", status: 400)
         }
         let root = root
-        let place = await BlockingWorkers.shared.run { FileSite.place(of: names, in: root) }
-        switch place {
+        switch await BlockingWorkers.shared.run({ FileSite.item(at: names, in: root) }) {
         case .nothing: return .text("there is no such file\n", status: 404)
         case .directory(let entries):
             guard request.path.hasSuffix("/") else {
                 return .redirect(to: request.path + "/" + (request.query.map { "?\($0)" } ?? ""), status: 301)
             }
-            return DirectoryListing(path: PercentEncoding.decoded(request.path), entries: entries).response
+            let title = FileSite.escaped(PercentEncoding.decoded(request.path))
+            return .page(
+                title,
+                items: entries.map { "<a href=\"./\(FileSite.encoded($0))\">\(FileSite.escaped($0))</a>" })
         case .file(let path, let length, let modified):
             return content(path, length: length, modified: modified).response(to: request)
         }
@@ -47,7 +50,7 @@ struct FileSite: Sendable {
 
     private func content(_ path: FilePath, length: UInt64, modified: Date) -> OriginContent {
         let body = OriginResponseBody.file(path, range: 0..<length)
-        var content = OriginContent(body: body, type: MediaType.ofFile(path.string))
+        var content = OriginContent(body: body, type: FileSite.mediaType(of: path.string))
         // Microseconds: a file rewritten within one second is another version.
         let version = UInt64(max(0, modified.timeIntervalSince1970) * 1_000_000)
         let tag = "\"\(String(length, radix: 16))-\(String(version, radix: 16))\""
@@ -60,8 +63,8 @@ struct FileSite: Sendable {
         return content
     }
 
-    /// The names in a path, decoded; `nil` for one that no file below a directory can have.
-    static func names(in path: String) -> [String]? {
+    /// The decoded names in a path; `nil` for a path that no file below a directory can have.
+    private static func names(in path: String) -> [String]? {
         var names: [String] = []
         for part in path.split(separator: "/") {
             let name = PercentEncoding.decoded(String(part))
@@ -74,118 +77,40 @@ struct FileSite: Sendable {
         return names
     }
 
-    /// Looks a path up; blocks.
-    private static func place(of names: [String], in root: String) -> Place {
+    /// Looks up a path; blocks.
+    private static func item(at names: [String], in root: String) -> Item {
         let top = URL(filePath: root).resolvingSymlinksInPath().path
-        let asked = ([root] + names).joined(separator: "/")
-        let real = URL(filePath: asked).resolvingSymlinksInPath().path
-        let prefix = top.hasSuffix("/") ? top : top + "/"
-        guard real == top || real.hasPrefix(prefix) else { return .nothing }
-        if let file = file(at: real) { return file }
-        if let index = file(at: real + "/index.html") { return index }
-        do {
-            let entries = try FileManager.default.contentsOfDirectory(atPath: real)
-            return .directory(entries.sorted().map { isDirectory(real + "/" + $0) ? $0 + "/" : $0 })
-        } catch {
+        let requested = ([root] + names).joined(separator: "/")
+        let real = URL(filePath: requested).resolvingSymlinksInPath().path
+        guard real == top || real.hasPrefix(top.hasSuffix("/") ? top : top + "/") else { return .nothing }
+        if let file = file(at: real) ?? file(at: real + "/index.html") { return file }
+        guard let entries = try? FileManager.default.contentsOfDirectory(atPath: real) else {
             return .nothing
         }
+        return .directory(
+            entries.sorted().map { name in
+                let type = try? FilePath("\(real)/\(name)").stat().type
+                return type == .directory ? name + "/" : name
+            })
     }
 
-    private static func file(at path: String) -> Place? {
-        // A link in the place of an index could lead anywhere, so links are not followed here.
+    private static func file(at path: String) -> Item? {
+        // An index that is a link could lead anywhere, so links are not followed here.
         guard let status = try? FilePath(path).stat(followTargetSymlink: false), status.type == .regular,
             let modified = try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
         else { return nil }
         return .file(FilePath(path), length: UInt64(max(0, status.size)), modified: modified)
     }
 
-    private static func isDirectory(_ path: String) -> Bool {
-        (try? FilePath(path).stat().type) == .directory
-    }
-}
-
-/// An open file of the test origin; every call runs on a worker thread, since file systems block.
-struct ServedFile: Sendable {
-    private let descriptor: FileDescriptor
-    private let path: FilePath
-
-    /// Opens a file for reading.
-    static func open(_ path: FilePath) async throws(OriginError) -> ServedFile {
-        let result = await BlockingWorkers.shared.run { () -> Result<FileDescriptor, OriginError> in
-            do {
-                return .success(try FileDescriptor.open(path, .readOnly, options: .closeOnExec))
-            } catch {
-                return .failure(.file("\(path): \(error)"))
-            }
-        }
-        return ServedFile(descriptor: try result.get(), path: path)
-    }
-
-    /// Reads at an offset.
-    /// - Returns: Fewer bytes than asked for near the end, none at it.
-    func read(at offset: UInt64, count: Int) async throws(OriginError) -> [UInt8] {
-        let (descriptor, path) = (descriptor, path)
-        let result = await BlockingWorkers.shared.run { () -> Result<[UInt8], OriginError> in
-            do {
-                let bytes = try unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-                    initialized = try unsafe descriptor.read(
-                        fromAbsoluteOffset: Int64(clamping: offset),
-                        into: UnsafeMutableRawBufferPointer(buffer))
-                }
-                return .success(bytes)
-            } catch {
-                return .failure(.file("\(path): \(error)"))
-            }
-        }
-        return try result.get()
-    }
-
-    /// Closes the file.
-    func close() async {
-        let descriptor = descriptor
-        await BlockingWorkers.shared.run {
-            // A descriptor opened for reading has nothing to lose at its close.
-            try? descriptor.close()
-        }
-    }
-}
-
-/// The page that lists a directory without an index of its own.
-struct DirectoryListing {
-    let path: String
-    /// The names in it; those of directories end in a slash.
-    let entries: [String]
-
-    /// The page.
-    var response: OriginResponse {
-        let lines = entries.map { name in
-            "<li><a href=\"./\(DirectoryListing.encoded(name))\">\(DirectoryListing.escaped(name))</a></li>\n"
-        }
-        let title = DirectoryListing.escaped(path)
-        return OriginResponse(
-            fields: ["Content-Type": "text/html; charset=utf-8"],
-            body: .text(
-                "<!doctype html>\n<title>\(title)</title>\n<h1>\(title)</h1>\n<ul>\n"
-                    + lines.joined() + "</ul>\n"))
-    }
-
-    /// Text as HTML shows it.
+    /// Text in HTML.
     static func escaped(_ text: String) -> String {
-        var result = ""
-        for character in text {
-            switch character {
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "&": result += "&amp;"
-            case "\"": result += "&quot;"
-            default: result.append(character)
-            }
-        }
-        return result
+        let entities: [Character: String] = ["<": "&lt;", ">": "&gt;", "&": "&amp;", "\"": "&quot;"]
+        return text.map { entities[$0] ?? String($0) }.joined()
     }
 
-    /// A name as a URL's path has it (RFC 3986 §3.3); slashes stay.
-    static func encoded(_ name: String) -> String {
+    /// A name in a URL's path (RFC 3986 §3.3); slashes are not encoded.
+    private static func encoded(_ name: String) -> String {
+        let reserved = PercentEncoding.EncodeSet("!\"#$%&'()*+,:;<=>?@[\\]^`{|} ")
         var output: [UInt8] = []
         for byte in name.utf8 {
             if reserved.contains(byte) {
@@ -197,12 +122,7 @@ struct DirectoryListing {
         return String(decoding: output, as: UTF8.self)
     }
 
-    private static let reserved = PercentEncoding.EncodeSet("!\"#$%&'()*+,:;<=>?@[\\]^`{|} ")
-}
-
-/// Media types of files by their extensions.
-enum MediaType {
-    private static let types: [String: String] = [
+    private static let mediaTypes: [String: String] = [
         "html": "text/html; charset=utf-8", "htm": "text/html; charset=utf-8",
         "txt": "text/plain; charset=utf-8", "md": "text/markdown; charset=utf-8",
         "css": "text/css; charset=utf-8", "csv": "text/csv; charset=utf-8",
@@ -214,25 +134,63 @@ enum MediaType {
         "webm": "video/webm", "woff": "font/woff", "woff2": "font/woff2",
     ]
 
-    /// The type of a file; `application/octet-stream` where its extension is unknown.
-    static func ofFile(_ path: String) -> String {
+    private static func mediaType(of path: String) -> String {
         let name = path.split(separator: "/").last ?? ""
-        guard let dot = name.lastIndex(of: "."), dot > name.startIndex else {
-            return "application/octet-stream"
+        let dot = name.dropFirst().lastIndex(of: ".")
+        let type = dot.flatMap { mediaTypes[name[name.index(after: $0)...].lowercased()] }
+        return type ?? "application/octet-stream"
+    }
+}
+
+/// An open file of the test origin; every call runs on a worker thread, since file systems block.
+struct ServedFile: Sendable {
+    private let descriptor: FileDescriptor
+    private let path: FilePath
+
+    static func open(_ path: FilePath) async throws(OriginError) -> ServedFile {
+        let descriptor = try await blocking(on: path) {
+            try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
         }
-        return types[name[name.index(after: dot)...].lowercased()] ?? "application/octet-stream"
+        return ServedFile(descriptor: descriptor, path: path)
+    }
+
+    /// Reads at an offset.
+    /// - Returns: Fewer bytes than requested near the end, none at the end.
+    func read(at offset: UInt64, count: Int) async throws(OriginError) -> [UInt8] {
+        let descriptor = descriptor
+        return try await ServedFile.blocking(on: path) {
+            try unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+                initialized = try unsafe descriptor.read(
+                    fromAbsoluteOffset: Int64(clamping: offset), into: UnsafeMutableRawBufferPointer(buffer))
+            }
+        }
+    }
+
+    private static func blocking<Value: Sendable>(
+        on path: FilePath, _ body: @escaping @Sendable () throws -> Value
+    ) async throws(OriginError) -> Value {
+        do {
+            return try await BlockingWorkers.shared.run(throwing: body)
+        } catch {
+            throw .file("\(path): \(error)")
+        }
+    }
+
+    func close() async {
+        let descriptor = descriptor
+        await BlockingWorkers.shared.run {
+            // A descriptor that was opened for reading loses nothing if closing fails.
+            try? descriptor.close()
+        }
     }
 }
 
 extension OriginHandler {
-    /// The files of a directory: streamed, with ranges, validators, types by extension, and an index where a
-    /// directory has no `index.html`. Paths that lead out of the directory are refused.
+    /// Serves the files of a directory: streamed, with ranges, validators, types by extension, and an index for directories
+    /// without `index.html`. Paths that lead out of the directory are refused.
     ///
-    /// In a router it serves what the parameter `path` of its pattern stands for, as in `/files/{path...}`;
-    /// elsewhere the request's path.
-    /// - Parameters:
-    ///   - directory: The directory; it may be missing or change at any time.
-    ///   - validators: What is told of a file's version.
+    /// In a router it serves the value of the pattern's parameter `path`, as in `/files/{path...}`; elsewhere the request's path.
+    /// - Parameter directory: The directory; it may be missing or change at any time.
     public static func files(in directory: FilePath, validators: FileValidators = .strong) -> OriginHandler {
         let site = FileSite(root: directory, validators: validators)
         return OriginHandler { request in

@@ -1,10 +1,10 @@
 import MartletURL
 
-/// Chooses a handler by method and path; the first route that matches wins.
+/// Chooses a handler by method and path; the first matching route wins.
 ///
-/// A pattern is a path in which `{name}` stands for any one segment and `{name...}`, at the end, for all that
-/// follow; what they stood for is in ``OriginRequest/parameters``. `HEAD` is answered by the routes of `GET`.
-/// A path without a route is a 404, a route of other methods alone a 405.
+/// A pattern is a path in which `{name}` matches any one segment and `{name...}`, at the end, all that follow. Their values are
+/// in ``OriginRequest/parameters``. Routes for `GET` also handle `HEAD`. A path without a route is a 404; a path whose routes
+/// are for other methods is a 405.
 public struct OriginRouter: Sendable {
     private struct Route: Sendable {
         let method: String?
@@ -14,14 +14,11 @@ public struct OriginRouter: Sendable {
 
     private var routes: [Route] = []
 
-    /// A router without routes.
+    /// Creates a router without routes.
     public init() {}
 
     /// Adds a route.
-    /// - Parameters:
-    ///   - method: The method; `nil` for any.
-    ///   - pattern: The path.
-    ///   - handler: What answers.
+    /// - Parameter method: The method; `nil` for any.
     public mutating func on(_ method: String?, _ pattern: String, _ handler: OriginHandler) {
         routes.append(Route(method: method, pattern: RoutePattern(pattern), handler: handler))
     }
@@ -29,7 +26,7 @@ public struct OriginRouter: Sendable {
     /// Adds a route for any method.
     public mutating func any(_ pattern: String, _ handler: OriginHandler) { on(nil, pattern, handler) }
 
-    /// Adds a route for any method, answered by a closure.
+    /// Adds a route for any method, with a closure.
     public mutating func any(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
         on(nil, pattern, OriginHandler(respond))
     }
@@ -37,7 +34,7 @@ public struct OriginRouter: Sendable {
     /// Adds a route for GET and HEAD.
     public mutating func get(_ pattern: String, _ handler: OriginHandler) { on("GET", pattern, handler) }
 
-    /// Adds a route for GET and HEAD, answered by a closure.
+    /// Adds a route for GET and HEAD, with a closure.
     public mutating func get(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
         on("GET", pattern, OriginHandler(respond))
     }
@@ -45,7 +42,7 @@ public struct OriginRouter: Sendable {
     /// Adds a route for POST.
     public mutating func post(_ pattern: String, _ handler: OriginHandler) { on("POST", pattern, handler) }
 
-    /// Adds a route for POST, answered by a closure.
+    /// Adds a route for POST, with a closure.
     public mutating func post(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
         on("POST", pattern, OriginHandler(respond))
     }
@@ -53,7 +50,7 @@ public struct OriginRouter: Sendable {
     /// Adds a route for PUT.
     public mutating func put(_ pattern: String, _ handler: OriginHandler) { on("PUT", pattern, handler) }
 
-    /// Adds a route for PUT, answered by a closure.
+    /// Adds a route for PUT, with a closure.
     public mutating func put(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
         on("PUT", pattern, OriginHandler(respond))
     }
@@ -66,7 +63,7 @@ public struct OriginRouter: Sendable {
         for route in routes {
             guard let parameters = route.pattern.match(request.path) else { continue }
             if let method = route.method, method != request.method,
-                !(method == "GET" && request.method == "HEAD")
+                method != "GET" || request.method != "HEAD"
             {
                 allowed.append(method)
                 continue
@@ -75,17 +72,15 @@ public struct OriginRouter: Sendable {
             request.parameters = parameters
             return try await route.handler.respond(to: request)
         }
-        guard allowed.isEmpty else {
-            return OriginResponse.text("\(request.method) is not allowed here\n", status: 405).with {
-                $0.fields["Allow"] = allowed.joined(separator: ", ")
-            }
+        if allowed.isEmpty { return .text("There is nothing at \(request.path)\n", status: 404) }
+        return .text("\(request.method) is not allowed here\n", status: 405).with {
+            $0.fields["Allow"] = allowed.joined(separator: ", ")
         }
-        return .text("There is nothing at \(request.path)\n", status: 404)
     }
 }
 
 /// The path of a route: literal segments, `{name}` for any one segment, `{name...}` for the rest of the path.
-struct RoutePattern: Sendable {
+private struct RoutePattern: Sendable {
     private enum Segment: Sendable {
         case literal(Substring)
         case parameter(String)
@@ -106,23 +101,19 @@ struct RoutePattern: Sendable {
         path.drop { $0 == "/" }.split(separator: "/", omittingEmptySubsequences: false)
     }
 
-    /// What the placeholders stand for in a path, decoded (the rest of a path: as sent); `nil` when it does
-    /// not match.
+    /// The decoded values of the placeholders in a path; the rest of a path is as sent. `nil` if it does not match.
     func match(_ path: String) -> [String: String]? {
         let parts = RoutePattern.split(path)
         var parameters: [String: String] = [:]
         for (index, segment) in segments.enumerated() {
-            if case .rest(let name) = segment {
+            switch segment {
+            case .rest(let name):
                 parameters[name] = parts.dropFirst(index).joined(separator: "/")
                 return parameters
-            }
-            guard index < parts.count else { return nil }
-            switch segment {
-            case .literal(let text): guard parts[index] == text else { return nil }
+            case .literal(let text): guard index < parts.count, parts[index] == text else { return nil }
             case .parameter(let name):
-                guard !parts[index].isEmpty else { return nil }
+                guard index < parts.count, !parts[index].isEmpty else { return nil }
                 parameters[name] = PercentEncoding.decoded(String(parts[index]))
-            case .rest: break
             }
         }
         return parts.count == segments.count ? parameters : nil

@@ -1,14 +1,13 @@
 public import SystemPackage
 
-/// The routes of `martlet serve` and `martlet demo`: one for each thing a client must get right, and an index
-/// that lists them.
+/// The routes of `martlet serve` and `martlet demo`: one for each thing that a client must handle, and an index that lists them.
 public struct StandardRoutes: Sendable {
-    /// The directory below `/files/`; `nil`: there is none.
+    /// The directory below `/files/`; `nil` for none.
     public var directory: FilePath?
-    /// What is told of the versions of files.
+    /// The validators of files.
     public var validators: FileValidators
 
-    /// The routes.
+    /// Creates the routes.
     public init(directory: FilePath? = nil, validators: FileValidators = .strong) {
         self.directory = directory
         self.validators = validators
@@ -35,13 +34,13 @@ public struct StandardRoutes: Sendable {
         ("/cut/N", "N bytes that end with the connection; over TLS without a close_notify"),
     ]
 
-    /// The routes as a handler. Each call starts the counter anew.
+    /// The routes as a handler. Each call creates a new counter.
     public var handler: OriginHandler {
         .router { router in
-            router.get("/") { _ in StandardRoutes.index }
+            let items = StandardRoutes.list.map { "<code>\($0.path)</code>: \(FileSite.escaped($0.purpose))" }
+            router.get("/", .fixed(.page("Martlet test origin", items: items)))
             addRequests(to: &router)
             addBodies(to: &router)
-            addTiming(to: &router)
             addFaults(to: &router)
             if let directory { router.any("/files/{path...}", .files(in: directory, validators: validators)) }
         }
@@ -53,12 +52,13 @@ public struct StandardRoutes: Sendable {
         router.any("/upload", .upload)
         router.any("/headers", .headers)
         router.any("/count", .counter())
-        router.on(nil, "/status/{number}", in: 200...999) { _, code in
-            .text("\(code) \(StatusPhrase.of(code))\n", status: code)
+        router.on(nil, "/status/{number}", in: 200...999) { _, code in .status(code) }
+        router.on(nil, "/delay/{number}", in: 0...86_400_000) { _, delay in
+            .delay(.milliseconds(delay), then: .fixed(.text("waited \(delay) ms\n")))
         }
         router.on(nil, "/redirect/{number}") { request, count in
-            let status = request.queryValue(of: "status").flatMap { Int($0) } ?? 302
-            guard count > 0 else { return .text("arrived\n") }
+            guard count > 0 else { return .fixed(.text("arrived\n")) }
+            let status = request.queryNumber("status") ?? 302
             let query = request.query.map { "?\($0)" } ?? ""
             return .redirect(
                 to: "/redirect/\(count - 1)\(query)", status: (300...399).contains(status) ? status : 302)
@@ -69,86 +69,63 @@ public struct StandardRoutes: Sendable {
     }
 
     private func addBodies(to router: inout OriginRouter) {
-        router.get("/json", .fixed(.json(text: StandardRoutes.document)))
-        router.get("/gzip", .fixed(.encoded(StoredCoding.gzip(StandardRoutes.text), coding: "gzip")))
-        router.get("/deflate", .fixed(.encoded(StoredCoding.zlib(StandardRoutes.text), coding: "deflate")))
-        router.on("GET", "/bytes/{number}") { request, count in
-            OriginContent(body: .pattern(UInt64(count)), entityTag: "\"pattern-\(count)\"")
-                .response(to: request)
-        }
-        router.on("GET", "/chunked/{number}") { request, count in
-            let size = request.queryValue(of: "size").flatMap { Int($0) } ?? 4096
-            return OriginResponse.pattern(UInt64(count)).with {
-                $0.framing = .chunked(size: max(1, size))
-                $0.trailers = ["X-Body-Length": "\(count)"]
-            }
-        }
-    }
+        let document = """
+            {"name":"martlet","numbers":[1,2,3],"nested":{"text":"Schwalbe \\u2014 燕","true":true}}
 
-    private func addTiming(to router: inout OriginRouter) {
-        router.on(nil, "/delay/{number}", in: 0...86_400_000) { _, delay in
-            .text("waited \(delay) ms\n").with { $0.delay = .milliseconds(delay) }
+            """
+        let text = Array("This text was sent with a content coding and should read like any other.\n".utf8)
+        router.get("/json", .fixed(.json(text: document)))
+        router.get("/gzip", .fixed(.encoded(StoredCoding.gzip(text), coding: "gzip")))
+        router.get("/deflate", .fixed(.encoded(StoredCoding.zlib(text), coding: "deflate")))
+        router.on("GET", "/bytes/{number}") { _, count in .bytes(UInt64(count)) }
+        router.on("GET", "/chunked/{number}") { request, count in
+            let size = request.queryNumber("size") ?? 4096
+            return .fixed(
+                OriginResponse.pattern(UInt64(count)).with {
+                    $0.framing = .chunked(size: max(1, size))
+                    $0.trailers = ["X-Body-Length": "\(count)"]
+                })
         }
         router.on("GET", "/drip/{number}") { request, count in
-            let rate = request.queryValue(of: "rate").flatMap { Int($0) } ?? 10
-            return OriginResponse.pattern(UInt64(count)).with { $0.pacing = .bytesPerSecond(rate) }
+            .drip(UInt64(count), bytesPerSecond: request.queryNumber("rate") ?? 10)
         }
     }
 
     private func addFaults(to router: inout OriginRouter) {
         router.any("/stall", .fault(OriginFault(.stall)))
         router.any("/reset", .fault(OriginFault(.reset)))
-        addFault("/stall/{number}", .stall, to: &router) { _ in }
-        addFault("/reset/{number}", .reset, to: &router) { _ in }
-        addFault("/truncate/{number}", .close, to: &router) { _ in }
-        addFault("/cut/{number}", .cut, to: &router) { $0.framing = .untilClose }
-    }
-
-    /// Adds a route whose body of twice the number of bytes goes wrong in the middle.
-    private func addFault(
-        _ pattern: String, _ kind: OriginFault.Kind, to router: inout OriginRouter,
-        _ change: @escaping @Sendable (inout OriginResponse) -> Void
-    ) {
-        router.on("GET", pattern, in: 0...Int(Int32.max)) { request, number in
-            let count = UInt64(number)
-            var response = OriginResponse.pattern(max(1, 2 * count))
-            response.fault = OriginFault(kind, afterBodyBytes: count)
-            if request.queryItems.contains(where: { $0.name == "chunked" }) { response.framing = .chunked() }
-            change(&response)
-            return response
+        let faults: [(String, OriginFault.Kind)] = [
+            ("/stall", .stall), ("/reset", .reset), ("/truncate", .close), ("/cut", .cut),
+        ]
+        for (path, kind) in faults {
+            // The body has twice the number of bytes, and the fault happens in the middle.
+            router.on("GET", "\(path)/{number}", in: 0...Int(Int32.max)) { request, number in
+                let count = UInt64(number)
+                var response = OriginResponse.pattern(max(1, 2 * count))
+                if request.queryValue(of: "chunked") != nil { response.framing = .chunked() }
+                if kind == .cut { response.framing = .untilClose }
+                return .fault(OriginFault(kind, afterBodyBytes: count), in: response)
+            }
         }
-    }
-
-    private static let document = """
-        {"name":"martlet","numbers":[1,2,3],"nested":{"text":"Schwalbe \\u2014 燕","true":true}}
-
-        """
-
-    private static let text = Array(
-        "This text was sent with a content coding and should read like any other.\n".utf8)
-
-    private static var index: OriginResponse {
-        let lines = list.map { "<li><code>\($0.path)</code>: \(DirectoryListing.escaped($0.purpose))</li>\n" }
-        return OriginResponse(
-            fields: ["Content-Type": "text/html; charset=utf-8"],
-            body: .text(
-                "<!doctype html>\n<title>Martlet test origin</title>\n<h1>Martlet test origin</h1>\n<ul>\n"
-                    + lines.joined() + "</ul>\n"))
     }
 }
 
+extension OriginRequest {
+    fileprivate func queryNumber(_ name: String) -> Int? { queryValue(of: name).flatMap { Int($0) } }
+}
+
 extension OriginRouter {
-    /// Adds a route whose placeholder `{number}` stands for a number in a range; other paths are a 400.
+    /// Adds a route whose placeholder `{number}` is a number in a range; other values are a 400.
     fileprivate mutating func on(
         _ method: String?, _ pattern: String, in range: ClosedRange<Int> = 0...Int.max,
-        _ respond: @escaping @Sendable (OriginRequest, Int) -> OriginResponse
+        _ handler: @escaping @Sendable (OriginRequest, Int) -> OriginHandler
     ) {
-        let handler = OriginHandler { request in
+        let checked = OriginHandler { request in
             guard let number = request.number(of: "number"), range.contains(number) else {
                 return .text("\(request.path): a number is missing or out of range\n", status: 400)
             }
-            return respond(request, number)
+            return try await handler(request, number).respond(to: request)
         }
-        on(method, pattern, handler)
+        on(method, pattern, checked)
     }
 }

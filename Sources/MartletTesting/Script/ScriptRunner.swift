@@ -1,79 +1,72 @@
 import MartletTransport
-import Synchronization
 
 /// Plays a script on one connection.
 struct ScriptRunner: Sendable {
-    private let channel: OriginChannel
-    private let ledger: OriginLedger
-    private let signals: OriginSignals
+    let channel: OriginChannel
+    let ledger: OriginLedger
+    let signals: OriginSignals
 
-    /// Why a script ends before its last step.
-    private enum Interruption: Error {
-        /// The client sent something else than expected: what is to be noted.
-        case surprise(String)
-    }
-
-    init(channel: OriginChannel, ledger: OriginLedger, signals: OriginSignals) {
-        self.channel = channel
-        self.ledger = ledger
-        self.signals = signals
-        ledger.beginTranscript(ofConnection: channel.number)
+    /// An unexpected action of the client, which ends the script before its last step.
+    private struct Surprise: Error, CustomStringConvertible {
+        let description: String
     }
 
     /// Plays the script; the connection is closed afterwards.
     func run(_ script: ServerScript) async {
+        ledger.beginTranscript(ofConnection: channel.number)
         for (index, step) in script.steps.enumerated() {
             do {
-                try await play(step.action)
-            } catch Interruption.surprise(let what) {
-                ledger.note("connection \(channel.number), step \(index + 1): \(what)")
-                return channel.reset()
+                try await play(step)
             } catch {
                 ledger.note("connection \(channel.number), step \(index + 1): \(error)")
-                return channel.close()
+                return error is Surprise ? channel.stream.reset() : channel.stream.close()
             }
         }
-        channel.close()
+        channel.stream.close()
     }
 
-    private func play(_ action: ScriptStep.Action) async throws {
-        switch action {
+    private func play(_ step: ScriptStep) async throws {
+        switch step {
         case .expect(let bytes): try await expect(bytes)
         case .expectRequestHead: try await readHead()
-        case .readBody(let count): try await read(count)
+        case .readBody(let count): try await read(max(0, count))
         case .readAll: try await readAll()
         case .send(let bytes): try await channel.send(bytes)
-        case .sendPieces(let bytes, let size, let interval): try await send(bytes, size: size, interval)
-        case .sendPattern(let count): try await sendPattern(count)
+        case .sendPieces(let bytes, let size): try await send(bytes, size: max(1, size), .zero)
+        case .drip(let bytes, let interval): try await send(bytes, size: 1, interval)
+        case .sendPattern(let count):
+            for piece in TestPattern.stretches(from: 0, count: count) { try await channel.send(Array(piece)) }
         case .sendEndlessly(let bytes): await sendEndlessly(bytes)
         case .pause(let duration): try await Task.sleep(for: duration)
         case .stall: await stall()
-        case .awaitClose: await awaitClose()
-        case .close: channel.close()
-        case .cut: channel.cut()
-        case .reset: channel.reset()
+        case .awaitClose:
+            // A reset closes the connection, too.
+            try? await readAll()
+        case .close: channel.stream.close()
+        case .closeWithoutNotify: channel.cut()
+        case .reset: channel.stream.reset()
         case .shutdownWriting: channel.stream.shutdownWriting()
-        case .raise(let name): signals.raise(name)
+        case .signal(let name): signals.raise(name)
         case .await(let name): try await signals.wait(for: name, within: .seconds(120))
         }
     }
 
-    // MARK: Receiving
-
-    /// Takes unread bytes as far as a closure wants them.
-    /// - Parameter take: Told what there is; says how many bytes it takes and whether it has all it wants.
+    /// Passes unread bytes to a closure until it is done.
+    /// - Parameter take: Returns the number of bytes that it takes, and whether it is done.
     private func receive(_ take: ([UInt8]) throws -> (count: Int, isDone: Bool)) async throws {
-        while true {
-            let isDone = try channel.withUnread { span throws(any Error) -> (consumed: Int, value: Bool) in
-                let bytes = OriginChannel.copy(0..<span.count, of: span)
-                let (count, isDone) = try take(bytes)
-                ledger.transcribe(Array(bytes.prefix(count)), ofConnection: channel.number)
-                return (count, isDone)
-            }
-            if isDone { return }
+        while try !takeUnread(take) {
             guard try await channel.fill() else {
-                throw Interruption.surprise("the client ended the connection")
+                throw Surprise(description: "the client ended the connection")
             }
+        }
+    }
+
+    private func takeUnread(_ take: ([UInt8]) throws -> (count: Int, isDone: Bool)) throws -> Bool {
+        try channel.withUnread { span throws(any Error) -> (consumed: Int, value: Bool) in
+            let bytes = OriginChannel.copy(0..<span.count, of: span)
+            let (count, isDone) = try take(bytes)
+            ledger.transcribe(Array(bytes.prefix(count)), ofConnection: channel.number)
+            return (count, isDone)
         }
     }
 
@@ -81,10 +74,10 @@ struct ScriptRunner: Sendable {
         var remaining = expected[...]
         try await receive { bytes in
             let count = min(bytes.count, remaining.count)
-            let got = bytes.prefix(count)
-            guard got.elementsEqual(remaining.prefix(count)) else {
-                throw Interruption.surprise(
-                    "expected \(String(decoding: remaining, as: UTF8.self).debugDescription) and got "
+            guard bytes.prefix(count).elementsEqual(remaining.prefix(count)) else {
+                throw Surprise(
+                    description:
+                        "expected \(String(decoding: remaining, as: UTF8.self).debugDescription) and got "
                         + String(decoding: bytes.prefix(200), as: UTF8.self).debugDescription)
             }
             remaining = remaining.dropFirst(count)
@@ -114,42 +107,14 @@ struct ScriptRunner: Sendable {
         }
     }
 
-    private func readAll() async throws { repeat { takeAll() } while try await channel.fill() }
-
-    private func takeAll() {
-        channel.withUnread { span in
-            ledger.transcribe(OriginChannel.copy(0..<span.count, of: span), ofConnection: channel.number)
-            return (span.count, ())
-        }
+    private func readAll() async throws {
+        repeat { _ = try takeUnread { ($0.count, false) } } while try await channel.fill()
     }
-
-    private func awaitClose() async {
-        do {
-            try await readAll()
-        } catch {
-            // Closed by a reset.
-            return
-        }
-    }
-
-    // MARK: Sending
 
     private func send(_ bytes: [UInt8], size: Int, _ interval: Duration) async throws {
-        var start = 0
-        while start < bytes.count {
-            if start > 0, interval > .zero { try await Task.sleep(for: interval) }
-            let end = min(bytes.count, start + size)
-            try await channel.send(Array(bytes[start..<end]))
-            start = end
-        }
-    }
-
-    private func sendPattern(_ count: UInt64) async throws {
-        var done: UInt64 = 0
-        while done < count {
-            let step = Int(min(count - done, UInt64(TestPattern.stretchLimit)))
-            try await channel.send(TestPattern.bytes(from: done, count: step))
-            done += UInt64(step)
+        for (index, piece) in bytes.pieces(of: size).enumerated() {
+            if index > 0, interval > .zero { try await Task.sleep(for: interval) }
+            try await channel.send(piece)
         }
     }
 
@@ -158,67 +123,21 @@ struct ScriptRunner: Sendable {
         do throws(TransportError) {
             while true {
                 try await channel.send(bytes)
-                // A client that always takes more would leave nobody else a turn.
+                // Without this, a client that always accepts more would block other tasks.
                 await Task.yield()
             }
         } catch {
-            // The client has had enough.
+            // The client has left.
             return
         }
     }
 
-    // MARK: Waiting
-
-    /// Waits for the client's end without taking more than a little of what it sends, so that its writes
-    /// stall too.
+    /// Waits for the client's end and reads only a little of its bytes, so that its writes stall, too.
     private func stall() async {
         let departure = OneShot<Void>()
         channel.watchForDeparture { departure.fulfil(()) }
         defer { channel.endWatch() }
         guard case .success(let loop) = EventLoop.shared else { return }
         _ = await departure.waitUnlessCancelled(until: .distantFuture, on: loop)
-    }
-}
-
-/// Named events between a test and its origin, so that both keep an order without sleeping.
-///
-/// A signal stays raised: who waits for it later returns at once.
-public final class OriginSignals: Sendable {
-    private struct State {
-        var raised: Set<String> = []
-        var waiters: [String: [OneShot<Void>]] = [:]
-    }
-
-    private let state = Mutex(State())
-
-    /// No signal is raised.
-    package init() {}
-
-    /// Raises a signal and resumes everyone who waits for it.
-    public func raise(_ name: String) {
-        let waiters = state.withLock { state in
-            state.raised.insert(name)
-            return state.waiters.removeValue(forKey: name) ?? []
-        }
-        for waiter in waiters { waiter.fulfil(()) }
-    }
-
-    /// Whether a signal was raised.
-    public func isRaised(_ name: String) -> Bool { state.withLock { $0.raised.contains(name) } }
-
-    /// Waits for a signal.
-    /// - Throws: ``OriginError/timedOut(waitingFor:)`` after the limit, `CancellationError`.
-    public func wait(for name: String, within limit: Duration = .seconds(120)) async throws {
-        let event = OneShot<Void>()
-        let isRaised = state.withLock { state in
-            if state.raised.contains(name) { return true }
-            state.waiters[name, default: []].append(event)
-            return false
-        }
-        if isRaised { return }
-        defer { state.withLock { $0.waiters[name]?.removeAll { $0 === event } } }
-        guard try await event.isFulfilled(within: limit) else {
-            throw OriginError.timedOut(waitingFor: "the signal \(name)")
-        }
     }
 }

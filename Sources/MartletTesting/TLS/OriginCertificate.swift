@@ -4,20 +4,14 @@ import MartletTransport
 /// A throw-away certificate (RFC 5280) with its P-256 key, which is never written anywhere.
 struct OriginCertificate {
     /// The use of a certificate.
-    enum Purpose {
-        case authority
-        case server
-        case client
-    }
+    enum Purpose { case authority, server, client }
 
-    /// The certificate in PEM.
-    let certificatePEM: String
-    /// The private key in PEM (PKCS#8), not encrypted.
-    let privateKeyPEM: String
+    /// The certificate and the private key (PKCS#8) in PEM.
+    let identity: OriginCredentials.Identity
     private let certificate: Certificate
     private let key: PrivateKey
 
-    /// Makes a certificate; without an issuer it signs itself.
+    /// Creates a certificate; without an issuer it signs itself.
     /// - Parameters:
     ///   - commonName: The subject's common name, which never counts as a host.
     ///   - names: The alternative names: host names and address literals.
@@ -68,10 +62,11 @@ struct OriginCertificate {
         guard unsafe X509_sign(pointer, (issuer?.key ?? key).pointer, EVP_sha256()) > 0 else {
             throw OriginCertificate.failure()
         }
-        certificatePEM = unsafe try PEMWriter.text { bio in unsafe PEM_write_bio_X509(bio, pointer) }
-        privateKeyPEM = unsafe try PEMWriter.text { bio in
-            unsafe PEM_write_bio_PKCS8PrivateKey(bio, keyPointer, nil, nil, 0, nil, nil)
-        }
+        identity = OriginCredentials.Identity(
+            certificatePEM: unsafe try PEMWriter.text { bio in unsafe PEM_write_bio_X509(bio, pointer) },
+            privateKeyPEM: unsafe try PEMWriter.text { bio in
+                unsafe PEM_write_bio_PKCS8PrivateKey(bio, keyPointer, nil, nil, 0, nil, nil)
+            })
     }
 
     /// Adds the alternative names (RFC 5280 §4.2.1.6).
@@ -84,18 +79,18 @@ struct OriginCertificate {
             guard let item = unsafe a2i_GENERAL_NAME(nil, nil, nil, kind, name, 0) else { throw failure() }
             unsafe OPENSSL_sk_push(list, item)
         }
-        guard
-            unsafe X509_add1_ext_i2d(certificate, NID_subject_alt_name, UnsafeMutableRawPointer(list), 0, 0)
-                == 1
-        else { throw failure() }
+        let names = unsafe UnsafeMutableRawPointer(list)
+        guard unsafe X509_add1_ext_i2d(certificate, NID_subject_alt_name, names, 0, 0) == 1 else {
+            throw failure()
+        }
     }
 
     private static func failure() -> TLSError {
         TLSError(.configuration(reason: "making a certificate: \(OpenSSLErrors.drain().text)"))
     }
 
-    /// The last common name of the subject of a certificate in DER, which is not verified: TLS did that.
-    /// - Returns: `nil` when there is none or the bytes are no certificate.
+    /// The last common name in the subject of a DER certificate, which is not verified here: TLS did that.
+    /// - Returns: `nil` if there is none or the bytes are not a certificate.
     static func commonName(inDER der: [UInt8]) -> String? {
         guard let certificate = PEMReader.certificates(in: der)?.first,
             let subject = unsafe X509_get_subject_name(certificate.pointer)

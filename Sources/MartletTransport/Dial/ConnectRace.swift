@@ -2,23 +2,23 @@ import CLinux
 import COpenSSL
 import Glibc
 
-/// Runs a ``ConnectRaceMachine``: starts and closes the sockets it names, waits for the first thing to happen, tells it.
+/// Runs a ``ConnectRaceMachine``: starts and closes sockets, waits for the next event, and passes it to the machine.
 struct ConnectRace: Sendable {
     typealias Machine = ConnectRaceMachine<SocketAddress, TransportError>
 
-    /// How the race ended.
-    package struct Outcome: Sendable {
-        /// The connection, or why there is none.
-        var result: Result<any ByteStream, TransportError>
-        /// The step that failed, where one did.
+    /// The outcome of a race.
+    struct Outcome: Sendable {
+        /// The connection, or the error.
+        var result: Result<any ByteStream, TransportError> = .failure(.timedOut)
+        /// The step that failed, if one did.
         var phase = DialError.Phase.connecting
         /// The address that won.
         var address: SocketAddress?
-        /// Addresses that could not be connected to, or where the TLS handshake came to nothing.
+        /// Addresses to which the connection or the TLS handshake failed.
         var failedAddresses: [SocketAddress] = []
-        /// When the connection stood.
+        /// The time at which the connection was established.
         var connected: MonotonicTime?
-        /// When the TLS handshake was done.
+        /// The time at which the TLS handshake was completed.
         var secured: MonotonicTime?
         /// The last connection on which the TLS handshake failed.
         var reached: ConnectionInformation?
@@ -36,7 +36,7 @@ struct ConnectRace: Sendable {
     let loop: EventLoop
     let control: DialControl
 
-    /// Runs a race that has not been started.
+    /// Runs a race that has not started.
     func run(_ machine: consuming Machine) async -> Outcome {
         let start = machine
         if let address = start.onlyAddress { return await runAlone(address) }
@@ -44,9 +44,9 @@ struct ConnectRace: Sendable {
             var machine = start
             var sockets: [Machine.Attempt: ConnectAttempt] = [:]
             var timers: [OneShot<Void>] = []
-            var outcome = Outcome(result: .failure(.timedOut))
-            var effects = machine.start(now: MonotonicTime.now().nanoseconds)
-            var ending: TransportError?
+            var outcome = Outcome()
+            var now: UInt64 { MonotonicTime.now().nanoseconds }
+            var effects = machine.start(now: now)
             race: while true {
                 for attempt in effects.cancels { sockets.removeValue(forKey: attempt)?.socket.close() }
                 if let failures = effects.failures {
@@ -56,33 +56,23 @@ struct ConnectRace: Sendable {
                     break
                 }
                 if let winner = effects.winner, let attempt = sockets.removeValue(forKey: winner) {
-                    outcome.connected = MonotonicTime.now()
-                    let secured = await secure(attempt, &outcome)
-                    switch secured {
-                    case .success(let stream):
+                    do throws(TransportError) {
+                        try await secure(attempt, &outcome)
                         machine.winnerSucceeded()
-                        if context != nil { outcome.secured = MonotonicTime.now() }
-                        outcome.result = .success(stream)
-                        outcome.address = attempt.address
                         break race
-                    case .failure(let error):
-                        attempt.socket.close()
-                        outcome.phase = .securing
-                        if ConnectRace.isFaultOfAddress(error) {
-                            outcome.failedAddresses.append(attempt.address)
-                        }
+                    } catch {
+                        attempt.discard(because: error, &outcome)
                         if ConnectRace.isFinal(error) {
                             outcome.result = .failure(error)
                             break race
                         }
-                        effects = machine.winnerFailed(
-                            error, isFatal: false, now: MonotonicTime.now().nanoseconds)
+                        effects = machine.winnerFailed(error, isFatal: false, now: now)
                         continue
                     }
                 }
                 if let time = effects.timer {
-                    // Before the next attempt is due nothing is decided; a timer that is not needed any more is ended
-                    // with the race.
+                    // Nothing is decided before the next attempt is due. Timers that are not needed any more end with the
+                    // race.
                     let timer = OneShot<Void>()
                     timers.append(timer)
                     let loop = loop
@@ -93,8 +83,8 @@ struct ConnectRace: Sendable {
                 }
                 if let attempt = effects.start {
                     outcome.phase = .connecting
-                    switch begin(attempt.address) {
-                    case .success(let begun):
+                    do throws(ConnectFailure) {
+                        let begun = try begin(attempt.address)
                         sockets[attempt] = begun
                         let deadline = deadline
                         group.addTask {
@@ -105,31 +95,26 @@ struct ConnectRace: Sendable {
                                 return .attempt(attempt, .failure(error))
                             }
                         }
-                    case .failure(let failure):
+                    } catch {
                         outcome.failedAddresses.append(attempt.address)
-                        effects = machine.attemptFailed(
-                            attempt, .connect([failure]), now: MonotonicTime.now().nanoseconds)
+                        effects = machine.attemptFailed(attempt, .connect([error]), now: now)
                         continue
                     }
                 }
                 guard let event = await group.next() else { break }
                 switch event {
-                case .timer: effects = machine.timerFired(now: MonotonicTime.now().nanoseconds)
+                case .timer: effects = machine.timerFired(now: now)
                 case .attempt(let attempt, .success): effects = machine.connected(attempt)
                 case .attempt(let attempt, .failure(let error)):
                     if sockets[attempt] != nil, ConnectRace.isFinal(error) {
-                        // The dial's own deadline or cancellation: it ends the race, whoever else is still running.
-                        ending = error
+                        // The dial's own deadline or cancellation: it ends the race, whatever else is running.
+                        outcome.result = .failure(error)
                         break race
                     }
-                    if let failed = sockets.removeValue(forKey: attempt) {
-                        failed.socket.close()
-                        outcome.failedAddresses.append(attempt.address)
-                    }
-                    effects = machine.attemptFailed(attempt, error, now: MonotonicTime.now().nanoseconds)
+                    sockets.removeValue(forKey: attempt)?.discard(because: error, &outcome)
+                    effects = machine.attemptFailed(attempt, error, now: now)
                 }
             }
-            if let ending { outcome.result = .failure(ending) }
             for attempt in machine.cancel().cancels { sockets.removeValue(forKey: attempt)?.socket.close() }
             for attempt in sockets.values { attempt.socket.close() }
             for timer in timers { timer.interrupt() }
@@ -137,70 +122,63 @@ struct ConnectRace: Sendable {
         }
     }
 
-    /// The race of one: no timers, and no tasks, which are most of what opening a connection nearby costs.
+    /// A race of one address, without timers and tasks, which are most of the cost of a connection nearby.
     private func runAlone(_ address: SocketAddress) async -> Outcome {
-        var outcome = Outcome(result: .failure(.timedOut))
-        switch begin(address) {
-        case .failure(let failure):
-            outcome.failedAddresses = [address]
-            outcome.result = .failure(.connect([failure]))
-        case .success(let attempt):
+        var outcome = Outcome()
+        do throws(ConnectFailure) {
+            let attempt = try begin(address)
             do throws(TransportError) {
                 try await attempt.finish(until: deadline)
-                outcome.connected = MonotonicTime.now()
-                outcome.phase = context == nil ? .connecting : .securing
-                outcome.result = .success(try await secure(attempt, &outcome).get())
-                outcome.address = address
-                if context != nil { outcome.secured = MonotonicTime.now() }
+                try await secure(attempt, &outcome)
             } catch {
-                attempt.socket.close()
-                outcome.result = .failure(alone(address, error))
-                if ConnectRace.isFaultOfAddress(error) { outcome.failedAddresses = [address] }
+                attempt.discard(because: error, &outcome)
+                // The same error as in a race of several addresses.
+                let failed = Machine.FailedAttempt(
+                    attempt: Machine.Attempt(number: 0, address: address), failure: error)
+                outcome.result = .failure(
+                    ConnectRace.isFinal(error) ? error : ConnectRace.summary([failed], destination))
             }
+        } catch {
+            outcome.failedAddresses = [address]
+            outcome.result = .failure(.connect([error]))
         }
         return outcome
     }
 
-    /// What a race of one is lost by: the same error as where others had been tried besides.
-    private func alone(_ address: SocketAddress, _ error: TransportError) -> TransportError {
-        if ConnectRace.isFinal(error) { return error }
-        let attempt = Machine.Attempt(number: 0, address: address)
-        return ConnectRace.summary([Machine.FailedAttempt(attempt: attempt, failure: error)], destination)
+    private func begin(_ address: SocketAddress) throws(ConnectFailure) -> ConnectAttempt {
+        let attempt = try ConnectAttempt(to: address, options: options, loop: loop)
+        control.add(attempt.socket)
+        return attempt
     }
 
-    private func begin(_ address: SocketAddress) -> Result<ConnectAttempt, ConnectFailure> {
-        do throws(ConnectFailure) {
-            let attempt = try ConnectAttempt(to: address, options: options, loop: loop)
-            control.add(attempt.socket)
-            return .success(attempt)
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    private func secure(
-        _ attempt: ConnectAttempt, _ outcome: inout Outcome
-    ) async -> Result<any ByteStream, TransportError> {
-        guard let context else {
-            return .success(PlainStream(socket: attempt.socket, remoteAddress: attempt.address))
-        }
-        // Asked for now: where the handshake fails, the socket is closed.
-        let localAddress = attempt.socket.localAddress
-        do throws(TransportError) {
-            return .success(
-                try await TLSStream.connect(
+    /// Completes the connection of an attempt, with TLS if the destination needs it.
+    private func secure(_ attempt: ConnectAttempt, _ outcome: inout Outcome) async throws(TransportError) {
+        outcome.connected = MonotonicTime.now()
+        let stream: any ByteStream
+        if let context {
+            outcome.phase = .securing
+            // Read now: if the handshake fails, the socket is closed.
+            let localAddress = attempt.socket.localAddress
+            do throws(TransportError) {
+                stream = try await TLSStream.connect(
                     socket: attempt.socket, remoteAddress: attempt.address, context: context,
-                    serverName: destination.host, port: destination.port, deadline: deadline))
-        } catch {
-            outcome.reached = ConnectionInformation(
-                remoteAddress: attempt.address.description, localAddress: localAddress?.description ?? "")
-            return .failure(error)
+                    serverName: destination.host, port: destination.port, deadline: deadline)
+            } catch {
+                outcome.reached = ConnectionInformation(
+                    remoteAddress: attempt.address.description, localAddress: localAddress?.description ?? "")
+                throw error
+            }
+            outcome.secured = MonotonicTime.now()
+        } else {
+            stream = PlainStream(socket: attempt.socket, remoteAddress: attempt.address)
         }
+        outcome.result = .success(stream)
+        outcome.address = attempt.address
     }
 
-    /// Whether trying another address is out of the question: the time is up, the dial was cancelled, a certificate,
-    /// theirs or ours, was refused, or the settings of both sides do not go together. An address where something else
-    /// than TLS answers, or an alert that tells of trouble at that place, is like one where nobody does.
+    /// Whether no other address is to be tried: the time is up, the dial was cancelled, a certificate of either side was
+    /// rejected, or the settings of both sides are incompatible. An address without TLS, or with an alert about a local
+    /// problem, is like one that does not respond.
     static func isFinal(_ error: TransportError) -> Bool {
         switch error {
         case .timedOut, .interrupted: true
@@ -214,8 +192,7 @@ struct ConnectRace: Sendable {
         }
     }
 
-    /// The alerts that every address of a host would answer by: those about certificates, and those about what both sides
-    /// are set up for.
+    /// The alerts that every address of a host would send: those about certificates, and about the settings of both sides.
     private static let finalAlerts: Set<Int32> = [
         SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
         SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED,
@@ -223,8 +200,8 @@ struct ConnectRace: Sendable {
         SSL_AD_NO_APPLICATION_PROTOCOL,
     ]
 
-    /// Whether an error speaks against the address, which is then tried last next time; neither certificates that were
-    /// refused nor a dial that was cancelled do.
+    /// Whether an error is the fault of the address, which is then tried last next time; rejected certificates and
+    /// cancelled dials are not.
     static func isFaultOfAddress(_ error: TransportError) -> Bool {
         switch error {
         case .timedOut: true
@@ -233,7 +210,7 @@ struct ConnectRace: Sendable {
         }
     }
 
-    /// All failures as one error: that of a handshake, where one was reached, for it says the most; else every address
+    /// All failures as one error: that of a handshake, if there was one, since it is the most specific; else every address
     /// with its reason.
     private static func summary(
         _ failures: [Machine.FailedAttempt], _ destination: Destination
@@ -247,22 +224,18 @@ struct ConnectRace: Sendable {
                 connects.append(ConnectFailure(address: failed.attempt.address.description, error: error))
             }
         }
-        if connects.isEmpty {
-            return failures.last?.failure
-                ?? .resolution(
-                    ResolutionError(host: destination.host, message: "no address of the families allowed"))
-        }
-        return .connect(connects)
+        if !connects.isEmpty { return .connect(connects) }
+        return failures.last?.failure
+            ?? .resolution(
+                ResolutionError(host: destination.host, message: "no address of the families allowed"))
     }
 }
 
-/// One address being connected to.
-///
-/// A struct of two steps, so that the race can start an attempt without waiting for it.
+/// One attempt to connect, in two steps, so that the race can start it without waiting for it.
 struct ConnectAttempt: Sendable {
     /// The address.
     let address: SocketAddress
-    /// The socket, which connects as soon as it is made.
+    /// The socket, which starts to connect when it is created.
     let socket: Socket
 
     /// Opens a socket and starts connecting it.
@@ -278,9 +251,9 @@ struct ConnectAttempt: Sendable {
         self.address = address
     }
 
-    /// Waits until the connection stands or is refused.
+    /// Waits until the connection is established or refused.
     ///
-    /// - Throws: `.timedOut`, after which it may be waited for again; `.interrupted`, `.closed`; `.connect`.
+    /// - Throws: `.timedOut`, after which the call may be repeated; `.interrupted`, `.closed`; `.connect`.
     func finish(until deadline: MonotonicTime) async throws(TransportError) {
         try await socket.wait(for: .write, until: deadline)
         let result = socket.withDescriptor { descriptor -> Int32 in
@@ -290,12 +263,14 @@ struct ConnectAttempt: Sendable {
             return succeeded ? code : errno
         }
         guard let code = result else { throw .closed }
-        guard code == 0 else {
-            throw .connect([
-                ConnectFailure(
-                    address: address.description, error: SystemError(operation: "connect", code: code))
-            ])
-        }
-        return
+        guard code != 0 else { return }
+        let error = SystemError(operation: "connect", code: code)
+        throw .connect([ConnectFailure(address: address.description, error: error)])
+    }
+
+    /// Closes the socket after an error, and records the address if the error is its fault.
+    func discard(because error: TransportError, _ outcome: inout ConnectRace.Outcome) {
+        socket.close()
+        if ConnectRace.isFaultOfAddress(error) { outcome.failedAddresses.append(address) }
     }
 }

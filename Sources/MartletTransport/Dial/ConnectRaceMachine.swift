@@ -1,13 +1,13 @@
 /// Decides which addresses of a host are tried, when, and which attempt wins (RFC 8305 §5).
 ///
-/// The machine never sees a socket or a clock; times are nanoseconds of any monotonic clock. Each event is one
-/// `mutating` function that returns what has to be done (``Effects``).
+/// The machine never sees a socket or a clock; times are nanoseconds of any monotonic clock. Each event is one `mutating`
+/// function that returns the actions that it requires (``Effects``).
 ///
-/// The first TCP connection wins, and only on it TLS is tried. If that fails, the race goes on: first with the
-/// attempts that were cancelled when it won (they never had a verdict), then with the addresses not tried yet. Each
-/// attempt that was started ends by exactly one of: won, failed, cancelled.
+/// The first TCP connection wins, and TLS is tried on it alone. If that fails, the race continues: first with the attempts
+/// that were cancelled when it won (they had no result), then with the addresses not tried yet. Each attempt that was
+/// started ends in exactly one way: won, failed or cancelled.
 package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Sendable {
-    /// One try of one address. An address that is tried again is another attempt.
+    /// One attempt to connect to one address. An address that is tried again is another attempt.
     package struct Attempt: Hashable, Sendable {
         /// The number of the attempt in the order of starting, from 0.
         package let number: Int
@@ -15,26 +15,26 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         package let address: Address
     }
 
-    /// An address and why it failed.
+    /// An attempt that failed.
     package struct FailedAttempt: Sendable {
         /// The attempt.
         package let attempt: Attempt
-        /// Why it failed.
+        /// The reason.
         package let failure: Failure
     }
 
-    /// What the race's owner has to do after an event. The parts do not depend on each other.
+    /// The actions that an event requires. They do not depend on each other.
     package struct Effects: Sendable {
-        /// An attempt to be started. Report its end with `connected` or `attemptFailed`.
+        /// An attempt to start. Report its end with `connected` or `attemptFailed`.
         package var start: Attempt?
-        /// Attempts to be cancelled and their sockets closed. Their end need not be reported.
+        /// Attempts to cancel, and whose sockets to close. Their end need not be reported.
         package var cancels: [Attempt] = []
-        /// When `timerFired` has to be called, in place of any earlier such time; nothing changes if `nil`.
+        /// The time at which to call `timerFired`, instead of any earlier such time; `nil` changes nothing.
         package var timer: UInt64?
-        /// The attempt whose connection won. Report how TLS went with `winnerSucceeded` (at once, without TLS) or
+        /// The attempt whose connection won. Report the result of TLS with `winnerSucceeded` (immediately, without TLS) or
         /// `winnerFailed`.
         package var winner: Attempt?
-        /// All failures in the order they happened, when the race is lost. Empty when there was no address to try.
+        /// All failures in the order in which they happened, if the race is lost. Empty if there was no address to try.
         package var failures: [FailedAttempt]?
 
         /// Whether there is nothing to do.
@@ -43,7 +43,6 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         }
     }
 
-    /// Where the race is.
     private enum State: Sendable {
         /// Not started. Left by `start` and `cancel`.
         case ready
@@ -64,28 +63,29 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
     private var nextNumber = 0
     private let delay: UInt64
 
-    /// When the timer has to fire; `nil` when no address waits for it.
+    /// The time at which the timer fires; `nil` if no address waits for it.
     package private(set) var deadline: UInt64?
 
-    /// Creates a race that is not started yet.
+    /// Creates a race that has not started.
     ///
     /// - Parameters:
-    ///   - addresses: What the resolver returned, best first.
+    ///   - addresses: The addresses from the resolver, best first.
     ///   - memory: Addresses that failed recently; they are tried last.
     package init(
         addresses: [Address], settings: ConnectRaceSettings = ConnectRaceSettings(),
         memory: AddressMemory<Address> = AddressMemory(), now: UInt64
     ) {
-        waiting =
-            ConnectRacePlan.order(addresses, settings: settings) { memory.hasFailedRecently($0, now: now) }[
-                ...]
+        let order = ConnectRacePlan.order(addresses, settings: settings) {
+            memory.hasFailedRecently($0, now: now)
+        }
+        waiting = order[...]
         delay = settings.attemptDelayInNanoseconds
     }
 
     /// Whether the race is over: won, lost or cancelled.
     package var isOver: Bool { if case .over = state { true } else { false } }
 
-    /// The one address there is to try, where the race has not started: nothing has to be decided then.
+    /// The only address to try, if there is only one and the race has not started: there is nothing to decide then.
     package var onlyAddress: Address? {
         guard case .ready = state, waiting.count == 1 else { return nil }
         return waiting.first
@@ -99,11 +99,11 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
 
     /// The attempt has a TCP connection.
     ///
-    /// If it won, all other attempts are cancelled. One that connects although it was cancelled is to be closed.
+    /// If it won, all other attempts are cancelled. An attempt that connects although it was cancelled is to be closed.
     package mutating func connected(_ attempt: Attempt) -> Effects {
         var effects = Effects()
         guard let index = running.firstIndex(of: attempt) else {
-            if !isWinner(attempt) { effects.cancels = [attempt] }
+            if attempt != winner { effects.cancels = [attempt] }
             return effects
         }
         running.remove(at: index)
@@ -116,7 +116,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return effects
     }
 
-    /// The attempt failed; the next one starts at once. The last failure loses the race.
+    /// The attempt failed; the next one starts immediately. The last failure loses the race.
     package mutating func attemptFailed(_ attempt: Attempt, _ failure: Failure, now: UInt64) -> Effects {
         guard let index = running.firstIndex(of: attempt) else { return Effects() }
         running.remove(at: index)
@@ -124,7 +124,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return startNext(now: now)
     }
 
-    /// The timer fired: starts the next attempt beside those that are running. Too early, it does nothing.
+    /// The timer fired: starts the next attempt beside the running ones. Does nothing if it is too early.
     package mutating func timerFired(now: UInt64) -> Effects {
         guard case .racing = state, let deadline, deadline <= now else { return Effects() }
         return startNext(now: now)
@@ -137,10 +137,10 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         waiting = []
     }
 
-    /// The winner failed after all, during the TLS handshake.
+    /// The winner failed during the TLS handshake.
     ///
-    /// - Parameter isFatal: Whether other addresses could only fail likewise, or must not be tried: an invalid
-    ///   certificate, a refused identity. Then the race is lost; else it goes on.
+    /// - Parameter isFatal: Whether other addresses could only fail in the same way, or must not be tried: an invalid
+    ///   certificate, a rejected identity. Then the race is lost; else it continues.
     package mutating func winnerFailed(_ failure: Failure, isFatal: Bool, now: UInt64) -> Effects {
         guard case .proving(let winner) = state else { return Effects() }
         failures.append(FailedAttempt(attempt: winner, failure: failure))
@@ -148,7 +148,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return startNext(now: now)
     }
 
-    /// Nobody needs the connection any more: all attempts are cancelled, the winner too.
+    /// The connection is not needed any more: all attempts are cancelled, the winner too.
     package mutating func cancel() -> Effects {
         var effects = Effects()
         effects.cancels = running
@@ -182,11 +182,125 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return effects
     }
 
-    private func isWinner(_ attempt: Attempt) -> Bool {
+    private var winner: Attempt? {
         switch state {
-        case .ready, .racing: false
-        case .proving(let winner): winner == attempt
-        case .over(let winner): winner == attempt
+        case .ready, .racing: nil
+        case .proving(let winner): winner
+        case .over(let winner): winner
         }
     }
+}
+
+/// An address that can take part in a ``ConnectRaceMachine``: a resolved IPv4 or IPv6 address with its port.
+package protocol RaceAddress: Hashable, Sendable {
+    /// Whether it is an IPv6 address; else it is an IPv4 address.
+    var isIPv6: Bool { get }
+}
+
+extension SocketAddress: RaceAddress {
+    package var isIPv6: Bool { family == .ipv6 }
+}
+
+/// The order in which the addresses of a host are tried (RFC 8305 §4).
+///
+/// Addresses of both families take turns, so that a broken family delays a connection by one attempt only. Addresses that
+/// failed recently come last, in turns among themselves. Duplicates are tried once.
+package enum ConnectRacePlan {
+    /// Orders addresses.
+    ///
+    /// - Parameters:
+    ///   - addresses: The addresses from the resolver, best first.
+    ///   - isAvoided: Whether an address failed recently.
+    /// - Returns: At most `settings.addressLimit` addresses; none if none is of an allowed family.
+    package static func order<Address: RaceAddress>(
+        _ addresses: [Address], settings: ConnectRaceSettings, avoiding isAvoided: (Address) -> Bool
+    ) -> [Address] {
+        var seen: Set<Address> = []
+        let usable = addresses.filter { address in
+            switch settings.families {
+            case .any: seen.insert(address).inserted
+            case .ipv4Only: !address.isIPv6 && seen.insert(address).inserted
+            case .ipv6Only: address.isIPv6 && seen.insert(address).inserted
+            }
+        }
+        guard let first = usable.first else { return [] }
+        let startsWithIPv6 =
+            switch settings.firstFamily {
+            case .ipv6: true
+            case .ipv4: false
+            case .asResolved: first.isIPv6
+            }
+        let avoided = Set(usable.filter(isAvoided))
+        let count = max(1, settings.firstFamilyCount)
+        let order =
+            interleave(
+                usable.filter { !avoided.contains($0) }, startsWithIPv6: startsWithIPv6, firstCount: count)
+            + interleave(
+                usable.filter { avoided.contains($0) }, startsWithIPv6: startsWithIPv6, firstCount: count)
+        return Array(order.prefix(max(1, settings.addressLimit)))
+    }
+
+    /// Puts `firstCount` addresses of the first family before all others, which take turns one by one.
+    private static func interleave<Address: RaceAddress>(
+        _ addresses: [Address], startsWithIPv6: Bool, firstCount: Int
+    ) -> [Address] {
+        let first = addresses.filter { $0.isIPv6 == startsWithIPv6 }
+        var order = Array(first.prefix(firstCount))
+        var rest = first.dropFirst(firstCount)
+        var others = addresses.filter { $0.isIPv6 != startsWithIPv6 }[...]
+        while !rest.isEmpty || !others.isEmpty {
+            if let address = others.popFirst() { order.append(address) }
+            if let address = rest.popFirst() { order.append(address) }
+        }
+        return order
+    }
+}
+
+/// The addresses that failed recently, so that they are tried last.
+///
+/// The memory has a limit: when it is full, the oldest failure is removed, so that hosts with many addresses cannot make it
+/// grow. A failure counts until its lifetime is over, or the address works again.
+package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
+    /// The maximum number of addresses.
+    package let capacity: Int
+    /// The time for which a failure counts, in nanoseconds.
+    package let lifetime: UInt64
+
+    private var failures: [Address: UInt64] = [:]
+
+    /// Creates an empty memory.
+    ///
+    /// - Parameters:
+    ///   - capacity: The maximum number of addresses; at least 1; 256 by default.
+    ///   - lifetime: The time for which a failure counts, in nanoseconds; 10 minutes by default.
+    package init(capacity: Int = 256, lifetime: UInt64 = 600_000_000_000) {
+        self.capacity = max(1, capacity)
+        self.lifetime = lifetime
+    }
+
+    /// The number of addresses, including those whose failure does not count any more.
+    package var count: Int { failures.count }
+
+    /// Whether the address failed within the lifetime before `now`.
+    package func hasFailedRecently(_ address: Address, now: UInt64) -> Bool {
+        failures[address].map { isRecent($0, now: now) } ?? false
+    }
+
+    private func isRecent(_ time: UInt64, now: UInt64) -> Bool { now < time || now - time < lifetime }
+
+    /// Records that the address failed.
+    ///
+    /// Takes time in proportion to the capacity if the memory is full, which is little beside a failed attempt.
+    package mutating func recordFailure(_ address: Address, now: UInt64) {
+        if failures.count >= capacity, failures[address] == nil {
+            failures = failures.filter { isRecent($0.value, now: now) }
+            if failures.count >= capacity, let oldest = failures.min(by: { $0.value < $1.value }) {
+                failures[oldest.key] = nil
+            }
+        }
+        failures[address] = now
+    }
+
+    /// Records that the address works: its failure is removed.
+    package mutating func recordSuccess(_ address: Address) { failures[address] = nil }
 }

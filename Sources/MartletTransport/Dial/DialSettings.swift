@@ -1,31 +1,30 @@
 import CLinux
 import Glibc
 
-/// How connections are opened: everything but where to.
+/// The settings of a dialer: all but the destination.
 package struct DialSettings: Sendable {
-    /// Looks names up.
+    /// Resolves names.
     package var resolver: Identified<any Resolver>
-    /// Addresses that are used in place of a look-up, by host and port, as curl's `--resolve`.
+    /// Addresses that replace a look-up, by host and port, as curl's `--resolve`.
     package var overrides: [Endpoint: [SocketAddress]]
-    /// Other places to connect to than the one asked for, first match first, as curl's `--connect-to`.
+    /// Destinations to connect to instead of the requested one, first match first, as curl's `--connect-to`.
     package var redirections: [ConnectRedirection]
-    /// A unix domain socket that takes the place of the network.
+    /// A unix domain socket that replaces the network.
     package var unixSocketPath: String?
-    /// How the addresses of a name are raced.
+    /// The order and timing of the attempts to connect to the addresses of a name.
     package var race: ConnectRaceSettings
-    /// What is set on each socket.
+    /// The options of each socket.
     package var socket: SocketOptions
-    /// What TLS demands and offers.
+    /// The TLS settings.
     package var tls: TLSSettings
-    /// Takes the place of all of the above, where there is one.
+    /// Replaces all of the above, if there is one.
     package var connector: Identified<(any StreamConnector)?>
-    /// Convinces proxies. No part of what keeps connections apart: their credentials are.
+    /// Makes credentials for proxies. It does not separate connections: the credentials do.
     package var proxyAuthenticator: any ProxyAuthenticator = BasicProxyAuthenticator()
-    /// What `User-Agent` says to proxies that are asked for a tunnel; `nil` sends none. No part of what keeps
-    /// connections apart.
+    /// The value of `User-Agent` in requests for tunnels; `nil` sends none. It does not separate connections.
     package var proxyUserAgent: String?
 
-    /// Settings.
+    /// Creates settings.
     package init(
         resolver: Identified<any Resolver> = .systemResolver, overrides: [Endpoint: [SocketAddress]] = [:],
         redirections: [ConnectRedirection] = [], unixSocketPath: String? = nil,
@@ -42,53 +41,47 @@ package struct DialSettings: Sendable {
         self.connector = connector
     }
 
-    /// Whether proxies are passed by: a socket's path, or a mock, is where connections lead.
+    /// Whether proxies are ignored: connections lead to a socket's path, or to a mock.
     package var ignoresProxies: Bool { connector.value != nil || unixSocketPath != nil }
 
-    /// Where a connection to a host and port really leads: the first redirection that applies.
+    /// The host and port that a connection really leads to: those of the first redirection that applies.
     package func redirected(host: String, port: Int) -> (host: String, port: Int) {
-        guard let redirection = redirections.first(where: { $0.applies(to: host, port: port) }) else {
-            return (host, port)
-        }
-        return (redirection.toHost ?? host, redirection.toPort ?? port)
+        let redirection = redirections.first { $0.applies(to: host, port: port) }
+        return (redirection?.toHost ?? host, redirection?.toPort ?? port)
     }
 
-    /// Whether connections opened by these settings and by others may be exchanged.
+    /// Whether connections opened with these settings and with others are interchangeable.
     package func isEqual(to other: DialSettings) -> Bool {
         overrides == other.overrides && redirections == other.redirections
             && unixSocketPath == other.unixSocketPath
             && race == other.race && socket == other.socket && tls == other.tls
-            && resolver.isSame(as: other.resolver) && connector.isSame(as: other.connector)
+            && resolver == other.resolver && connector == other.connector
     }
 }
 
-/// A value that cannot be compared, with an identity that its copies share.
+/// A value that cannot be compared, such as a closure, with an identity that its copies share.
 ///
-/// Each assignment of a new value makes a new identity, unless the value is an object: then the object is the identity.
-package struct Identified<Value: Sendable>: Sendable {
+/// Each new value gets a new identity, unless it is an object: then the object is the identity.
+package struct Identified<Value: Sendable>: Hashable, Sendable {
     private final class Identity: Sendable {}
 
     /// The value.
     package let value: Value
     private let identity: ObjectIdentifier
-    /// Keeps ``identity`` from being given to another object.
-    private let object: (any Sendable)?
+    /// Keeps ``identity`` from being assigned to another object.
+    private let object: Identity?
 
     /// Gives a value an identity.
     package init(_ value: Value) {
         self.value = value
-        if type(of: value as any Sendable) is AnyClass {
-            object = nil
-            identity = ObjectIdentifier(value as AnyObject)
-        } else {
-            let object = Identity()
-            self.object = object
-            identity = ObjectIdentifier(object)
-        }
+        object = type(of: value as any Sendable) is AnyClass ? nil : Identity()
+        identity = ObjectIdentifier(object ?? (value as AnyObject))
     }
 
-    /// Whether both hold the same object, or copies of one assigned value.
-    package func isSame(as other: Identified) -> Bool { identity == other.identity }
+    /// Whether both contain the same object, or are copies of one value.
+    package static func == (left: Identified, right: Identified) -> Bool { left.identity == right.identity }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(identity) }
 }
 
 extension Identified<any Resolver> {
@@ -101,32 +94,32 @@ extension Identified<(any StreamConnector)?> {
     package static let networkConnector = Identified(nil)
 }
 
-/// A host and a port, as far as overriding addresses goes.
+/// The host and port of an address override.
 public struct Endpoint: Hashable, Sendable, Codable {
     /// An ASCII host name in lower case, an address literal without brackets, or `*` for any host.
     public var host: String
     /// 1–65535.
     public var port: Int
 
-    /// A host and a port.
+    /// Creates an endpoint.
     public init(host: String, port: Int) {
         self.host = host
         self.port = port
     }
 }
 
-/// "Connect there instead": the names in the request and in TLS stay what they are.
+/// Connects to another host or port; the names in the request and in TLS do not change.
 public struct ConnectRedirection: Hashable, Sendable, Codable {
-    /// The host it applies to; `nil` for any.
+    /// The host to which it applies; `nil` for any.
     public var fromHost: String?
-    /// The port it applies to; `nil` for any.
+    /// The port to which it applies; `nil` for any.
     public var fromPort: Int?
     /// The host to connect to; `nil` for the same.
     public var toHost: String?
     /// The port to connect to; `nil` for the same.
     public var toPort: Int?
 
-    /// A redirection.
+    /// Creates a redirection.
     public init(fromHost: String? = nil, fromPort: Int? = nil, toHost: String? = nil, toPort: Int? = nil) {
         self.fromHost = fromHost
         self.fromPort = fromPort
@@ -140,14 +133,72 @@ public struct ConnectRedirection: Hashable, Sendable, Codable {
     }
 }
 
-/// What is set on every TCP socket before it connects.
+/// The selection and timing of the addresses of a host (RFC 8305, Happy Eyeballs version 2).
+public struct ConnectRaceSettings: Hashable, Codable, Sendable {
+    /// The families of the addresses that are used.
+    public enum Families: String, Hashable, Codable, Sendable {
+        /// IPv6 and IPv4.
+        case any
+        /// IPv4 alone (curl's `-4`).
+        case ipv4Only
+        /// IPv6 alone (curl's `-6`).
+        case ipv6Only
+    }
+
+    /// The family that is tried first.
+    public enum FirstFamily: String, Hashable, Codable, Sendable {
+        /// IPv6, as RFC 8305 recommends.
+        case ipv6
+        /// IPv4, for networks with unreliable IPv6.
+        case ipv4
+        /// The family of the first address that the resolver returned (RFC 6724 order).
+        case asResolved
+    }
+
+    /// The families of the addresses that are used; both by default.
+    public var families: Families
+
+    /// The family that is tried first; IPv6 by default.
+    public var firstFamily: FirstFamily
+
+    /// The number of addresses of the first family that are tried before the first of the other; at least 1, the default
+    /// (RFC 8305 §4, "First Address Family Count").
+    public var firstFamilyCount: Int
+
+    /// The time after which the next attempt starts beside a running one; 250 ms by default, at least 10 ms (RFC 8305 §5).
+    /// An attempt that fails starts the next one immediately.
+    public var attemptDelay: Duration
+
+    /// The maximum number of addresses of a host that are tried; at least 1; 32 by default. It stops a name with thousands
+    /// of addresses from turning one request into a port scan.
+    public var addressLimit: Int
+
+    /// Creates settings.
+    public init(
+        families: Families = .any, firstFamily: FirstFamily = .ipv6, firstFamilyCount: Int = 1,
+        attemptDelay: Duration = .milliseconds(250), addressLimit: Int = 32
+    ) {
+        self.families = families
+        self.firstFamily = firstFamily
+        self.firstFamilyCount = firstFamilyCount
+        self.attemptDelay = attemptDelay
+        self.addressLimit = addressLimit
+    }
+
+    /// The delay in nanoseconds, within its range of 10 ms to an hour.
+    var attemptDelayInNanoseconds: UInt64 {
+        UInt64(min(max(attemptDelay, .milliseconds(10)), .seconds(3600)).wholeNanoseconds)
+    }
+}
+
+/// The options of every TCP socket, set before it connects.
 public struct SocketOptions: Hashable, Sendable, Codable {
-    /// Whether small writes go out at once (`TCP_NODELAY`); `true` by default, as in every HTTP client.
+    /// Whether small writes are sent immediately (`TCP_NODELAY`); `true` by default, as in every HTTP client.
     public var sendsSmallWritesAtOnce = true
 
-    /// After how much silence the system probes whether the peer is still there (`SO_KEEPALIVE`, `TCP_KEEPIDLE`).
+    /// The time of silence after which the system probes whether the peer still exists (`SO_KEEPALIVE`, `TCP_KEEPIDLE`).
     ///
-    /// Whole seconds, 1–32,767: others become the nearest of these; `nil` for no probes; 60 s by default (Go 15 s, curl 60 s).
+    /// Whole seconds, 1–32,767: others become the nearest of these. `nil` for no probes; 60 s by default (Go 15 s, curl 60 s).
     public var keepAliveInterval: Duration? = .seconds(60)
 
     /// The local address to connect from, as an IPv4 or IPv6 literal; `nil`, the default, lets the system choose.
@@ -156,10 +207,10 @@ public struct SocketOptions: Hashable, Sendable, Codable {
     /// The network interface to use, such as `eth0` (`SO_BINDTODEVICE`); `nil`, the default, for any.
     public var interfaceName: String?
 
-    /// How the network is asked to treat the packets; `nil`, the default, for as any others.
+    /// The class of the traffic, for the network; `nil`, the default, for ordinary traffic.
     public var serviceClass: ServiceClass?
 
-    /// The default options.
+    /// Creates the default options.
     public init() {}
 
     /// Applies the options to a socket that is not yet connected.
@@ -167,63 +218,58 @@ public struct SocketOptions: Hashable, Sendable, Codable {
         guard family != .unix else { return }
         if sendsSmallWritesAtOnce { try socket.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
         if let keepAliveInterval {
-            // Linux takes no more (MAX_TCP_KEEPIDLE), and refuses the socket otherwise.
+            // Linux accepts no more (MAX_TCP_KEEPIDLE).
             let seconds = Int32(min(max(1, keepAliveInterval.wholeSeconds), 32_767))
             try socket.setOption(SOL_SOCKET, SO_KEEPALIVE, 1)
             try socket.setOption(Int32(IPPROTO_TCP), TCP_KEEPIDLE, seconds)
             try socket.setOption(Int32(IPPROTO_TCP), TCP_KEEPINTVL, seconds)
         }
         if let serviceClass {
-            // The two bits below are for congestion notification, which is the system's.
-            switch family {
-            case .ipv4: try socket.setOption(Int32(IPPROTO_IP), IP_TOS, serviceClass.codePoint << 2)
-            case .ipv6: try socket.setOption(Int32(IPPROTO_IPV6), IPV6_TCLASS, serviceClass.codePoint << 2)
-            case .unix: break
-            }
+            // The two lower bits are for congestion notification, which is the system's.
+            let (level, name) =
+                family == .ipv4 ? (Int32(IPPROTO_IP), IP_TOS) : (Int32(IPPROTO_IPV6), IPV6_TCLASS)
+            try socket.setOption(level, name, serviceClass.codePoint << 2)
         }
         if let interfaceName {
-            var name = Array(interfaceName.utf8)
-            guard
-                unsafe setsockopt(socket.number, SOL_SOCKET, SO_BINDTODEVICE, &name, socklen_t(name.count))
-                    == 0
-            else {
+            let name = Array(interfaceName.utf8)
+            let size = socklen_t(name.count)
+            guard unsafe setsockopt(socket.number, SOL_SOCKET, SO_BINDTODEVICE, name, size) == 0 else {
                 throw SystemError(operation: "setsockopt(SO_BINDTODEVICE, \(interfaceName))", code: errno)
             }
         }
         if let localAddress {
-            guard let address = SocketAddress(literal: localAddress, port: 0) else {
-                throw SystemError(operation: "bind(\(localAddress))", code: EINVAL)
-            }
-            guard address.family == family else {
-                throw SystemError(operation: "bind(\(localAddress))", code: EAFNOSUPPORT)
+            let address = SocketAddress(literal: localAddress, port: 0)
+            guard let address, address.family == family else {
+                throw SystemError(
+                    operation: "bind(\(localAddress))", code: address == nil ? EINVAL : EAFNOSUPPORT)
             }
             try socket.bind(to: address)
         }
     }
 }
 
-/// What kind of traffic packets are marked as, by a code point of Differentiated Services (RFC 2474), for networks that heed
-/// it (`IP_TOS`, `IPV6_TCLASS`).
+/// The class of traffic that packets are marked with, as a code point of Differentiated Services (RFC 2474), for networks
+/// that heed it (`IP_TOS`, `IPV6_TCLASS`).
 ///
-/// Many networks ignore or erase the mark. It holds for what is sent from this machine; what a server sends, it marks itself.
+/// Many networks ignore or erase the mark. It applies to packets from this machine; a server marks its own packets.
 public struct ServiceClass: Hashable, Sendable {
     /// The code point, 0–63.
     public let codePoint: Int32
 
     private init(_ codePoint: Int32) { self.codePoint = codePoint }
 
-    /// As any other traffic: the default of the internet.
+    /// Ordinary traffic: the default of the internet.
     public static let bestEffort = ServiceClass(0)
-    /// What nobody waits for, to be sent when there is room: lower effort (LE, RFC 8622).
+    /// Traffic without urgency, to be sent when there is room: lower effort (LE, RFC 8622).
     public static let background = ServiceClass(1)
-    /// What somebody waits for: low-latency data (AF21, RFC 4594 §4.7).
+    /// Low-latency data (AF21, RFC 4594 §4.7).
     public static let responsiveData = ServiceClass(18)
     /// Streamed video (AF31, RFC 4594 §4.5).
     public static let video = ServiceClass(26)
     /// Speech (EF, RFC 3246).
     public static let voice = ServiceClass(46)
 
-    /// A code point of one's own; `nil` unless it is 0–63.
+    /// A custom code point; `nil` unless it is 0–63.
     public static func codePoint(_ number: Int) -> ServiceClass? {
         (0...63).contains(number) ? ServiceClass(Int32(number)) : nil
     }

@@ -2,24 +2,25 @@ import Synchronization
 
 /// Opens connections: name, addresses, race, TLS.
 ///
-/// A dialer stands for one set of settings, and so for one part of the pool's key: connections of two dialers are never
-/// exchanged. It keeps what belongs to the settings: the TLS context with its sessions, and the addresses that failed.
+/// A dialer belongs to one set of settings, and so to one part of the pool's key: connections of two dialers are never
+/// exchanged. It keeps the state that belongs to the settings: the TLS context with its sessions, and the addresses that
+/// failed.
 package final class Dialer: Sendable {
-    /// Tells dialers apart in the pool's key.
+    /// Identifies the dialer in the pool's key.
     package let number: UInt64
-    /// The settings it opens connections by.
+    /// The settings.
     package let settings: DialSettings
 
     private static let lastNumber = Atomic<UInt64>(0)
     private let loop: EventLoop
     private let contexts: TLSContextSet
-    /// Guards the TLS contexts for proxies, by their settings: read and written once a dial. None is ever used for a
+    /// Guards the TLS contexts for proxies, by their settings: read and written once per dial. They are never used for a
     /// server, nor a server's for a proxy.
     private let proxyTLS = Mutex<[TLSSettings: TLSContextSet]>([:])
-    /// Guards which addresses failed lately: read and written once a dial.
+    /// Guards the addresses that failed lately: read and written once per dial.
     private let memory = Mutex(AddressMemory<SocketAddress>())
 
-    /// A dialer of its own.
+    /// Creates a dialer.
     package init(settings: DialSettings, loop: EventLoop) {
         number = Dialer.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         self.settings = settings
@@ -27,11 +28,11 @@ package final class Dialer: Sendable {
         contexts = TLSContextSet(settings: settings.tls)
     }
 
-    /// An open connection, and when its parts were done.
+    /// An open connection.
     package struct Connected: Sendable {
         /// The connection.
         package var stream: any ByteStream
-        /// When its parts were done.
+        /// The times at which its parts were completed.
         package var timings: DialTimings
     }
 
@@ -42,7 +43,7 @@ package final class Dialer: Sendable {
         _ destination: Destination, until deadline: MonotonicTime
     ) async throws(DialError) -> Connected { try await dial(destination, as: nil, until: deadline) }
 
-    /// Opens a connection to a proxy, with the proxy's own TLS where it wants that; else as ``dial(_:until:)``.
+    /// Opens a connection to a proxy, with TLS for an HTTPS proxy; else as ``dial(_:until:)``.
     package func dial(
         _ proxy: ProxyServer, until deadline: MonotonicTime
     ) async throws(DialError) -> Connected { try await dial(proxy.destination, as: proxy, until: deadline) }
@@ -53,8 +54,7 @@ package final class Dialer: Sendable {
         let control = DialControl()
         let result: Result<Connected, DialError> = await withTaskCancellationHandler {
             do throws(DialError) {
-                return .success(
-                    try await open(destination, as: proxy, until: deadline, control: control))
+                return .success(try await open(destination, as: proxy, until: deadline, control: control))
             } catch {
                 return .failure(error)
             }
@@ -62,8 +62,8 @@ package final class Dialer: Sendable {
             control.cancel()
         }
         let connected = try result.get()
-        // The handler cannot run any more. Where it has run, it has interrupted the socket for good, though connecting may
-        // have succeeded in the same moment: whoever got that connection would be told that it was cancelled.
+        // The handler cannot run any more. If it has run, it has interrupted the socket for good, though connecting may
+        // have succeeded at the same moment: the user of that connection would be told that it was cancelled.
         guard !control.isCancelled else {
             connected.stream.close()
             throw failure(.connecting, .interrupted, connected.timings)
@@ -77,42 +77,34 @@ package final class Dialer: Sendable {
     ) async throws(DialError) -> Connected {
         var timings = DialTimings(start: MonotonicTime.now())
         if let connector = settings.connector.value, proxy == nil {
-            do throws(TransportError) {
-                let stream = try await connect(by: connector, to: destination, until: deadline)
-                timings.connected = MonotonicTime.now()
-                return Connected(stream: stream, timings: timings)
-            } catch {
-                throw failure(.connecting, error, timings)
+            let stream = try await step(.connecting, timings) { () throws(TransportError) in
+                try await connect(by: connector, to: destination, until: deadline)
             }
+            timings.connected = MonotonicTime.now()
+            return Connected(stream: stream, timings: timings)
         }
-        let addresses: [SocketAddress]
-        do throws(TransportError) {
-            addresses = try await resolve(
-                destination, isProxy: proxy != nil, until: deadline, timings: &timings)
-        } catch {
-            throw failure(.resolving, error, timings)
+        let (addresses, resolved) = try await step(.resolving, timings) { () throws(TransportError) in
+            try await resolve(destination, isProxy: proxy != nil, until: deadline)
         }
+        timings.resolved = resolved
         var context: TLSContext?
         if destination.isSecure {
-            do throws(TLSError) {
-                context = try await (proxy.map { contextSet(for: $0) } ?? contexts)
-                    .context(for: destination.host)
-            } catch {
-                throw failure(.securing, .tls(error), timings)
+            context = try await step(.securing, timings) { () throws(TransportError) in
+                try await (proxy.map { contextSet(for: $0) } ?? contexts).context(for: destination.host)
             }
         }
         if control.isCancelled { throw failure(.connecting, .interrupted, timings) }
         let race = ConnectRace(
             destination: destination, options: settings.socket, context: context, deadline: deadline,
             loop: loop, control: control)
-        let now = timings.resolved ?? timings.start
+        let now = (timings.resolved ?? timings.start).nanoseconds
         let machine = memory.withLock { memory in
             ConnectRaceMachine<SocketAddress, TransportError>(
-                addresses: addresses, settings: settings.race, memory: memory, now: now.nanoseconds)
+                addresses: addresses, settings: settings.race, memory: memory, now: now)
         }
         let outcome = await race.run(machine)
         memory.withLock { memory in
-            for address in outcome.failedAddresses { memory.recordFailure(address, now: now.nanoseconds) }
+            for address in outcome.failedAddresses { memory.recordFailure(address, now: now) }
             if let address = outcome.address { memory.recordSuccess(address) }
         }
         timings.connected = outcome.connected
@@ -126,20 +118,83 @@ package final class Dialer: Sendable {
         }
     }
 
+    /// Performs a step of a dial, and adds the phase to its error.
+    private func step<Value>(
+        _ phase: DialError.Phase, _ timings: DialTimings,
+        _ body: () async throws(TransportError) -> Value
+    ) async throws(DialError) -> Value {
+        do throws(TransportError) {
+            return try await body()
+        } catch {
+            throw failure(phase, error, timings)
+        }
+    }
+
     private func failure(
         _ phase: DialError.Phase, _ cause: TransportError, _ timings: DialTimings
     ) -> DialError {
         DialError(phase: phase, cause: cause, elapsed: MonotonicTime.now().since(timings.start))
     }
 
+    /// Connects with the connector instead of the network.
+    private func connect(
+        by connector: any StreamConnector, to destination: Destination, until deadline: MonotonicTime
+    ) async throws(TransportError) -> any ByteStream {
+        // A stream that comes too late is closed.
+        try await OneShot<Result<any ByteStream, TransportError>>.run(
+            until: deadline, on: loop, late: { try? $0.get().close() },
+            { () async -> Result<any ByteStream, TransportError> in
+                do throws(TransportError) {
+                    return .success(try await connector.connect(to: destination))
+                } catch {
+                    return .failure(error)
+                }
+            }
+        ).get().get()
+    }
+
+    /// The addresses of a destination, and the time at which its name was resolved; `nil` if that was not necessary.
+    private func resolve(
+        _ destination: Destination, isProxy: Bool, until deadline: MonotonicTime
+    ) async throws(TransportError) -> (addresses: [SocketAddress], resolved: MonotonicTime?) {
+        if let path = settings.unixSocketPath, !isProxy {
+            guard let address = SocketAddress(unixPath: path) else {
+                throw .resolution(
+                    ResolutionError(host: path, message: "a socket's path has 1 to 107 bytes and no NUL"))
+            }
+            return ([address], nil)
+        }
+        // Redirections apply to servers, not to proxies.
+        let (host, port) =
+            isProxy
+            ? (destination.host, destination.port)
+            : settings.redirected(host: destination.host, port: destination.port)
+        if let given = settings.overrides[Endpoint(host: host, port: port)]
+            ?? settings.overrides[Endpoint(host: "*", port: port)]
+        {
+            return (given, nil)
+        }
+        if let literal = SocketAddress(literal: host, port: port) { return ([literal], nil) }
+        let resolver = settings.resolver.value
+        let outcome = await OneShot<Result<[SocketAddress], ResolutionError>>.run(until: deadline, on: loop) {
+            do throws(ResolutionError) {
+                return .success(try await resolver.addresses(of: host, port: port))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let resolved = MonotonicTime.now()
+        return (try outcome.get().mapError(TransportError.resolution).get(), resolved)
+    }
+
     // MARK: Tunnels
 
-    /// The context for TLS with a proxy itself.
+    /// The contexts for TLS with a proxy itself.
     private func contextSet(for proxy: ProxyServer) -> TLSContextSet {
         let (contexts, _) = proxyTLS.withLock { sets -> (TLSContextSet, [TLSSettings: TLSContextSet]) in
             if let contexts = sets[proxy.tls] { return (contexts, [:]) }
-            // Proxies that each come with settings of their own must not fill the memory with contexts. They are freed
-            // outside of the lock.
+            // Proxies with many different settings must not fill the memory with contexts. They are freed outside of the
+            // lock.
             let former = sets
             if sets.count >= Dialer.proxyContextLimit { sets.removeAll() }
             let contexts = TLSContextSet(settings: proxy.tls)
@@ -151,124 +206,204 @@ package final class Dialer: Sendable {
 
     private static let proxyContextLimit = 16
 
-    /// Opens TLS with a destination through a tunnel, which is closed when that fails.
+    /// Opens TLS with a destination through a tunnel, which is closed if that fails.
     ///
     /// Interrupting the tunnel ends it.
-    /// - Parameter start: When the dial began, for the error.
+    /// - Parameter start: The start of the dial, for the error.
     package func secure(
         _ tunnel: any ByteStream, to destination: Destination, through proxy: ProxyServer,
         until deadline: MonotonicTime, since start: MonotonicTime
     ) async throws(DialError) -> any ByteStream {
-        let timings = DialTimings(start: start)
-        let context: TLSContext
-        do throws(TLSError) {
-            context = try await contexts.context(for: destination.host)
-        } catch {
-            tunnel.close()
-            throw failure(.securing, .tls(error), timings)
-        }
-        let carrier = tunnel as? TLSStream
-        guard let socket = carrier?.socket ?? (tunnel as? PlainStream)?.socket else {
-            tunnel.close()
-            let reason = TLSError(
-                .configuration(reason: "no TLS over this kind of stream"), host: destination.host)
-            throw failure(.securing, .tls(reason), timings)
-        }
-        do throws(TransportError) {
+        try await step(.securing, DialTimings(start: start)) { () throws(TransportError) in
+            let carrier = tunnel as? TLSStream
+            let context: TLSContext
+            do throws(TransportError) {
+                context = try await contexts.context(for: destination.host)
+            } catch {
+                tunnel.close()
+                throw error
+            }
+            guard let socket = carrier?.socket ?? (tunnel as? PlainStream)?.socket else {
+                tunnel.close()
+                let kind = TLSError.Kind.configuration(reason: "no TLS over this kind of stream")
+                throw .tls(TLSError(kind, host: destination.host))
+            }
             return try await TLSStream.connect(
                 socket: socket, carrier: carrier, remoteAddress: socket.remoteAddress, context: context,
                 serverName: destination.host, port: destination.port, proxy: proxy.description,
                 deadline: deadline)
-        } catch {
-            throw failure(.securing, error, timings)
         }
     }
 
-    /// The addresses of a destination that a proxy is to connect to, looked up here.
+    /// The addresses of a destination that a proxy is to connect to, resolved on this side.
     ///
     /// Cancelling the task interrupts it.
     package func addresses(
         of destination: Destination, until deadline: MonotonicTime
     ) async throws(DialError) -> [SocketAddress] {
-        var timings = DialTimings(start: MonotonicTime.now())
-        do throws(TransportError) {
-            return try await resolve(destination, isProxy: false, until: deadline, timings: &timings)
-        } catch {
-            throw failure(.resolving, error, timings)
-        }
-    }
-
-    /// Connects in place of the network, in a task of its own, which is cancelled at the deadline.
-    private func connect(
-        by connector: any StreamConnector, to destination: Destination, until deadline: MonotonicTime
-    ) async throws(TransportError) -> any ByteStream {
-        let answer = OneShot<Result<any ByteStream, TransportError>>()
-        let attempt = Task {
-            do throws(TransportError) {
-                let stream = try await connector.connect(to: destination)
-                // A stream that comes too late belongs to nobody.
-                if !answer.fulfil(.success(stream)) { stream.close() }
-            } catch {
-                answer.fulfil(.failure(error))
-            }
-        }
-        switch await answer.waitUnlessCancelled(until: deadline, on: loop) {
-        case .value(let result): return try result.get()
-        case .timedOut:
-            attempt.cancel()
-            throw .timedOut
-        case .interrupted:
-            attempt.cancel()
-            throw .interrupted
-        }
-    }
-
-    private func resolve(
-        _ destination: Destination, isProxy: Bool, until deadline: MonotonicTime, timings: inout DialTimings
-    ) async throws(TransportError) -> [SocketAddress] {
-        if let path = settings.unixSocketPath, !isProxy {
-            guard let address = SocketAddress(unixPath: path) else {
-                throw .resolution(
-                    ResolutionError(host: path, message: "a socket's path has 1 to 107 bytes and no NUL"))
-            }
-            return [address]
-        }
-        // Redirections are about servers; what a proxy is asked for is another matter.
-        let (host, port) =
-            isProxy
-            ? (destination.host, destination.port)
-            : settings.redirected(host: destination.host, port: destination.port)
-        if let given = settings.overrides[Endpoint(host: host, port: port)]
-            ?? settings.overrides[Endpoint(host: "*", port: port)]
-        {
-            return given
-        }
-        if let literal = SocketAddress(literal: host, port: port) { return [literal] }
-        let resolver = settings.resolver.value
-        let (name, number) = (host, port)
-        // The look-up gets a task of its own, which is cancelled at the deadline: a resolver that the user brought may
-        // know of no deadline.
-        let answer = OneShot<Result<[SocketAddress], ResolutionError>>()
-        let lookUp = Task {
-            do throws(ResolutionError) {
-                answer.fulfil(.success(try await resolver.addresses(of: name, port: number)))
-            } catch {
-                answer.fulfil(.failure(error))
-            }
-        }
-        defer { lookUp.cancel() }
-        let outcome = await answer.waitUnlessCancelled(until: deadline, on: loop)
-        timings.resolved = MonotonicTime.now()
-        switch outcome {
-        case .value(.success(let addresses)): return addresses
-        case .value(.failure(let error)): throw .resolution(error)
-        case .timedOut: throw .timedOut
-        case .interrupted: throw .interrupted
+        try await step(.resolving, DialTimings(start: MonotonicTime.now())) { () throws(TransportError) in
+            try await resolve(destination, isProxy: false, until: deadline).addresses
         }
     }
 }
 
-extension SocketAddress: RaceAddress {
-    /// Whether it is an IPv6 address.
-    package var isIPv6: Bool { family == .ipv6 }
+/// The destination of a connection on the network.
+package struct Destination: Hashable, Sendable {
+    /// Whether TLS is used.
+    package var isSecure: Bool
+    /// An ASCII host name, or an address literal without brackets.
+    package var host: String
+    /// 1–65535.
+    package var port: Int
+
+    /// Creates a destination.
+    package init(isSecure: Bool, host: String, port: Int) {
+        self.isSecure = isSecure
+        self.host = host
+        self.port = port
+    }
+}
+
+/// The sockets of one dial, so that cancelling it can interrupt all of its waits.
+final class DialControl: Sendable {
+    private let state = Mutex((isCancelled: false, sockets: [Socket]()))
+
+    /// Adds a socket that is interrupted when the dial is cancelled, or immediately if it was.
+    func add(_ socket: Socket) {
+        let isCancelled = state.withLock { state in
+            state.sockets.append(socket)
+            return state.isCancelled
+        }
+        if isCancelled { socket.readiness.interrupt() }
+    }
+
+    /// Interrupts all sockets, now and later.
+    func cancel() {
+        let sockets = state.withLock { state in
+            state.isCancelled = true
+            return state.sockets
+        }
+        for socket in sockets { socket.readiness.interrupt() }
+    }
+
+    /// Whether the dial was cancelled.
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+}
+
+/// An error that prevented a connection.
+package struct DialError: Error, Sendable {
+    /// A step of a dial.
+    package enum Phase: Sendable {
+        /// Resolving the name.
+        case resolving
+        /// Connecting the transport.
+        case connecting
+        /// Loading trust roots and identities, and the TLS handshake.
+        case securing
+    }
+
+    /// The step that failed.
+    package var phase: Phase
+    /// The reason.
+    package var cause: TransportError
+    /// The time that the dial had taken.
+    package var elapsed: Duration
+    /// The connection on which it failed; `nil` if there was none yet.
+    package var reached: ReachedConnection?
+}
+
+/// The times of the steps of a dial.
+package struct DialTimings: Sendable {
+    /// The start of the dial.
+    package var start: MonotonicTime
+    /// The name was resolved; `nil` if there was nothing to resolve.
+    package var resolved: MonotonicTime?
+    /// The transport's connection was established.
+    package var connected: MonotonicTime?
+    /// The tunnel through a proxy was established; `nil` without one.
+    package var tunnelled: MonotonicTime?
+    /// The TLS handshake was completed; `nil` on a plain connection.
+    package var secured: MonotonicTime?
+
+    /// Timings of a dial that has started.
+    package init(start: MonotonicTime) { self.start = start }
+}
+
+/// A connection that was established when the dial failed: in the TLS handshake on it, or on the way through a proxy.
+///
+/// A class, so that errors without one stay small.
+package final class ReachedConnection: Sendable {
+    /// The addresses of both ends.
+    package let information: ConnectionInformation
+    /// The times at which its parts were completed.
+    package let timings: DialTimings
+
+    /// Describes a connection that was abandoned.
+    package init(information: ConnectionInformation, timings: DialTimings) {
+        self.information = information
+        self.timings = timings
+    }
+}
+
+/// Connects instead of the network: the basis of mock transports.
+package protocol StreamConnector: Sendable {
+    /// Opens a stream to a destination. The connector provides TLS if the destination needs it.
+    func connect(to destination: Destination) async throws(TransportError) -> any ByteStream
+}
+
+/// The TLS contexts of a dialer: one, unless some hosts have rules of their own. Hosts with equal settings share one.
+final class TLSContextSet: Sendable {
+    private let settings: TLSSettings
+    /// The context for hosts without a rule.
+    private let usual: TLSContextLoader
+    /// Guards the others; at most one per rule.
+    private let others = Mutex<[TLSSettings: TLSContextLoader]>([:])
+
+    init(settings: TLSSettings) {
+        self.settings = settings
+        var usual = settings
+        usual.hosts = TLSHostRules()
+        self.usual = TLSContextLoader(settings: usual)
+    }
+
+    /// The context for connections to a host.
+    func context(for host: String) async throws(TransportError) -> TLSContext {
+        try await loader(for: host).context().mapError(TransportError.tls).get()
+    }
+
+    private func loader(for host: String) -> TLSContextLoader {
+        guard settings.hosts.rule(for: host) != nil else { return usual }
+        let own = settings.settings(for: host)
+        return others.withLock { others in
+            let loader = others[own] ?? TLSContextLoader(settings: own)
+            others[own] = loader
+            return loader
+        }
+    }
+}
+
+/// Makes the TLS context of a set of settings once, when the first secure connection is opened.
+///
+/// Reading a bundle of roots takes milliseconds and blocks, so a worker does it; concurrent dials wait for the same result.
+/// A failure is not kept: the file may exist next time.
+private actor TLSContextLoader {
+    private let settings: TLSSettings
+    private var loading: Task<Result<TLSContext, TLSError>, Never>?
+
+    init(settings: TLSSettings) { self.settings = settings }
+
+    func context() async -> Result<TLSContext, TLSError> {
+        if let loading { return await loading.value }
+        let settings = settings
+        // Unstructured, since several dials wait for it and none of them owns it.
+        let task = Task {
+            await BlockingWorkers.shared.run {
+                Result { () throws(TLSError) in try TLSContext(client: settings) }
+            }
+        }
+        loading = task
+        let result = await task.value
+        if case .failure = result { loading = nil }
+        return result
+    }
 }

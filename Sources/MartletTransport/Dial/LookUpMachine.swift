@@ -2,21 +2,19 @@ import DequeModule
 
 /// Decides when each look-up of a name starts: a state machine without threads and without a clock.
 ///
-/// A look-up by `getaddrinfo` blocks its thread until it ends, for ten seconds and more where the name server
-/// is silent, and cannot be stopped. So the machine never assumes that a running look-up ends soon:
+/// A look-up by `getaddrinfo` blocks its thread until it ends, for ten seconds and more if the name server is silent, and
+/// cannot be stopped. So the machine never assumes that a running look-up ends soon:
 ///
 /// - **Limit.** The number of threads has a limit.
-/// - **Share.** A look-up starts if its domain has fewer threads than are free. Thus one domain whose name
-///   server is silent gets half of the threads, two that take turns get a third each, and the rest stays free
-///   for other domains. (Switches share a buffer among their ports by the same rule, called dynamic
-///   thresholds.) A look-up that all of its callers have abandoned counts half, so that one domain never has
-///   more than two thirds.
-/// - **Pace.** At most ``Limits/burst`` of the running look-ups are younger than ``Limits/burstDuration``.
-///   Many names that resolve quickly do not flood the name server, and names that do not resolve stop
-///   counting after 20 ms.
+/// - **Share.** A look-up starts if its domain has fewer threads than are free. Thus one domain whose name server is silent
+///   gets half of the threads, two that take turns get a third each, and the rest stays free for other domains. (Switches
+///   share a buffer among their ports by the same rule, called dynamic thresholds.) A look-up that all of its callers have
+///   abandoned counts half, so that one domain never has more than two thirds.
+/// - **Pace.** At most ``Limits/burst`` of the running look-ups are younger than ``Limits/burstDuration``. Many names that
+///   resolve quickly do not flood the name server, and names that do not resolve stop counting after 20 ms.
 /// - **Turns.** Domains take turns, one name each.
-/// - **Hosts file.** Names of the hosts file need no name server. They are subject to the limit alone, and
-///   some threads are reserved for them.
+/// - **Hosts file.** Names of the hosts file need no name server. They are subject to the limit alone, and some threads are
+///   reserved for them.
 package struct LookUpMachine {
     /// The limits of the machine.
     package struct Limits: Sendable {
@@ -82,8 +80,8 @@ package struct LookUpMachine {
         lookUps.isEmpty && domains.isEmpty && turns.isEmpty && recent.isEmpty && localNames.isEmpty
     }
 
-    /// The registrable domain of a name, approximately: its last two labels. Names of one label share the
-    /// empty domain, because all of them are looked up below the search domains of this machine.
+    /// The registrable domain of a name, approximately: its last two labels. Names of one label share the empty domain,
+    /// because all of them are looked up below the search domains of this machine.
     static func domain(of name: String) -> String {
         let labels = name.split(separator: ".")
         return labels.count < 2 ? "" : labels.suffix(2).joined(separator: ".")
@@ -95,18 +93,16 @@ package struct LookUpMachine {
     /// - Parameter isLocal: Whether the hosts file contains the name.
     mutating func requested(_ name: String, isLocal: Bool, now: MonotonicTime) -> Effects {
         if let lookUp = lookUps[name] {
-            guard !lookUp.isWanted else { return advance(now: now) }
             lookUps[name]?.isWanted = true
-            count(lookUp.domain, wanted: 1, abandoned: -1)
-            return advance(now: now)
-        }
-        let domain = isLocal ? nil : LookUpMachine.domain(of: name)
-        lookUps[name] = LookUp(domain: domain)
-        if let domain {
+            if !lookUp.isWanted { count(lookUp.domain, wanted: 1, abandoned: -1) }
+        } else if isLocal {
+            lookUps[name] = LookUp(domain: nil)
+            localNames.append(name)
+        } else {
+            let domain = LookUpMachine.domain(of: name)
+            lookUps[name] = LookUp(domain: domain)
             domains[domain, default: Domain()].queued.append(name)
             turns.append(domain)
-        } else {
-            localNames.append(name)
         }
         return advance(now: now)
     }

@@ -1,8 +1,7 @@
 import Glibc
 import Synchronization
 
-/// The look-ups of names that are queued or running in this process: one for each name, for any number of
-/// callers.
+/// The look-ups of names that are queued or running in this process: one for each name, for any number of callers.
 ///
 /// ``LookUpMachine`` decides when each starts. A queued look-up that no caller waits for is removed.
 package final class LookUps: TimerTarget {
@@ -21,8 +20,8 @@ package final class LookUps: TimerTarget {
     package static let system = LookUps(
         limits: .ofProcess, isLocal: { HostsFile.system.contains($0) }, lookUp: { SystemResolver.lookUp($0) })
 
-    /// The stack of a thread. `getaddrinfo` used 19 KiB at most when this was measured (glibc 2.36, files and
-    /// dns); the rest is for other modules of nsswitch.conf.
+    /// The stack of a thread. `getaddrinfo` used 19 KiB at most (measured with glibc 2.36, files and dns); the rest is for
+    /// other modules of nsswitch.conf.
     private static let stackByteCount = 512 << 10
 
     /// Guards the callers: their tasks, and the threads that bring results.
@@ -129,9 +128,7 @@ package final class LookUps: TimerTarget {
         return effects.wakeUp
     }
 
-    private func start(_ names: [String]) {
-        for name in names { workers.submit { self.run(name) } }
-    }
+    private func start(_ names: [String]) { for name in names { workers.submit { self.run(name) } } }
 }
 
 extension LookUpMachine.Limits {
@@ -144,52 +141,4 @@ extension LookUpMachine.Limits {
         }
         return limits
     }()
-}
-
-/// Remembers which addresses failed recently, so that they are tried last.
-///
-/// Bounded: the oldest failure is forgotten when the memory is full, so that hosts with many addresses cannot make
-/// it grow. A failure also counts no more once its lifetime is over, or when the address works again.
-package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
-    /// The most addresses remembered.
-    package let capacity: Int
-    /// How long a failure counts, in nanoseconds.
-    package let lifetime: UInt64
-
-    private var failures: [Address: UInt64] = [:]
-
-    /// Creates an empty memory.
-    ///
-    /// - Parameters:
-    ///   - capacity: The most addresses remembered; at least 1; 256 by default.
-    ///   - lifetime: How long a failure counts, in nanoseconds; 10 minutes by default.
-    package init(capacity: Int = 256, lifetime: UInt64 = 600_000_000_000) {
-        self.capacity = max(1, capacity)
-        self.lifetime = lifetime
-    }
-
-    /// How many addresses are remembered, those included whose failure counts no more.
-    package var count: Int { failures.count }
-
-    /// Whether the address failed within the lifetime before `now`.
-    package func hasFailedRecently(_ address: Address, now: UInt64) -> Bool {
-        guard let time = failures[address] else { return false }
-        return now < time || now - time < lifetime
-    }
-
-    /// The address failed.
-    ///
-    /// Takes time in proportion to the capacity when the memory is full, which a failed attempt dwarfs.
-    package mutating func recordFailure(_ address: Address, now: UInt64) {
-        if failures.count >= capacity, failures[address] == nil {
-            failures = failures.filter { now < $0.value || now - $0.value < lifetime }
-            if failures.count >= capacity, let oldest = failures.min(by: { $0.value < $1.value }) {
-                failures[oldest.key] = nil
-            }
-        }
-        failures[address] = now
-    }
-
-    /// The address works: its failures are forgotten.
-    package mutating func recordSuccess(_ address: Address) { failures[address] = nil }
 }

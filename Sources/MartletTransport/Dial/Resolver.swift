@@ -2,13 +2,12 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Turns a host name into addresses.
+/// Resolves host names.
 public protocol Resolver: Sendable {
-    /// The addresses of a host, in the order of preference; the connect race interleaves their families (RFC
-    /// 8305 §4).
+    /// The addresses of a host, in the order of preference; the connect race interleaves their families (RFC 8305 §4).
     ///
-    /// Called when a connection is opened, never for address literals. When the task is cancelled it should
-    /// return soon; its result is then ignored.
+    /// Called when a connection is opened, never for address literals. When the task is cancelled it should return soon;
+    /// its result is then ignored.
     ///
     /// - Parameters:
     ///   - host: An ASCII host name, without brackets and without port.
@@ -20,22 +19,21 @@ public protocol Resolver: Sendable {
 /// The system's resolver: `getaddrinfo`.
 ///
 /// The system decides by nsswitch.conf where names are looked up: in the hosts file, by DNS, multicast DNS,
-/// systemd-resolved, or in a directory such as LDAP. A resolver library such as c-ares knows only the first
-/// two, and would resolve names differently from other programs of the machine.
+/// systemd-resolved, or in a directory such as LDAP. A resolver library such as c-ares knows only the first two, and would
+/// resolve names differently from other programs of the machine.
 ///
 /// Two kinds of hosts are resolved without the system:
 /// - `localhost` and names below it are the addresses `::1` and `127.0.0.1` (RFC 6761 §6.3).
 /// - Address literals, with or without a zone, are their addresses.
 ///
-/// `getaddrinfo` blocks a thread until it ends, for ten seconds and more where the name server is silent. All
-/// resolvers of a process share these rules:
+/// `getaddrinfo` blocks a thread until it ends, for ten seconds and more if the name server is silent. All resolvers of a
+/// process share these rules:
 /// - Concurrent calls for the same name, in any letter case and with any port, share one look-up.
-/// - A cancelled call returns immediately. A look-up that has not started is then removed if no other call
-///   waits for it.
-/// - Up to 512 look-ups run at the same time, fewer if the process may open fewer than 1,024 descriptors. No
-///   more than 64 of them are younger than 20 ms, so that the name server is not flooded.
-/// - A domain (the last two labels of a name) may use no more threads than are free: at most half. Thus a
-///   name resolves without delay while 200 others do not.
+/// - A cancelled call returns immediately. A look-up that has not started is then removed if no other call waits for it.
+/// - Up to 512 look-ups run at the same time, fewer if the process may open fewer than 1,024 descriptors. No more than 64
+///   of them are younger than 20 ms, so that the name server is not flooded.
+/// - A domain (the last two labels of a name) may use no more threads than are free: at most half. Thus a name resolves
+///   without delay while 200 others do not.
 /// - Names of `/etc/hosts` do not wait for those of other names, and eight threads are reserved for them.
 public struct SystemResolver: Resolver {
     /// The system's resolver.
@@ -58,8 +56,7 @@ public struct SystemResolver: Resolver {
     /// The maximum length of a name: 253 bytes by RFC 1035 §2.3.4, a dot at the end, and one in reserve.
     static let nameLimit = 255
 
-    /// The result for a host that can be resolved without waiting: an invalid one, `localhost`, or an address
-    /// literal.
+    /// The result for a host that can be resolved without waiting: an invalid one, `localhost`, or an address literal.
     static func immediateAnswer(for host: String) -> LookUps.Answer? {
         guard (1...nameLimit).contains(host.utf8.count), !host.utf8.contains(0) else {
             return .failure(ResolutionError(host: host, code: EAI_NONAME, message: "not a host name"))
@@ -113,97 +110,54 @@ public struct SystemResolver: Resolver {
     }
 }
 
-/// The names that the system's hosts file contains (hosts(5)).
+/// The names in the system's hosts file (hosts(5)).
 ///
-/// They decide how a look-up is scheduled, never its result: addresses come from `getaddrinfo`, which also
-/// heeds nsswitch.conf. A file that is wrong, missing or too large therefore costs at most a place in a
-/// queue.
+/// They decide how a look-up is scheduled, never its result: addresses come from `getaddrinfo`, which also heeds
+/// nsswitch.conf. A file that is wrong, missing or too large therefore costs at most a place in a queue.
 final class HostsFile: Sendable {
     /// `/etc/hosts`.
     static let system = HostsFile(path: "/etc/hosts")
 
-    /// The maximum size of a file that is read. Lists of blocked hosts can have several megabytes; their
-    /// names are then scheduled like all others.
+    /// The maximum size of a file that is read. Lists of blocked hosts can have several megabytes; their names are then
+    /// scheduled like all others.
     static let byteLimit = 1 << 20
-
-    private struct Version: Equatable {
-        let device: UInt
-        let inode: UInt
-        let size: Int
-        let modified: [Int]
-
-        init(_ status: stat) {
-            device = UInt(status.st_dev)
-            inode = UInt(status.st_ino)
-            size = Int(status.st_size)
-            modified = [status.st_mtim, status.st_ctim].flatMap { [Int($0.tv_sec), Int($0.tv_nsec)] }
-        }
-    }
 
     private let path: String
     /// The names of the version that was read last.
-    private let state = Mutex<(version: Version?, names: Set<String>)>((nil, []))
+    private let state = Mutex<(version: SystemFile.Version?, names: Set<String>)>((nil, []))
 
     init(path: String) { self.path = path }
 
     /// Whether the file contains a name, given in lowercase. The file is read again after it has changed.
     func contains(_ name: String) -> Bool {
-        var status = stat()
-        let isFile = unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-        let version = isFile ? Version(status) : nil
+        let version = SystemFile.Version(of: path)
         let known = state.withLock { $0.version == version ? $0.names : nil }
         if let known { return known.contains(name) }
-        // Read outside of the lock: others must not wait for the disk.
-        let names = version == nil ? [] : HostsFile.names(in: read())
+        // Read outside of the lock: others must not wait for the disk. Between stat and open the path may become a pipe,
+        // hence O_NONBLOCK.
+        let bytes = version.flatMap { _ in
+            try? SystemFile.contents(of: path, limit: HostsFile.byteLimit, flags: O_NONBLOCK | O_NOCTTY)
+        }
+        let names = HostsFile.names(in: bytes ?? [])
         state.withLock { $0 = (version, names) }
         return names.contains(name)
     }
 
-    /// The bytes of the file; none if it cannot be read or is too large.
-    private func read() -> [UInt8] {
-        // Between stat and open the path may become a pipe, hence O_NONBLOCK.
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard descriptor >= 0 else { return [] }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 4096)
-        var count = 0
-        while true {
-            let (received, _) = unsafe bytes.withUnsafeMutableBytes { buffer in
-                Socket.retrying {
-                    unsafe Glibc.read(
-                        descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count)
-                }
-            }
-            guard received > 0 else { break }
-            count += received
-            guard count <= HostsFile.byteLimit else { return [] }
-            if count == bytes.count { bytes += [UInt8](repeating: 0, count: bytes.count) }
-        }
-        return Array(bytes[..<count])
-    }
-
-    /// The names in the text of a hosts file, in lowercase. Lines that do not begin with an address are
-    /// ignored.
+    /// The names in the text of a hosts file, in lowercase. Lines that do not begin with an address are ignored.
     static func names(in bytes: [UInt8]) -> Set<String> {
+        let digits = "0123456789abcdefABCDEF.:"
         var names: Set<String> = []
         for line in bytes.split(separator: UInt8(ascii: "\n")) {
             let content = line.prefix { $0 != UInt8(ascii: "#") }
             // The characters of isspace.
             let words = content.split { $0 == 0x20 || (0x09...0x0D).contains($0) }
-            guard let address = words.first, address.allSatisfy(isPartOfAddress) else { continue }
+            guard let address = words.first, address.allSatisfy({ digits.utf8.contains($0) }) else {
+                continue
+            }
             for word in words.dropFirst() where word.count <= SystemResolver.nameLimit {
                 names.insert(String(decoding: word, as: UTF8.self).lowercased())
             }
         }
         return names
-    }
-
-    private static func isPartOfAddress(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-            UInt8(ascii: "A")...UInt8(ascii: "F"), UInt8(ascii: "."), UInt8(ascii: ":"):
-            true
-        default: false
-        }
     }
 }

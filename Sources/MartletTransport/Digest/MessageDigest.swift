@@ -1,18 +1,18 @@
 import COpenSSL
 
-/// A hash that is computed piece by piece.
+/// A hash that is computed incrementally.
 ///
-/// It belongs to one task at a time. After a fault nothing is computed any more, and ``finish()`` says so.
+/// It belongs to one task at a time. After an error nothing is computed any more, and ``finish()`` throws.
 @safe package final class MessageDigest {
-    /// What is computed.
+    /// The hash function.
     package let algorithm: MessageDigestAlgorithm
     private let context: OpaquePointer
-    /// Whether every step so far succeeded, and the end has not been asked for.
+    /// Whether every step so far succeeded, and the digest has not been returned.
     private var isSound = true
 
-    /// A digest of nothing so far.
+    /// Creates the digest of no bytes.
     ///
-    /// - Throws: When this system's OpenSSL has no such function.
+    /// - Throws: If this system's OpenSSL does not have the function.
     package init(_ algorithm: MessageDigestAlgorithm) throws(MessageDigestError) {
         OpenSSLLibrary.load()
         guard let context = unsafe EVP_MD_CTX_new() else { throw MessageDigestError(algorithm: algorithm) }
@@ -30,12 +30,10 @@ import COpenSSL
     /// Adds bytes.
     package func update(_ bytes: some Sequence<UInt8>) {
         let isAdded: Void? = bytes.withContiguousStorageIfAvailable { unsafe add(UnsafeRawBufferPointer($0)) }
-        if isAdded == nil { add(Array(bytes)) }
+        if isAdded == nil { unsafe Array(bytes).withUnsafeBytes { unsafe add($0) } }
     }
 
-    private func add(_ bytes: [UInt8]) { unsafe bytes.withUnsafeBytes { unsafe add($0) } }
-
-    /// Adds bytes where they lie.
+    /// Adds bytes without copying them.
     package func update(_ bytes: Span<UInt8>) { unsafe bytes.withUnsafeBytes { unsafe add($0) } }
 
     private func add(_ buffer: UnsafeRawBufferPointer) {
@@ -43,9 +41,9 @@ import COpenSSL
         isSound = unsafe EVP_DigestUpdate(context, buffer.baseAddress, buffer.count) == 1
     }
 
-    /// The digest of all that was added. It can be asked for once.
+    /// The digest of all bytes. It can be requested once.
     ///
-    /// - Throws: When a step failed, or the digest was asked for before.
+    /// - Throws: If a step failed, or the digest was requested before.
     package func finish() throws(MessageDigestError) -> [UInt8] {
         guard isSound else { throw MessageDigestError(algorithm: algorithm) }
         isSound = false
@@ -62,9 +60,9 @@ import COpenSSL
         return digest
     }
 
-    /// The digest of bytes that are there as a whole.
+    /// The digest of some bytes.
     ///
-    /// - Throws: When this system's OpenSSL has no such function.
+    /// - Throws: If this system's OpenSSL does not have the function.
     package static func digest(
         _ algorithm: MessageDigestAlgorithm, of bytes: some Sequence<UInt8>
     ) throws(MessageDigestError) -> [UInt8] {
@@ -73,26 +71,22 @@ import COpenSSL
         return try digest.finish()
     }
 
-    /// Bytes as pairs of lower-case hexadecimal digits.
-    package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-        var text: [UInt8] = []
-        text.reserveCapacity(2 * bytes.underestimatedCount)
-        for byte in bytes {
-            text.append(digit(byte >> 4))
-            text.append(digit(byte & 0x0F))
-        }
-        return text
+    /// The 32 bytes of SHA-256; none for no bytes, which an encoder that failed returns, or if OpenSSL cannot compute it.
+    static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+        bytes.isEmpty ? [] : (try? digest(.sha256, of: bytes)) ?? []
     }
 
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + (value - 10)
+    /// Bytes as pairs of lower-case hexadecimal digits.
+    package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+        let digits = Array("0123456789abcdef".utf8)
+        return bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
     }
 }
 
-/// The hash functions that HTTP's users name: for Digest authentication, and for checksums of files.
+/// The hash functions for Digest authentication, and for checksums of files.
 ///
-/// MD5 and SHA-1 are broken as proofs that nobody tampered; they are here because servers ask for the one, and publishers
-/// of files still give the other.
+/// MD5 and SHA-1 do not protect against tampering; they exist because servers request the former, and publishers of files
+/// still use the latter.
 package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     /// MD5 (RFC 1321), 16 bytes.
     case md5
@@ -104,10 +98,10 @@ package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     case sha384
     /// SHA-512 (FIPS 180-4), 64 bytes.
     case sha512
-    /// SHA-512/256 (FIPS 180-4 §6.7), 32 bytes: a function with a beginning of its own, not SHA-512 cut short.
+    /// SHA-512/256 (FIPS 180-4 §6.7), 32 bytes: a function with its own initial value, not a truncated SHA-512.
     case sha512_256
 
-    /// How many bytes a digest has.
+    /// The number of bytes of a digest.
     package var byteCount: Int {
         switch self {
         case .md5: 16
@@ -118,15 +112,8 @@ package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether this machine's OpenSSL computes it: one that is bound to FIPS 140 has no MD5.
-    package var isAvailable: Bool {
-        do throws(MessageDigestError) {
-            _ = try MessageDigest(self)
-            return true
-        } catch {
-            return false
-        }
-    }
+    /// Whether this machine's OpenSSL has the function: in FIPS 140 mode it has no MD5.
+    package var isAvailable: Bool { (try? MessageDigest(self)) != nil }
 
     /// OpenSSL's description of the function; it lives as long as the process.
     var implementation: OpaquePointer? {
@@ -143,7 +130,7 @@ package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
 
 /// A digest that could not be computed.
 package struct MessageDigestError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was to be computed.
+    /// The function.
     package let algorithm: MessageDigestAlgorithm
 
     /// The algorithm, and why it may be missing.

@@ -1,4 +1,3 @@
-import CLinux
 import COpenSSL
 import DequeModule
 import Glibc
@@ -6,8 +5,8 @@ import Synchronization
 
 /// A few threads for calls that block: name resolution, file reads, loading of trust stores.
 ///
-/// Swift's cooperative pool has as many threads as the machine has cores; one blocking call there would stop half of a
-/// small machine. Threads start when work waits and none is free, up to the limit, and end after ten idle seconds.
+/// Swift's cooperative pool has one thread per core; one blocking call there would stop half of a small machine. Threads
+/// start when work waits and none is free, up to the limit, and end after ten idle seconds.
 package final class BlockingWorkers: Sendable {
     private struct State {
         var work = Deque<@Sendable () -> Void>()
@@ -16,31 +15,34 @@ package final class BlockingWorkers: Sendable {
     }
 
     /// A value on its way from a worker to the task that waits for it.
-    private final class Parcel<Value: Sendable>: Sendable { let value = Mutex<Value?>(nil) }
+    private final class Parcel<Value: Sendable>: Sendable {
+        let value = Mutex<Value?>(nil)
+    }
 
     private let state = Mutex(State())
     private let threadLimit: Int
     private let stackByteCount: Int?
-    /// Counts the pieces of work not yet taken: idle threads wait on it.
-    private let semaphore: Semaphore
+    /// Counts the jobs that are queued: idle threads wait on it.
+    private let semaphore = Semaphore()
 
     /// The workers that all sessions share.
     package static let shared = BlockingWorkers(threadLimit: 4)
 
-    /// Workers of at most so many threads.
-    /// - Parameter stackByteCount: The size of each thread's stack; `nil` for the system's default, mostly 8 MiB.
+    /// Creates workers.
+    /// - Parameters:
+    ///   - threadLimit: The maximum number of threads.
+    ///   - stackByteCount: The size of each thread's stack; `nil` for the system's default, mostly 8 MiB.
     package init(threadLimit: Int, stackByteCount: Int? = nil) {
         self.threadLimit = max(1, threadLimit)
         self.stackByteCount = stackByteCount
-        semaphore = Semaphore()
     }
 
-    /// How many threads there are now.
+    /// The present number of threads.
     package var threadCount: Int { state.withLock { $0.threadCount } }
 
-    /// Runs a blocking closure on a worker and returns what it returns.
+    /// Runs a blocking closure on a worker and returns its result.
     ///
-    /// The closure is not stopped when the task is cancelled, since a blocking call cannot be; callers that must return
+    /// Cancelling the task does not stop the closure, since a blocking call cannot be stopped; callers that must return
     /// earlier race it with an event of their own.
     package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         let parcel = Parcel<Value>()
@@ -58,18 +60,9 @@ package final class BlockingWorkers: Sendable {
     /// As ``run(_:)``, for a closure that may fail.
     package func run<Value: Sendable, Failure: Error>(
         throwing body: @escaping @Sendable () throws(Failure) -> Value
-    ) async throws(Failure) -> Value {
-        let result = await run { () -> Result<Value, Failure> in
-            do throws(Failure) {
-                return .success(try body())
-            } catch {
-                return .failure(error)
-            }
-        }
-        return try result.get()
-    }
+    ) async throws(Failure) -> Value { try await run { Result(catching: body) }.get() }
 
-    /// Queues a closure that resumes its caller by itself.
+    /// Queues a closure, which resumes its caller by itself.
     package func submit(_ body: @escaping @Sendable () -> Void) {
         let mustStart = state.withLock { state in
             state.work.append(body)
@@ -81,15 +74,12 @@ package final class BlockingWorkers: Sendable {
             do throws(SystemError) {
                 try Thread.start(name: "martlet-worker", stackByteCount: stackByteCount) { self.serve() }
             } catch {
-                // No thread to be had. With others about, one of them comes to it; else it runs here, late but surely.
+                // If there are other threads, one of them will run it; else it runs here.
                 let orphan = state.withLock { state -> (@Sendable () -> Void)? in
                     state.threadCount -= 1
                     return state.threadCount == 0 ? state.work.popFirst() : nil
                 }
-                if let orphan {
-                    orphan()
-                    return
-                }
+                if let orphan { return orphan() }
             }
         }
         semaphore.signal()
@@ -113,47 +103,34 @@ package final class BlockingWorkers: Sendable {
     }
 }
 
-/// A detached thread of the system, for what must not run on Swift's cooperative pool.
-enum Thread {
-    private final class Body: Sendable {
-        let run: @Sendable () -> Void
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+/// A counting semaphore of the system, on which threads of Martlet's own block; never threads of Swift's pool.
+///
+/// `@unchecked Sendable`: the pointer is set once, and the system guards the semaphore.
+@safe final class Semaphore: @unchecked Sendable {
+    private let pointer: UnsafeMutablePointer<sem_t>
+
+    init() {
+        unsafe pointer = .allocate(capacity: 1)
+        unsafe sem_init(pointer, 0, 0)
     }
 
-    /// Starts a thread that ends with its closure. All signals are blocked on it: they are the program's business.
-    /// - Parameters:
-    ///   - name: At most 15 bytes are shown by the system's tools.
-    ///   - stackByteCount: The size of the stack; `nil`, or a size that the system refuses, for the system's default.
-    static func start(
-        name: String, stackByteCount: Int? = nil, _ body: @escaping @Sendable () -> Void
-    ) throws(SystemError) {
-        var blocked = sigset_t()
-        var previous = sigset_t()
-        unsafe sigfillset(&blocked)
-        unsafe pthread_sigmask(SIG_BLOCK, &blocked, &previous)
-        defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
-        var attributes = pthread_attr_t()
-        unsafe pthread_attr_init(&attributes)
-        defer { unsafe pthread_attr_destroy(&attributes) }
-        if let stackByteCount { unsafe pthread_attr_setstacksize(&attributes, stackByteCount) }
-        var thread = pthread_t()
-        let argument = unsafe Unmanaged.passRetained(
-            Body {
-                unsafe name.withCString { _ = unsafe martlet_set_thread_name($0) }
-                body()
-            })
-        let code = unsafe pthread_create(
-            &thread, &attributes,
-            { argument in
-                guard let argument = unsafe argument else { return nil }
-                let body = unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue()
-                body.run()
-                return nil
-            }, argument.toOpaque())
-        guard code == 0 else {
-            unsafe argument.release()
-            throw SystemError(operation: "pthread_create", code: code)
+    deinit {
+        unsafe sem_destroy(pointer)
+        unsafe pointer.deallocate()
+    }
+
+    /// Adds one.
+    func signal() { unsafe sem_post(pointer) }
+
+    /// Takes one, and waits for it if there is none.
+    /// - Returns: Whether there was one within the time.
+    func wait(seconds: Int) -> Bool {
+        var limit = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &limit)
+        limit.tv_sec += seconds
+        while unsafe sem_timedwait(pointer, &limit) != 0 {
+            if errno != EINTR { return false }
         }
-        pthread_detach(thread)
+        return true
     }
 }

@@ -4,22 +4,23 @@ import Glibc
 import HeapModule
 import Synchronization
 
-/// One thread that waits for sockets and timers, and reports readiness; it moves no bytes itself.
+/// One thread that waits for sockets and timers and reports readiness; it moves no bytes itself.
 ///
-/// A connection tries its system call where its caller runs and comes here only when the call would block. Measured on
-/// two cores with 64 connections, that carries a fifth more requests than running connections on the loop does. The loop
-/// can also run tasks: preferring it as task executor spares the hand-over between threads, which pays with many
-/// connections and costs with one.
+/// A connection makes its system call on its caller's thread and comes here only if the call would block. With 64
+/// connections on two cores, this carries a fifth more requests than running connections on the loop. The loop can also
+/// run tasks: preferring it as task executor avoids switching threads, which pays with many connections and costs with
+/// one.
 package final class EventLoop: TaskExecutor {
-    private struct Registration {
-        var number: UInt32
-        var readiness: Readiness
-    }
-
     private struct Registrations {
-        /// By descriptor: small numbers, handed out densely by the kernel.
-        var byDescriptor: [Registration?] = []
+        /// By descriptor: small numbers, assigned densely by the kernel.
+        var byDescriptor: [Readiness?] = []
         var lastNumber: UInt32 = 0
+
+        func find(_ descriptor: Int32, _ number: UInt32) -> Readiness? {
+            let index = Int(descriptor)
+            guard index < byDescriptor.count, byDescriptor[index]?.number == number else { return nil }
+            return byDescriptor[index]
+        }
     }
 
     private struct Timer: Comparable {
@@ -31,14 +32,13 @@ package final class EventLoop: TaskExecutor {
         static func == (left: Timer, right: Timer) -> Bool { left.deadline == right.deadline }
     }
 
-    /// Whom a timer calls.
     private enum Target {
-        /// Named by its registration: a weak reference would make every later retain and release of it slow, and a strong
+        /// A socket, by its registration: a weak reference would make each later retain and release slow, and a strong
         /// one would keep it until its last deadline.
         case socket(descriptor: Int32, number: UInt32)
-        /// Any other, which the timer does not keep in memory.
+        /// An object that the timer does not keep in memory.
         case object(WeakTarget)
-        /// One that is retained and released too often to be referred to weakly.
+        /// An object that is retained and released too often for a weak reference.
         case retained(any TimerTarget)
     }
 
@@ -46,34 +46,27 @@ package final class EventLoop: TaskExecutor {
 
     private struct Agenda {
         var timers = Heap<Timer>()
-        /// At how many timers those whose target is gone are swept out.
+        /// The number of timers at which those without a target are removed.
         var sweepCount = EventLoop.leastSweepCount
         var jobs = Deque<UnownedJob>()
-        /// Until when the thread sleeps; zero while it is awake and will look at the agenda before sleeping.
+        /// The time until which the thread sleeps; zero while it is awake and will check the agenda before it sleeps.
         var sleepsUntil = MonotonicTime(nanoseconds: 0)
         var isStopped = false
     }
 
-    /// Guards who is registered: loop thread (per event), and whoever opens or closes a socket.
+    /// Guards the registered sockets: the loop's thread (per event), and the opening and closing of sockets.
     private let registrations = Mutex(Registrations())
-    /// Guards timers and jobs: loop thread, and whoever arms a timer or enqueues a job.
+    /// Guards timers and jobs: the loop's thread, and code that sets a timer or enqueues a job.
     private let agenda = Mutex(Agenda())
     private let poller: Poller
     private let thread = Atomic<UInt>(0)
 
-    /// The loop that sessions share: started by its first use, it lives as long as the process.
+    /// The loop that all sessions share: started on first use, it lives as long as the process.
     ///
-    /// `nil` when the kernel refuses the two descriptors it needs.
-    package static let shared: Result<EventLoop, SystemError> = {
-        do throws(SystemError) {
-            return .success(try EventLoop.start())
-        } catch {
-            return .failure(error)
-        }
-    }()
+    /// It fails if the kernel refuses the two descriptors that it needs.
+    package static let shared = Result { () throws(SystemError) in try EventLoop.start() }
 
-    /// The shared loop; where the kernel has refused it, one without a thread, on which every wait for a socket fails when
-    /// the socket is registered.
+    /// The shared loop, or, if the kernel refused it, a loop without a thread, which rejects every socket.
     package static let sharedOrStalled: EventLoop = {
         switch shared {
         case .success(let loop): loop
@@ -81,7 +74,7 @@ package final class EventLoop: TaskExecutor {
         }
     }()
 
-    /// Fewer timers than this are not worth sweeping: some forty bytes each.
+    /// The least number of timers that is worth a sweep: some forty bytes each.
     private static let leastSweepCount = 1024
 
     private init(poller: consuming Poller) { self.poller = poller }
@@ -94,61 +87,51 @@ package final class EventLoop: TaskExecutor {
         return loop
     }
 
-    /// Ends the thread once it has run the jobs it has. Only loops that a test started are stopped.
+    /// Ends the thread after the jobs that are enqueued. Only loops that a test started are stopped.
     package func stop() {
         agenda.withLock { $0.isStopped = true }
         poller.wake()
     }
 
-    // MARK: Looking
-
-    /// How many sockets are registered, listening ones included. Takes time in proportion to the highest descriptor.
+    /// The number of registered sockets, listening ones included. Takes time in proportion to the highest descriptor.
     package var socketCount: Int {
-        registrations.withLock { registrations in
-            registrations.byDescriptor.reduce(0) { count, registration in
-                registration == nil ? count : count + 1
-            }
-        }
+        registrations.withLock { $0.byDescriptor.count { readiness in readiness != nil } }
     }
 
-    /// How many timers are armed, those included whose target is gone.
+    /// The number of timers, including those whose target is gone.
     package var timerCount: Int { agenda.withLock { $0.timers.count } }
 
     // MARK: Sockets
 
-    /// Registers a descriptor, for both directions unless it has but news.
+    /// Registers a descriptor.
     package func register(
         _ descriptor: Int32, interest: Poller.Interest = .traffic
     ) throws(SystemError) -> (readiness: Readiness, number: UInt32) {
-        let number = registrations.withLock { registrations in
+        let readiness = registrations.withLock { registrations in
             registrations.lastNumber = registrations.lastNumber == .max ? 1 : registrations.lastNumber + 1
-            return registrations.lastNumber
-        }
-        let readiness = Readiness(loop: self, descriptor: descriptor, number: number)
-        registrations.withLock { registrations in
+            let readiness = Readiness(loop: self, descriptor: descriptor, number: registrations.lastNumber)
             let index = Int(descriptor)
             while registrations.byDescriptor.count <= index { registrations.byDescriptor.append(nil) }
-            registrations.byDescriptor[index] = Registration(number: number, readiness: readiness)
+            registrations.byDescriptor[index] = readiness
+            return readiness
         }
         do throws(SystemError) {
-            try poller.add(descriptor, registration: number, interest: interest)
+            try poller.add(descriptor, registration: readiness.number, interest: interest)
         } catch {
-            unregister(descriptor, number: number)
+            unregister(descriptor, number: readiness.number)
             throw error
         }
-        return (readiness, number)
+        return (readiness, readiness.number)
     }
 
-    /// Forgets a descriptor, which the caller closes right after; an event already on its way is then ignored.
+    /// Removes a descriptor, which the caller closes right after; an event already on its way is then ignored.
     package func unregister(_ descriptor: Int32, number: UInt32) {
-        let removed: Registration? = registrations.withLock { registrations in
-            let index = Int(descriptor)
-            guard index < registrations.byDescriptor.count,
-                registrations.byDescriptor[index]?.number == number
-            else { return nil }
-            return registrations.byDescriptor[index].take()
+        let removed = registrations.withLock { registrations in
+            let found = registrations.find(descriptor, number)
+            if found != nil { registrations.byDescriptor[Int(descriptor)] = nil }
+            return found
         }
-        // The last reference to the readiness may go here, outside the lock.
+        // The last reference to the readiness may go here, outside of the lock.
         _ = consume removed
     }
 
@@ -156,8 +139,8 @@ package final class EventLoop: TaskExecutor {
 
     /// Calls a target at an instant, or a little later: up to a millisecond, and longer on a busy machine.
     ///
-    /// - Parameter isRetained: Whether the target stays in memory until then. One that many threads use all the time
-    ///   should: a weak reference would make each retain and release of it slow from then on.
+    /// - Parameter isRetained: Whether the target stays in memory until then. A target that many threads use all the
+    ///   time should: a weak reference would make each later retain and release of it slow.
     package func schedule(
         _ target: any TimerTarget, token: UInt64, at deadline: MonotonicTime, isRetained: Bool = false
     ) {
@@ -182,36 +165,32 @@ package final class EventLoop: TaskExecutor {
         if mustWake { poller.wake() }
     }
 
-    /// Takes out the timers whose target is gone. They would come to nothing at their deadline, but a minute's worth of
-    /// requests that were given up is a hundred thousand of them.
+    /// Removes the timers whose target is gone: those of a minute's abandoned requests can be a hundred thousand.
     ///
-    /// The next sweep comes when there are twice as many as were left, so that its cost is shared by as many insertions.
-    /// - Returns: The objects looked at, which the caller lets go when it has given up the lock.
+    /// The next sweep comes at twice the number that was left, so that as many insertions share its cost.
+    /// - Returns: The objects that were checked, which the caller releases after the lock.
     private func sweep(_ agenda: inout Agenda) -> [any TimerTarget] {
         var objects: [any TimerTarget] = []
         let live = agenda.timers.unordered.filter { timer in
-            switch timer.target {
-            case .socket(let descriptor, let number): return readiness(descriptor, number) != nil
-            case .object(let reference):
-                guard let object = reference.object else { return false }
-                objects.append(object)
-                return true
-            case .retained: return true
-            }
+            guard let object = self.object(of: timer.target) else { return false }
+            if case .object = timer.target { objects.append(object) }
+            return true
         }
         agenda.timers = Heap(live)
         agenda.sweepCount = max(EventLoop.leastSweepCount, 2 * live.count)
         return objects
     }
 
-    private func readiness(_ descriptor: Int32, _ number: UInt32) -> Readiness? {
-        registrations.withLock { registrations -> Readiness? in
-            let index = Int(descriptor)
-            guard index < registrations.byDescriptor.count, let found = registrations.byDescriptor[index],
-                found.number == number
-            else { return nil }
-            return found.readiness
+    private func object(of target: Target) -> (any TimerTarget)? {
+        switch target {
+        case .socket(let descriptor, let number): readiness(descriptor, number)
+        case .object(let reference): reference.object
+        case .retained(let object): object
         }
+    }
+
+    private func readiness(_ descriptor: Int32, _ number: UInt32) -> Readiness? {
+        registrations.withLock { $0.find(descriptor, number) }
     }
 
     // MARK: Jobs
@@ -221,7 +200,7 @@ package final class EventLoop: TaskExecutor {
         let job = UnownedJob(job)
         let mustWake = agenda.withLock { agenda in
             agenda.jobs.append(job)
-            // Asleep, however short: the thread sets this before it waits, and clears it when it wakes.
+            // The thread sets the time before it waits, however short, and clears it when it wakes.
             return agenda.sleepsUntil.nanoseconds != 0 && agenda.jobs.count == 1
         }
         if mustWake { poller.wake() }
@@ -267,28 +246,152 @@ package final class EventLoop: TaskExecutor {
                 return first.deadline <= instant ? agenda.timers.popMin() : nil
             }
             guard let due, let now else { return }
-            let target: (any TimerTarget)? =
-                switch due.target {
-                case .socket(let descriptor, let number): readiness(descriptor, number)
-                case .object(let reference): reference.object
-                case .retained(let object): object
-                }
-            if let next = target?.timerFired(token: due.token, now: now) {
+            if let next = object(of: due.target)?.timerFired(token: due.token, now: now) {
                 insert(Timer(deadline: next, token: due.token, target: due.target))
             }
         }
     }
 
-    /// Runs the jobs that are there, though not those they add: sockets get their turn in between.
+    /// Runs the jobs that are enqueued now, but not those that they add: sockets take their turn in between.
     /// - Returns: Whether the loop was stopped and nothing is left to run.
     private func runJobs() -> Bool {
-        var jobs = agenda.withLock { agenda -> Deque<UnownedJob> in
-            guard !agenda.jobs.isEmpty else { return Deque() }
+        var jobs = agenda.withLock { agenda in
             let jobs = agenda.jobs
-            agenda.jobs = Deque()
+            if !jobs.isEmpty { agenda.jobs = Deque() }
             return jobs
         }
         while let job = jobs.popFirst() { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
         return agenda.withLock { $0.isStopped && $0.jobs.isEmpty }
+    }
+}
+
+/// An object that the event loop calls when an instant has passed.
+///
+/// Timers are lazy: a target that needs its deadline later than armed lets the timer fire and returns the later instant,
+/// so that postponing a deadline, which every request does, costs no more than a store.
+package protocol TimerTarget: AnyObject, Sendable {
+    /// Called on the loop's thread; must not block.
+    ///
+    /// - Parameters:
+    ///   - token: The number that the target passed when it armed the timer.
+    ///   - now: The present instant.
+    /// - Returns: The time of the next call with the same token; `nil` for none.
+    func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime?
+}
+
+/// An epoll instance and the eventfd that wakes it.
+///
+/// Descriptors are registered once, edge-triggered. Each event carries a registration number besides the descriptor: a
+/// batch may contain an event of a descriptor that was closed, and opened again by other code, while the batch was
+/// processed.
+///
+/// `@unchecked Sendable`: the kernel guards the descriptors, and only the loop's thread calls `wait`, which alone uses the
+/// buffer of events.
+@safe package struct Poller: ~Copyable, @unchecked Sendable {
+    /// An event of a descriptor.
+    struct Event {
+        var descriptor: Int32
+        /// The number under which it was registered.
+        var registration: UInt32
+        /// Something can be read, or reading will report that nothing ever can.
+        var isReadable: Bool
+        /// Something can be written, or writing will report that nothing ever can.
+        var isWritable: Bool
+        /// The peer has closed its side, or the socket has failed: reading never blocks again.
+        var isHangup: Bool
+    }
+
+    private let epoll: Int32
+    private let wakeup: Int32
+    private let events: UnsafeMutableBufferPointer<epoll_event>
+
+    /// Opens the instance.
+    /// - Throws: The errno of the call that failed.
+    init() throws(SystemError) {
+        let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        let wakeup = epoll < 0 ? -1 : eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        var event = unsafe epoll_event()
+        unsafe event.events = EPOLLIN.rawValue | EPOLLET.rawValue
+        unsafe event.data.u64 = UInt64(UInt32(bitPattern: wakeup))
+        guard wakeup >= 0, unsafe epoll_ctl(epoll, EPOLL_CTL_ADD, wakeup, &event) == 0 else {
+            let code = errno
+            close(epoll)
+            close(wakeup)
+            let operation = epoll < 0 ? "epoll_create1" : wakeup < 0 ? "eventfd" : "epoll_ctl"
+            throw SystemError(operation: operation, code: code)
+        }
+        self.epoll = epoll
+        self.wakeup = wakeup
+        unsafe events = .allocate(capacity: 256)
+    }
+
+    /// An instance that rejects every descriptor.
+    init(stalled: Void) {
+        epoll = -1
+        wakeup = -1
+        unsafe events = .allocate(capacity: 1)
+    }
+
+    deinit {
+        close(epoll)
+        close(wakeup)
+        unsafe events.deallocate()
+    }
+
+    /// The events that are reported for a descriptor.
+    package enum Interest {
+        /// Reading and writing: sockets.
+        case traffic
+        /// Urgent data alone, reported as readable: pressure files.
+        case news
+
+        var flags: UInt32 {
+            switch self {
+            case .traffic: EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
+            case .news: EPOLLPRI.rawValue | EPOLLET.rawValue
+            }
+        }
+    }
+
+    /// Registers a descriptor under a number, which must not be zero: that is the eventfd's.
+    func add(_ descriptor: Int32, registration: UInt32, interest: Interest) throws(SystemError) {
+        var event = unsafe epoll_event()
+        unsafe event.events = interest.flags
+        unsafe event.data.u64 = UInt64(registration) << 32 | UInt64(UInt32(bitPattern: descriptor))
+        guard unsafe epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 else {
+            throw SystemError(operation: "epoll_ctl", code: errno)
+        }
+    }
+
+    /// Makes a running `wait`, or else the next one, return immediately. Any thread may call it.
+    func wake() {
+        var one: UInt64 = 1
+        _ = unsafe write(wakeup, &one, 8)
+    }
+
+    /// Waits for events and calls the closure for each.
+    /// - Parameter timeout: Milliseconds; 0 does not wait, -1 waits without limit.
+    func wait(timeout: Int32, _ body: (Event) -> Void) {
+        let count = unsafe epoll_wait(epoll, events.baseAddress, Int32(events.count), timeout)
+        guard count > 0 else { return }
+        for index in 0..<Int(count) {
+            let event = unsafe events[index]
+            let data = unsafe event.data.u64
+            let registration = UInt32(truncatingIfNeeded: data >> 32)
+            if registration == 0 {
+                var value: UInt64 = 0
+                _ = unsafe read(wakeup, &value, 8)
+                continue
+            }
+            let flags = unsafe event.events
+            let hangup = flags & (EPOLLHUP.rawValue | EPOLLRDHUP.rawValue) != 0
+            let dead = flags & (EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0
+            body(
+                Event(
+                    descriptor: Int32(bitPattern: UInt32(truncatingIfNeeded: data)),
+                    registration: registration,
+                    isReadable: hangup || dead || flags & (EPOLLIN.rawValue | EPOLLPRI.rawValue) != 0,
+                    isWritable: dead || flags & EPOLLOUT.rawValue != 0, isHangup: hangup))
+        }
     }
 }

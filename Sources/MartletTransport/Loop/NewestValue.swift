@@ -1,10 +1,10 @@
 public import DequeModule
 public import Synchronization
 
-/// A value that changes, of which everybody who looks sees the newest: state, not events.
+/// A value that changes, and of which each reader gets the latest: state, not events.
 ///
-/// Who comes late gets the present value at once; who is slow skips what it missed and is never queued for; the last value
-/// is seen by all before the end. Any number of tasks may wait.
+/// A late reader gets the present value immediately; a slow one skips values, which are never queued; all readers get the
+/// last value before the end. Any number of tasks may wait.
 @usableFromInline
 package final class NewestValue<Value: Sendable & Equatable>: Sendable {
     @usableFromInline
@@ -22,17 +22,17 @@ package final class NewestValue<Value: Sendable & Equatable>: Sendable {
         }
     }
 
-    /// Guards the above: whoever changes the value, and who waits for it.
+    /// Guards the above: writers of the value, and tasks that wait for it.
     @usableFromInline let state: Mutex<State>
 
-    /// A value to begin with.
+    /// Creates the first value.
     @inlinable package init(_ value: Value) { state = Mutex(State(value: value)) }
 
     /// The present value.
     @inlinable package var value: Value { state.withLock { $0.value } }
 
-    /// Changes the value; nothing after the end, or where it is what it was.
-    /// - Parameter value: Called under the lock, so that of several changes at once the last has the last word.
+    /// Changes the value; does nothing after the end, or if the value is the same.
+    /// - Parameter value: Called under the lock, so that of concurrent changes the last one wins.
     @inlinable package func update(_ value: () -> Value) { change { $0 = value() } }
 
     /// Changes the value in place, under the lock; else as ``update(_:)``.
@@ -48,7 +48,7 @@ package final class NewestValue<Value: Sendable & Equatable>: Sendable {
         }
     }
 
-    /// Ends all waits, once they have seen the last value.
+    /// Ends all waits, after they have returned the last value.
     @inlinable
     package func finish() {
         wake { state in
@@ -60,26 +60,24 @@ package final class NewestValue<Value: Sendable & Equatable>: Sendable {
     @inlinable
     func wake(_ change: (inout State) -> Bool) {
         let waiters = state.withLock { state -> [UInt64: Waiter<Void>] in
-            guard !state.isFinished else { return [:] }
-            guard change(&state) else { return [:] }
+            guard !state.isFinished, change(&state) else { return [:] }
             defer { if !state.waiters.isEmpty { state.waiters = [:] } }
             return state.waiters
         }
         for waiter in waiters.values { waiter.resume(returning: ()) }
     }
 
-    /// The newest value, once there is another than the one seen last; `nil` at the end, or when the task is cancelled.
+    /// Waits for a value other than the one seen last; `nil` at the end, or when the task is cancelled.
     /// - Parameter seen: The version that was returned with the last value; 0 at first.
     @inlinable
     package func next(after seen: UInt64) async -> (version: UInt64, value: Value)? {
         while true {
-            let (version, value, isFinished) = state.withLock { ($0.version, $0.value, $0.isFinished) }
+            let (version, value, isFinished, number) = state.withLock { state in
+                state.lastWaiter += 1
+                return (state.version, state.value, state.isFinished, state.lastWaiter)
+            }
             if version != seen { return (version, value) }
             if isFinished || Task.isCancelled { return nil }
-            let number = state.withLock { state in
-                state.lastWaiter += 1
-                return state.lastWaiter
-            }
             await withTaskCancellationHandler {
                 await suspend { (waiter: Waiter<Void>) in
                     let isLate = state.withLock { state in
@@ -98,7 +96,7 @@ package final class NewestValue<Value: Sendable & Equatable>: Sendable {
 }
 
 extension NewestValue {
-    /// The newest value once it is one that is wanted; else as ``next(after:)``.
+    /// Waits for a value that satisfies a condition; else as ``next(after:)``.
     package func next(
         after seen: UInt64 = 0, where isWanted: (Value) -> Bool
     ) async -> (version: UInt64, value: Value)? {
@@ -117,24 +115,24 @@ extension NewestValue<Bool> {
     @discardableResult package func becomesTrue() async -> Bool { await next { $0 } != nil }
 }
 
-/// Values from any number of senders for tasks that take them, each in its turn. It holds as many as are sent: whoever sends
-/// sees to it that they are few.
+/// Values from any number of senders for tasks that receive them in turn. It holds as many as are sent: the senders keep
+/// them few.
 ///
-/// It does what an `AsyncStream` does, at a part of its cost, since its code is specialized where it is used. Any number of
-/// tasks may wait, and one that is cancelled ends it for none of the others.
+/// It is an `AsyncStream` at a part of the cost, since its code is specialized where it is used. Any number of tasks may
+/// wait, and a task that is cancelled does not end it for the others.
 @usableFromInline
 package final class Mailbox<Value: Sendable>: Sendable {
     @usableFromInline
     struct State {
         @usableFromInline var values: Deque<Value>
         @usableFromInline var isClosed: Bool
-        /// Those who wait, while there are no values.
+        /// The tasks that wait, while there are no values.
         @usableFromInline var waiters: Deque<(number: UInt64, waiter: Waiter<Value?>)>
         @usableFromInline var lastWaiter: UInt64
 
         @inlinable init() { (values, isClosed, waiters, lastWaiter) = (Deque(), false, Deque(), 0) }
 
-        /// What a task gets that does not wait; nil where it has to.
+        /// The result for a task that need not wait; `nil` if it has to.
         @inlinable
         mutating func takePresent() -> Value?? {
             if let value = values.popFirst() { return .some(value) }
@@ -145,14 +143,14 @@ package final class Mailbox<Value: Sendable>: Sendable {
     /// Guards the above: senders, and the tasks that take.
     @usableFromInline let state: Mutex<State>
 
-    /// An empty one.
+    /// Creates an empty mailbox.
     @inlinable package init() { state = Mutex(State()) }
 
-    /// Adds a value behind those that are there; nothing after the end.
+    /// Adds a value after the others; does nothing after the end.
     @inlinable package func send(_ value: Value) { post(value)?.resume(returning: value) }
 
     /// As ``send(_:)``, for a sender that holds a lock.
-    /// - Returns: Who is to be resumed with the value, once it does not.
+    /// - Returns: The waiter to resume with the value after the lock.
     @inlinable
     package func post(_ value: Value) -> Waiter<Value?>? {
         state.withLock { state in
@@ -163,7 +161,7 @@ package final class Mailbox<Value: Sendable>: Sendable {
         }
     }
 
-    /// No value comes any more behind those that are there.
+    /// Ends it after the values that it holds.
     @inlinable
     package func close() {
         let waiters = state.withLock { state in
@@ -174,8 +172,7 @@ package final class Mailbox<Value: Sendable>: Sendable {
         for (_, waiter) in waiters { waiter.resume(returning: nil) }
     }
 
-    /// The next value.
-    /// - Returns: Where none is there, `nil` at the end, and when the task is cancelled.
+    /// The next value; without one, `nil` at the end and when the task is cancelled.
     @inlinable
     package func next() async -> Value? {
         let (present, number) = state.withLock { state -> (Value??, UInt64) in
@@ -199,5 +196,72 @@ package final class Mailbox<Value: Sendable>: Sendable {
             }
             waiter?.resume(returning: nil)
         }
+    }
+}
+
+/// A subscription to a value that is followed only while there are subscribers.
+package final class WatchSubscription<Value: Sendable & Equatable>: Sendable {
+    private let newest: NewestValue<Value?>
+    private let end: @Sendable () -> Void
+
+    /// Subscribes to a value that is `nil` until it is known. The closure is called at the end of the subscription.
+    package init(to newest: NewestValue<Value?>, end: @escaping @Sendable () -> Void) {
+        self.newest = newest
+        self.end = end
+    }
+
+    deinit { end() }
+
+    /// Waits for a value other than the one seen last; `nil` when the task is cancelled.
+    package func next(after seen: UInt64) async -> (version: UInt64, value: Value)? {
+        let next = await newest.next(after: seen) { $0 != nil }
+        return next.flatMap { (version, value) in value.map { (version, $0) } }
+    }
+}
+
+/// One pass over a value that changes: each value that differs from the one before.
+package struct ValueReader<Value: Sendable & Equatable>: Sendable {
+    private let take: @Sendable (UInt64) async -> (version: UInt64, value: Value)?
+    private var seen: UInt64 = 0
+
+    /// Reads the values of a subscription, and keeps it.
+    package init(_ subscription: WatchSubscription<Value>) { take = { await subscription.next(after: $0) } }
+
+    /// Reads the values of a variable.
+    package init(_ value: NewestValue<Value>) { take = { await value.next(after: $0) } }
+
+    /// Waits for a value other than the one before; `nil` at the end, or when the task is cancelled.
+    package mutating func next() async -> Value? {
+        guard let found = await take(seen) else { return nil }
+        seen = found.version
+        return found.value
+    }
+}
+
+/// The number of subscribers, and the run that is for them.
+package struct SubscriberCount {
+    private var count = 0
+    /// Counts the times at which a run began or ended, so that timers and results of an earlier one are ignored.
+    package private(set) var run: UInt64 = 0
+
+    /// No subscriber.
+    package init() {}
+
+    /// Adds a subscriber.
+    /// - Returns: The run that begins, if it is the only one.
+    package mutating func add() -> UInt64? {
+        count += 1
+        guard count == 1 else { return nil }
+        run += 1
+        return run
+    }
+
+    /// Removes a subscriber.
+    /// - Returns: Whether it was the last, which ends the run.
+    package mutating func remove() -> Bool {
+        count -= 1
+        guard count == 0 else { return false }
+        run += 1
+        return true
     }
 }

@@ -1,12 +1,10 @@
-import CLinux
-import Glibc
 import Synchronization
 
 /// A value that one task waits for and another delivers, once; or a deadline, or an interruption, whichever is first.
 ///
-/// What settles it is decided under a lock; the loser of a race is told that it lost, and can take back what it brought.
+/// A lock decides which of them settles it; the others are informed that they came too late.
 package final class OneShot<Value: Sendable>: TimerTarget {
-    /// How the wait ended.
+    /// The outcome of the wait.
     package enum Outcome: Sendable {
         /// The value came.
         case value(Value)
@@ -14,20 +12,25 @@ package final class OneShot<Value: Sendable>: TimerTarget {
         case timedOut
         /// ``interrupt()`` was called first.
         case interrupted
+
+        /// The value.
+        /// - Throws: `.timedOut` or `.interrupted` if there is none.
+        func get() throws(TransportError) -> Value {
+            switch self {
+            case .value(let value): return value
+            case .timedOut: throw .timedOut
+            case .interrupted: throw .interrupted
+            }
+        }
     }
 
-    private struct State {
-        var outcome: Outcome?
-        var waiter: Waiter<Outcome>?
-    }
+    private let state = Mutex<(outcome: Outcome?, waiter: Waiter<Outcome>?)>((nil, nil))
 
-    private let state = Mutex(State())
-
-    /// One that is not settled.
+    /// Creates one that is not settled.
     package init() {}
 
     /// Delivers the value.
-    /// - Returns: Whether it came first. If not, nobody will see it.
+    /// - Returns: Whether it came first. If not, it is discarded.
     @discardableResult package func fulfil(_ value: Value) -> Bool { settle(.value(value)) }
 
     /// Ends the wait with ``Outcome/interrupted``.
@@ -44,13 +47,12 @@ package final class OneShot<Value: Sendable>: TimerTarget {
         return won
     }
 
-    /// Waits for what comes first. One task may wait, once.
+    /// Waits for the first of them. One task may wait, once.
     package func wait(until deadline: MonotonicTime, on loop: EventLoop) async -> Outcome {
         let resumed = await suspend { (waiter: Waiter<Outcome>) in
-            let outcome = state.withLock { state -> Outcome? in
-                if let outcome = state.outcome { return outcome }
-                state.waiter = waiter
-                return nil
+            let outcome = state.withLock { state in
+                if state.outcome == nil { state.waiter = waiter }
+                return state.outcome
             }
             if let outcome {
                 waiter.resume(returning: outcome)
@@ -58,8 +60,8 @@ package final class OneShot<Value: Sendable>: TimerTarget {
                 loop.schedule(self, token: 0, at: deadline)
             }
         }
-        // Read again under the lock: a continuation that is resumed before its task has quite suspended hands its value
-        // over in a way that the thread sanitizer does not see.
+        // Read again under the lock: the thread sanitizer does not see how a continuation passes its value if it is resumed
+        // before its task has fully suspended.
         return state.withLock { $0.outcome } ?? resumed
     }
 
@@ -78,98 +80,35 @@ package final class OneShot<Value: Sendable>: TimerTarget {
     }
 }
 
+extension OneShot {
+    /// Runs code in a task of its own, and waits for its value until the deadline, or until the running task is cancelled.
+    ///
+    /// The code's task is then cancelled and no longer waited for: the code may know of no deadline, and never return.
+    /// - Parameter late: Receives a value that comes too late.
+    static func run(
+        until deadline: MonotonicTime, on loop: EventLoop,
+        late: @escaping @Sendable (Value) -> Void = { _ in }, _ code: @escaping @Sendable () async -> Value
+    ) async -> Outcome {
+        let shot = OneShot()
+        let task = Task {
+            let value = await code()
+            if !shot.fulfil(value) { late(value) }
+        }
+        defer { task.cancel() }
+        return await shot.waitUnlessCancelled(until: deadline, on: loop)
+    }
+}
+
 /// Runs code of the program in a task of its own, and waits for it until the running task is cancelled.
 ///
-/// The task of the code is cancelled then, and nobody waits for it, since it may never return.
-/// - Throws: What the code throws; `CancellationError`.
+/// The code's task is then cancelled and no longer waited for, since it may never return.
+/// - Throws: The error of the code; `CancellationError`.
 package func waitUnlessCancelled<Value: Sendable>(
     for code: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
-    let outcome = OneShot<Result<Value, any Error>>()
-    let task = Task {
-        do {
-            outcome.fulfil(.success(try await code()))
-        } catch {
-            outcome.fulfil(.failure(error))
-        }
+    let ended = await OneShot<Result<Value, any Error>>.run(until: .distantFuture, on: .sharedOrStalled) {
+        do { return .success(try await code()) } catch { return .failure(error) }
     }
-    let ended = await outcome.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
-    guard case .value(let result) = ended else {
-        task.cancel()
-        throw CancellationError()
-    }
+    guard case .value(let result) = ended else { throw CancellationError() }
     return try result.get()
-}
-
-/// The continuation a waiting task is resumed through, exactly once.
-///
-/// Debug builds, which the tests run, use the checked one, so that a continuation resumed twice or lost is seen; release
-/// builds use the unchecked one, which spares an allocation for every wait.
-@safe @usableFromInline
-package struct Waiter<Value: Sendable>: Sendable {
-    #if DEBUG
-        private let continuation: CheckedContinuation<Value, Never>
-        fileprivate init(_ continuation: CheckedContinuation<Value, Never>) {
-            self.continuation = continuation
-        }
-    #else
-        private let continuation: UnsafeContinuation<Value, Never>
-        fileprivate init(_ continuation: UnsafeContinuation<Value, Never>) {
-            unsafe self.continuation = continuation
-        }
-    #endif
-
-    /// Lets the task go on with a value. Never under a lock: the task may start at once.
-    @usableFromInline
-    package func resume(returning value: Value) {
-        #if DEBUG
-            continuation.resume(returning: value)
-        #else
-            unsafe continuation.resume(returning: value)
-        #endif
-    }
-}
-
-/// Suspends the task and hands its continuation to a closure, which must see to it that it is resumed exactly once.
-@usableFromInline
-package func suspend<Value: Sendable>(
-    isolation: isolated (any Actor)? = #isolation, _ body: (Waiter<Value>) -> Void
-) async -> Value {
-    #if DEBUG
-        await withCheckedContinuation(isolation: isolation) { body(Waiter($0)) }
-    #else
-        await unsafe withUnsafeContinuation(isolation: isolation) { unsafe body(Waiter($0)) }
-    #endif
-}
-
-/// A counting semaphore of the system's, to block a thread of our own on; never a thread of Swift's pool.
-///
-/// `@unchecked Sendable`: the pointer is set once, and what it points at is the system's to guard.
-@safe final class Semaphore: @unchecked Sendable {
-    private let pointer: UnsafeMutablePointer<sem_t>
-
-    init() {
-        unsafe pointer = .allocate(capacity: 1)
-        unsafe sem_init(pointer, 0, 0)
-    }
-
-    deinit {
-        unsafe sem_destroy(pointer)
-        unsafe pointer.deallocate()
-    }
-
-    /// Adds one.
-    func signal() { unsafe sem_post(pointer) }
-
-    /// Takes one, waiting for it if need be.
-    /// - Returns: Whether there was one before the time was up.
-    func wait(seconds: Int) -> Bool {
-        var limit = timespec()
-        unsafe clock_gettime(CLOCK_REALTIME, &limit)
-        limit.tv_sec += seconds
-        while unsafe sem_timedwait(pointer, &limit) != 0 {
-            if errno != EINTR { return false }
-        }
-        return true
-    }
 }

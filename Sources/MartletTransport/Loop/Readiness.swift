@@ -2,11 +2,11 @@ import Synchronization
 
 /// The readiness of one socket: a one-slot latch per direction, and the task that waits on it.
 ///
-/// The loop signals; the connection's tasks try their system call, and only where it would block do they wait here. An
-/// edge that comes between the failed call and the wait stays in the latch, so it is never lost. At most one task waits
-/// per direction: a connection has one reader and one writer.
+/// The loop signals; the tasks of the connection make their system call, and wait here only if it would block. An edge
+/// that comes between the failed call and the wait stays in the latch, so it is never lost. At most one task waits per
+/// direction: a connection has one reader and one writer.
 package final class Readiness: TimerTarget {
-    /// Which way bytes flow.
+    /// A direction of the bytes.
     package enum Direction: UInt64, Sendable {
         /// From the peer.
         case read = 0
@@ -14,49 +14,72 @@ package final class Readiness: TimerTarget {
         case write = 1
     }
 
-    /// How a wait ended.
+    /// The outcome of a wait.
     package enum Outcome: Sendable {
-        /// Try the call again.
+        /// The call is to be tried again.
         case ready
         /// The deadline passed first.
         case timedOut
-        /// Someone interrupted the socket for good, as cancelling does.
+        /// The socket was interrupted for good, as by cancellation.
         case interrupted
         /// The socket was closed on this side.
         case closed
+
+        /// Throws unless the call is to be tried again.
+        func check() throws(TransportError) {
+            switch self {
+            case .ready: return
+            case .timedOut: throw .timedOut
+            case .interrupted: throw .interrupted
+            case .closed: throw .closed
+            }
+        }
     }
 
     private struct Latch {
         var isSignalled = false
         /// The last call found nothing (or took all there was), and no edge has come since.
         var isDrained = false
-        /// Someone asked the next wait to end at once, when nobody waited yet.
+        /// The next wait is to end immediately: it was woken before it began.
         var isPoked = false
         var waiter: Waiter<Outcome>?
         var deadline = MonotonicTime.distantFuture
-        /// When the loop's timer for this direction fires; `.distantFuture` when none is armed.
+        /// The time at which the loop's timer for this direction fires; `.distantFuture` if none is armed.
         var armed = MonotonicTime.distantFuture
+
+        /// Takes the waiter, to be resumed after the lock. Without one, the next wait ends immediately.
+        mutating func wake() -> Waiter<Outcome>? {
+            isPoked = waiter == nil
+            return waiter.take()
+        }
     }
 
     private struct State {
         var read = Latch()
         var write = Latch()
-        /// The reader cannot go on before something was written: a write edge is news to it as well.
+        /// The reader cannot continue before something was written: a write edge wakes it as well.
         var readerNeedsWriting = false
         var isHangup = false
         var isInterrupted = false
         var isClosed = false
-        /// Called on the loop's thread for any read edge while the connection idles in the pool.
+        /// Notified on the loop's thread of any read edge while the connection idles in the pool.
         var idleWatcher: (any IdleWatcher)?
+
+        var isWorthReading: Bool {
+            read.isSignalled || !read.isDrained || isHangup || isClosed || isInterrupted
+        }
+
+        mutating func withLatch<Value>(_ direction: Direction, _ body: (inout Latch) -> Value) -> Value {
+            direction == .read ? body(&read) : body(&write)
+        }
     }
 
     /// Guards all of the above; held for a few loads and stores, never while a continuation is resumed.
     private let state = Mutex(State())
     private let loop: EventLoop
-
-    /// What it is registered under; zero where it stands for no socket.
     private let descriptor: Int32
-    private let number: UInt32
+    /// The number of the registration; zero if it belongs to no socket.
+    let number: UInt32
 
     init(loop: EventLoop, descriptor: Int32 = -1, number: UInt32 = 0) {
         self.loop = loop
@@ -64,18 +87,10 @@ package final class Readiness: TimerTarget {
         self.number = number
     }
 
-    private func arm(_ direction: Direction, at deadline: MonotonicTime) {
-        if number != 0 {
-            loop.schedule(descriptor: descriptor, number: number, token: direction.rawValue, at: deadline)
-        } else {
-            loop.schedule(self, token: direction.rawValue, at: deadline)
-        }
-    }
-
     // MARK: The connection's side
 
-    /// Notes that a read is about to be tried.
-    /// - Returns: Whether it is worth trying: not when the last one took all there was and no edge has come since.
+    /// Prepares for an attempt to read.
+    /// - Returns: Whether it is worth trying: not if the last one took all there was and no edge has come since.
     package func beginRead() -> Bool {
         state.withLock { state in
             if state.isHangup || state.isClosed || state.isInterrupted { return true }
@@ -86,59 +101,52 @@ package final class Readiness: TimerTarget {
         }
     }
 
-    /// Whether a read is worth trying: what ``beginRead()`` would say.
-    package var isWorthReading: Bool {
-        state.withLock { state in
-            state.read.isSignalled || !state.read.isDrained || state.isHangup || state.isClosed
-                || state.isInterrupted
-        }
-    }
+    /// Whether a read is worth trying: the result of ``beginRead()``.
+    package var isWorthReading: Bool { state.withLock { $0.isWorthReading } }
 
-    /// Notes that there is something to read, as an edge would.
+    /// Records that there is something to read, as an edge does.
     func noteReadable() { state.withLock { $0.read.isSignalled = true } }
 
-    /// Notes that a read took all there was.
+    /// Records that a read took all there was.
     package func readDrained() { state.withLock { $0.read.isDrained = true } }
 
     /// Whether ``close()`` has been called.
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Notes that a write is about to be tried.
+    /// Prepares for an attempt to write.
     package func beginWrite() { state.withLock { $0.write.isSignalled = false } }
 
-    /// Has write edges wake the reader too, or no longer, whoever waits to write (a TLS record to be read may first
-    /// have to be answered).
+    /// Sets whether write edges wake the reader too, besides a waiting writer (a reply to a TLS record may have to be sent
+    /// before the record can be read).
     ///
-    /// An edge that came before is not made up for: whoever turns this on tries the call again before waiting.
+    /// An earlier edge does not count: a caller that turns this on tries the call again before it waits.
     package func letWritingWakeReader(_ isOn: Bool) { state.withLock { $0.readerNeedsWriting = isOn } }
 
     /// Waits until a direction is signalled, or the deadline passes. The instant zero stands for no waiting.
     package func wait(for direction: Direction, until deadline: MonotonicTime) async -> Outcome {
-        if deadline.nanoseconds == 0 {
-            // No waiting at all: what has come counts, and nothing else.
-            return state.withLock { poll(&$0, direction) } ?? .timedOut
-        }
+        if deadline.nanoseconds == 0 { return state.withLock { poll(&$0, direction) } ?? .timedOut }
         return await suspend { (waiter: Waiter<Outcome>) in
-            var arm: MonotonicTime?
+            var mustArm = false
             var displaced: Waiter<Outcome>?
             let outcome: Outcome? = state.withLock { state in
                 if let outcome = poll(&state, direction) { return outcome }
-                switch direction {
-                case .read: displaced = state.read.waiter.take()
-                case .write: displaced = state.write.waiter.take()
-                }
-                switch direction {
-                case .read: arm = Readiness.park(waiter, in: &state.read, until: deadline)
-                case .write: arm = Readiness.park(waiter, in: &state.write, until: deadline)
+                state.withLatch(direction) { latch in
+                    displaced = latch.waiter.take()
+                    latch.waiter = waiter
+                    latch.deadline = deadline
+                    mustArm = deadline < latch.armed
+                    if mustArm { latch.armed = deadline }
                 }
                 return nil
             }
-            // A task that overstayed looks again rather than being forgotten.
+            // A task that waited for too long tries again rather than being forgotten.
             displaced?.resume(returning: .ready)
             if let outcome {
                 waiter.resume(returning: outcome)
-            } else if let arm {
-                self.arm(direction, at: arm)
+            } else if mustArm, number != 0 {
+                loop.schedule(descriptor: descriptor, number: number, token: direction.rawValue, at: deadline)
+            } else if mustArm {
+                loop.schedule(self, token: direction.rawValue, at: deadline)
             }
         }
     }
@@ -146,63 +154,43 @@ package final class Readiness: TimerTarget {
     private func poll(_ state: inout State, _ direction: Direction) -> Outcome? {
         if state.isClosed { return .closed }
         if state.isInterrupted { return .interrupted }
-        switch direction {
-        case .read:
-            let isPoked = state.read.isPoked
-            state.read.isPoked = false
-            if isPoked || state.read.isSignalled || state.isHangup { return .ready }
-        case .write:
-            let isReady = state.write.isSignalled || state.write.isPoked
-            state.write.isPoked = false
-            state.write.isSignalled = false
-            if isReady { return .ready }
+        let isHangup = direction == .read && state.isHangup
+        let isReady = state.withLatch(direction) { latch in
+            let isReady = latch.isPoked || latch.isSignalled || isHangup
+            latch.isPoked = false
+            // A read clears its own signal when it is tried.
+            if direction == .write { latch.isSignalled = false }
+            return isReady
         }
-        return nil
+        return isReady ? .ready : nil
     }
 
-    /// Stores the waiter; the instant for which a timer must be armed, if the one armed would come too late.
-    private static func park(
-        _ waiter: Waiter<Outcome>, in latch: inout Latch, until deadline: MonotonicTime
-    ) -> MonotonicTime? {
-        latch.waiter = waiter
-        latch.deadline = deadline
-        guard deadline < latch.armed else { return nil }
-        latch.armed = deadline
-        return deadline
-    }
-
-    /// Lets a waiting reader look again, as when its deadline has changed.
+    /// Makes a waiting reader try again, as when its deadline has changed.
     ///
-    /// Where none waits, the next wait ends at once: a reader may have looked at its deadline just before, and be about to
+    /// Without one, the next wait ends immediately: a reader may have checked its deadline just before, and be about to
     /// wait.
     package func wakeReader() {
-        let waiter = state.withLock { state in
-            state.read.isPoked = state.read.waiter == nil
-            return state.read.waiter.take()
-        }
+        let waiter = state.withLock { $0.read.wake() }
         waiter?.resume(returning: .ready)
     }
 
-    /// Lets a waiting writer look again; else as ``wakeReader()``.
+    /// Makes a waiting writer try again; else as ``wakeReader()``.
     package func wakeWriter() {
-        let waiter = state.withLock { state in
-            state.write.isPoked = state.write.waiter == nil
-            return state.write.waiter.take()
-        }
+        let waiter = state.withLock { $0.write.wake() }
         waiter?.resume(returning: .ready)
     }
 
-    /// Ends every wait, now and later, with ``Outcome/interrupted``. May come from any thread at any time.
+    /// Ends every wait, now and later, with ``Outcome/interrupted``. Any thread may call it at any time.
     package func interrupt() {
-        let waiters = state.withLock { state in
+        let (reader, writer) = state.withLock { state in
             state.isInterrupted = true
             return (state.read.waiter.take(), state.write.waiter.take())
         }
-        waiters.0?.resume(returning: .interrupted)
-        waiters.1?.resume(returning: .interrupted)
+        reader?.resume(returning: .interrupted)
+        writer?.resume(returning: .interrupted)
     }
 
-    /// Ends every wait, now and later, with ``Outcome/closed``, and keeps no watcher from then on.
+    /// Ends every wait, now and later, with ``Outcome/closed``, and releases the watcher.
     package func close() {
         let (reader, writer, watcher) = state.withLock { state in
             state.isClosed = true
@@ -215,23 +203,17 @@ package final class Readiness: TimerTarget {
     }
 
     /// Ends the watch of ``watchWhileIdle(_:)``.
-    /// - Returns: Whether there may be something to read: an edge has come that no read has answered, or the last read
-    ///   left bytes behind, for which no other edge will come.
+    /// - Returns: Whether there may be something to read: an edge has come after the last read, or that read left bytes,
+    ///   for which no other edge will come.
     package func endIdleWatch() -> Bool {
-        let (watcher, hasEdge) = state.withLock { state in
-            (
-                state.idleWatcher.take(),
-                state.read.isSignalled || !state.read.isDrained || state.isHangup || state.isClosed
-                    || state.isInterrupted
-            )
-        }
+        let (watcher, mayHaveBytes) = state.withLock { ($0.idleWatcher.take(), $0.isWorthReading) }
         // Released outside of the lock: it may hold the last reference to much.
         _ = watcher
-        return hasEdge
+        return mayHaveBytes
     }
 
-    /// Has a watcher told, on the loop's thread, of every read edge from now on, and once right now if there has been
-    /// one since the last read; it is retained until ``endIdleWatch()`` or ``close()``, and not at all after ``close()``.
+    /// Notifies a watcher, on the loop's thread, of every read edge from now on, and immediately if there has been one
+    /// since the last read. It is retained until ``endIdleWatch()`` or ``close()``, and not at all after ``close()``.
     package func watchWhileIdle(_ watcher: any IdleWatcher) {
         let isSignalled = state.withLock { state in
             // The socket may have been closed since the caller decided to watch it. Watcher and socket refer to each other,
@@ -245,7 +227,7 @@ package final class Readiness: TimerTarget {
 
     // MARK: The loop's side
 
-    /// Takes an event of the poller.
+    /// Handles an event of the poller.
     func signal(_ event: Poller.Event) {
         var reader: Waiter<Outcome>?
         var writer: Waiter<Outcome>?
@@ -273,29 +255,62 @@ package final class Readiness: TimerTarget {
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
         var expired: Waiter<Outcome>?
-        let next = state.withLock { state -> MonotonicTime? in
-            if token == Direction.read.rawValue { return Readiness.expire(&state.read, now: now, &expired) }
-            return Readiness.expire(&state.write, now: now, &expired)
+        let next = state.withLock { state in
+            state.withLatch(Direction(rawValue: token) ?? .write) { latch -> MonotonicTime? in
+                // A timer that an earlier one has replaced does nothing.
+                guard latch.armed <= now else { return nil }
+                latch.armed = .distantFuture
+                guard latch.waiter != nil, latch.deadline != .distantFuture else { return nil }
+                if latch.deadline <= now {
+                    expired = latch.waiter.take()
+                    return nil
+                }
+                latch.armed = latch.deadline
+                return latch.deadline
+            }
         }
         expired?.resume(returning: .timedOut)
         return next
     }
+}
 
-    private static func expire(
-        _ latch: inout Latch, now: MonotonicTime, _ expired: inout Waiter<Outcome>?
-    ) -> MonotonicTime? {
-        // A timer that a shorter deadline has overtaken: the earlier one does the work.
-        guard latch.armed <= now else { return nil }
-        guard latch.waiter != nil, latch.deadline != .distantFuture else {
-            latch.armed = .distantFuture
-            return nil
+/// The continuation through which a waiting task is resumed, exactly once.
+///
+/// Debug builds, which the tests run, use the checked one, so that a continuation that is resumed twice or lost is
+/// reported. Release builds use the unchecked one, which saves an allocation per wait.
+@safe @usableFromInline
+package struct Waiter<Value: Sendable>: Sendable {
+    #if DEBUG
+        private let continuation: CheckedContinuation<Value, Never>
+        fileprivate init(_ continuation: CheckedContinuation<Value, Never>) {
+            self.continuation = continuation
         }
-        if latch.deadline <= now {
-            latch.armed = .distantFuture
-            expired = latch.waiter.take()
-            return nil
+    #else
+        private let continuation: UnsafeContinuation<Value, Never>
+        fileprivate init(_ continuation: UnsafeContinuation<Value, Never>) {
+            unsafe self.continuation = continuation
         }
-        latch.armed = latch.deadline
-        return latch.deadline
+    #endif
+
+    /// Resumes the task with a value. Never called under a lock: the task may start immediately.
+    @usableFromInline
+    package func resume(returning value: Value) {
+        #if DEBUG
+            continuation.resume(returning: value)
+        #else
+            unsafe continuation.resume(returning: value)
+        #endif
     }
+}
+
+/// Suspends the task and passes its continuation to a closure, which must ensure that it is resumed exactly once.
+@usableFromInline
+package func suspend<Value: Sendable>(
+    isolation: isolated (any Actor)? = #isolation, _ body: (Waiter<Value>) -> Void
+) async -> Value {
+    #if DEBUG
+        await withCheckedContinuation(isolation: isolation) { body(Waiter($0)) }
+    #else
+        await unsafe withUnsafeContinuation(isolation: isolation) { unsafe body(Waiter($0)) }
+    #endif
 }

@@ -1,10 +1,8 @@
-import Glibc
-
-/// One proxy: what it speaks, where it is, and what it is told.
+/// A proxy: its protocol, address and credentials.
 ///
-/// Connections through two proxies that differ in anything at all are never exchanged. A copy costs one reference.
+/// Connections through two proxies that differ in any way are never exchanged. A copy costs one reference.
 public struct ProxyServer: Hashable, Sendable {
-    /// What is spoken with the proxy.
+    /// The protocol of a proxy.
     public enum Kind: Hashable, Sendable {
         /// HTTP (RFC 9110 §7.6, §9.3.6).
         case http
@@ -27,117 +25,108 @@ public struct ProxyServer: Hashable, Sendable {
         static let all = [Kind.http, .https, .socks5(.resolvedLocally), .socks5(.resolvedRemotely)]
     }
 
+    private struct Parts: Hashable {
+        var kind: Kind
+        var host: String
+        var port: Int
+        var credentials: ProxyCredentials?
+        var tls: TLSSettings
+        var tunnelsEverything: Bool
+    }
+
     private final class Storage: Sendable {
-        let kind: Kind
-        let host: String
-        let port: Int
-        let credentials: ProxyCredentials?
-        let tls: TLSSettings
-        let tunnelsEverything: Bool
+        let parts: Parts
         let name: String
 
-        init(
-            kind: Kind, host: String, port: Int, credentials: ProxyCredentials?, tls: TLSSettings,
-            tunnelsEverything: Bool
-        ) {
-            self.kind = kind
-            self.host = host
-            self.port = port
-            self.credentials = credentials
-            self.tls = tls
-            self.tunnelsEverything = tunnelsEverything
-            let isAddress = host.utf8.contains(UInt8(ascii: ":"))
-            name = "\(kind.scheme)://\(isAddress ? "[\(host)]" : host):\(port)"
+        init(_ parts: Parts) {
+            self.parts = parts
+            let isAddress = parts.host.utf8.contains(UInt8(ascii: ":"))
+            name = "\(parts.kind.scheme)://\(isAddress ? "[\(parts.host)]" : parts.host):\(parts.port)"
         }
     }
 
     private let storage: Storage
 
-    /// A proxy.
+    /// Creates a proxy.
     /// - Parameters:
     ///   - host: A name in ASCII and lower case, or an address without brackets.
     ///   - port: 1–65535.
-    ///   - tls: What TLS with the proxy demands; of no account unless the kind is ``Kind/https``.
+    ///   - tls: The settings for TLS with the proxy; ignored unless the kind is ``Kind/https``.
     ///   - tunnelsEverything: See ``tunnelsEverything``.
     package init(
         kind: Kind, host: String, port: Int, credentials: ProxyCredentials? = nil,
         tls: TLSSettings = TLSSettings(), tunnelsEverything: Bool = false
     ) {
-        storage = Storage(
-            kind: kind, host: host, port: port, credentials: credentials, tls: tls,
-            tunnelsEverything: tunnelsEverything)
+        self.init(
+            Parts(
+                kind: kind, host: host, port: port, credentials: credentials, tls: tls,
+                tunnelsEverything: tunnelsEverything))
     }
 
-    /// What is spoken with the proxy.
-    public var kind: Kind { storage.kind }
+    private init(_ parts: Parts) { storage = Storage(parts) }
+
+    private func with(_ change: (inout Parts) -> Void) -> ProxyServer {
+        var parts = storage.parts
+        change(&parts)
+        return ProxyServer(parts)
+    }
+
+    /// The protocol.
+    public var kind: Kind { storage.parts.kind }
 
     /// Its name in ASCII, or its address without brackets.
-    public var host: String { storage.host }
+    public var host: String { storage.parts.host }
 
     /// Its port, 1–65535.
-    public var port: Int { storage.port }
+    public var port: Int { storage.parts.port }
 
-    /// What it is told of who asks; `nil` for nothing.
-    public var credentials: ProxyCredentials? { storage.credentials }
+    /// The credentials for the proxy; `nil` for none.
+    public var credentials: ProxyCredentials? { storage.parts.credentials }
 
-    /// What TLS with an HTTPS proxy demands and offers. Apart from the settings for servers: neither trusted roots nor
-    /// identities of the one are used for the other.
-    public var tls: TLSSettings { storage.tls }
+    /// The settings for TLS with an HTTPS proxy. They are separate from those for servers: trusted roots and identities of
+    /// one are not used for the other.
+    public var tls: TLSSettings { storage.parts.tls }
 
-    /// Whether an HTTP proxy is asked for a tunnel for `http` URLs as well, as curl's `--proxytunnel`; `false` by
-    /// default: it is handed those requests themselves.
-    public var tunnelsEverything: Bool { storage.tunnelsEverything }
+    /// Whether an HTTP proxy is asked for a tunnel for `http` URLs as well, as curl's `--proxytunnel`; `false` by default:
+    /// those requests are sent to the proxy itself.
+    public var tunnelsEverything: Bool { storage.parts.tunnelsEverything }
 
-    /// The same proxy, told these credentials.
+    /// The same proxy with these credentials.
     public func withCredentials(_ credentials: ProxyCredentials?) -> ProxyServer {
-        ProxyServer(
-            kind: kind, host: host, port: port, credentials: credentials, tls: tls,
-            tunnelsEverything: tunnelsEverything)
+        with { $0.credentials = credentials }
     }
 
-    /// The same proxy, with other settings for TLS with it.
-    package func withTLS(_ tls: TLSSettings) -> ProxyServer {
-        ProxyServer(
-            kind: kind, host: host, port: port, credentials: credentials, tls: tls,
-            tunnelsEverything: tunnelsEverything)
-    }
+    /// The same proxy with other settings for TLS with it.
+    package func withTLS(_ tls: TLSSettings) -> ProxyServer { with { $0.tls = tls } }
 
-    /// The same proxy, asked for a tunnel whatever the URL's scheme, or no longer.
+    /// The same proxy, asked for a tunnel for all schemes, or no longer.
     public func tunnellingEverything(_ isOn: Bool = true) -> ProxyServer {
-        ProxyServer(
-            kind: kind, host: host, port: port, credentials: credentials, tls: tls, tunnelsEverything: isOn)
+        with { $0.tunnelsEverything = isOn }
     }
 
-    /// Whether requests of a scheme are handed to the proxy itself, which then acts for the client (RFC 9112 §3.2.2),
-    /// rather than sent through a tunnel to the server.
+    /// Whether requests of a scheme are sent to the proxy itself, which forwards them (RFC 9112 §3.2.2), rather than through
+    /// a tunnel to the server.
     package func forwards(isSecure: Bool) -> Bool {
         if isSecure || tunnelsEverything { return false }
-        switch kind {
-        case .http, .https: return true
-        case .socks5: return false
-        }
+        return kind == .http || kind == .https
     }
 
-    /// Where requests lead that are handed to the proxy: to it, whatever server they are for. They are of the scheme
-    /// `http`, and so not secure, though TLS may be spoken with the proxy; a tunnel to the proxy's own place is another.
+    /// The destination of forwarded requests: the proxy, for any server. They have the scheme `http`, and so are not secure,
+    /// though TLS may be used with the proxy; a tunnel to the proxy's own address is another destination.
     package var forwardingDestination: Destination { Destination(isSecure: false, host: host, port: port) }
 
-    /// Where the proxy is, as far as the network is concerned.
+    /// The address of the proxy on the network.
     package var destination: Destination { Destination(isSecure: kind == .https, host: host, port: port) }
 
-    /// Whether they are the same in all respects.
+    /// Compares all properties.
     public static func == (left: ProxyServer, right: ProxyServer) -> Bool {
-        let (one, other) = (left.storage, right.storage)
-        return one === other
-            || one.kind == other.kind && one.host == other.host && one.port == other.port
-                && one.credentials == other.credentials && one.tls == other.tls
-                && one.tunnelsEverything == other.tunnelsEverything
+        left.storage === right.storage || left.storage.parts == right.storage.parts
     }
 
-    /// Feeds what mostly tells proxies apart.
+    /// Hashes the properties that usually differ.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(storage.name)
-        hasher.combine(storage.credentials?.user)
+        hasher.combine(credentials?.user)
     }
 }
 
@@ -152,21 +141,52 @@ extension ProxyServer: CustomStringConvertible, CustomDebugStringConvertible, Cu
     public var customMirror: Mirror { Mirror(self, children: ["name": storage.name]) }
 }
 
-/// Who looks up the name of a server that is reached through a SOCKS proxy.
+/// The side that resolves the name of a server behind a SOCKS proxy.
 public enum ProxyNameResolution: String, Hashable, Sendable, Codable {
-    /// This machine does, and tells the proxy an address: `socks5://`, curl's `--socks5`.
+    /// This machine resolves it, and sends an address to the proxy: `socks5://`, curl's `--socks5`.
     case resolvedLocally
-    /// The proxy does, and no name leaves this machine otherwise: `socks5h://`, curl's `--socks5-hostname`.
+    /// The proxy resolves it, and the name reaches nobody else: `socks5h://`, curl's `--socks5-hostname`.
     case resolvedRemotely
 }
 
-/// The variables of the process.
-package enum ProcessEnvironment {
-    /// The value of a variable; `nil` when it is not set, or empty.
+/// A user name and a password for a proxy, sent to that proxy alone.
+///
+/// Neither is part of any description, mirror or log line.
+public struct ProxyCredentials: Hashable, Sendable {
+    /// The user name.
+    public var user: String
+
+    /// The password; may be empty.
+    public var password: String
+
+    /// Whether they are sent to an HTTP proxy preemptively, by `Basic` (RFC 7617); `true` by default, as in curl.
     ///
-    /// The C library forbids reading while another thread sets one, so this is for the beginnings of things.
-    package static func value(of name: String) -> String? {
-        guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
-        return unsafe String(cString: value)
+    /// It saves a round trip. A proxy that wants `Digest` then still receives the password, which it would not if this
+    /// were `false`. SOCKS proxies are always asked first.
+    public var isShownUnasked: Bool
+
+    /// Whether they are sent to an HTTP proxy by `Digest` (RFC 7616) alone, after a challenge, so that it never receives the
+    /// password; `false` by default. A proxy that wants `Basic` then gets none, and rejects the request.
+    ///
+    /// It has no effect on SOCKS proxies: their only method sends the password as it is.
+    public var isForDigestAlone: Bool
+
+    /// Creates credentials.
+    public init(user: String, password: String, isShownUnasked: Bool = true, isForDigestAlone: Bool = false) {
+        self.user = user
+        self.password = password
+        self.isShownUnasked = isShownUnasked
+        self.isForDigestAlone = isForDigestAlone
     }
+}
+
+extension ProxyCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Contains neither user nor password.
+    public var description: String { "credentials for a proxy" }
+
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+
+    /// Shows nothing.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,8 +1,8 @@
 /// The client's side of a SOCKS5 handshake up to the tunnel (RFC 1928, RFC 1929).
 ///
-/// It names how many bytes it wants, and takes no more: what follows the proxy's last answer belongs to the tunnel.
+/// It accepts only as many bytes as it asks for: those after the proxy's last reply belong to the tunnel.
 package struct Socks5Machine: Sendable {
-    /// What the proxy is asked to connect to.
+    /// The server that the proxy is to connect to.
     package enum Target: Hashable, Sendable {
         /// An address and its port.
         case address(SocketAddress)
@@ -10,25 +10,25 @@ package struct Socks5Machine: Sendable {
         case name(String, port: UInt16)
     }
 
-    /// What follows from an event.
+    /// The actions that an event requires.
     package struct Effects: Equatable, Sendable {
-        /// Bytes to send, none of them kept back.
+        /// Bytes to send, all of them immediately.
         package var send: [UInt8] = []
     }
 
-    /// Where the handshake stands. The bytes of the answer that is due gather in `answer`.
+    /// The state of the handshake. The bytes of the expected reply are collected in `answer`.
     private enum State: Sendable {
-        /// The ways to authenticate were offered; the choice of one must come: 2 bytes.
+        /// The methods of authentication were offered; the proxy's choice is expected: 2 bytes.
         case choosing
-        /// User and password were told; the verdict must come: 2 bytes.
+        /// User and password were sent; the result is expected: 2 bytes.
         case authenticating
-        /// A connection was asked for; the reply's first 5 bytes must come, which tell how long it is.
+        /// A connection was requested; the first 5 bytes of the reply are expected, which contain its length.
         case connecting
-        /// The rest of the reply must come: so many bytes in all.
+        /// The rest of the reply is expected: so many bytes in all.
         case finishing(Int)
-        /// The tunnel stands. Nothing leaves this.
+        /// The tunnel is established. Final.
         case established
-        /// The handshake failed. Nothing leaves this.
+        /// The handshake failed. Final.
         case failed(Socks5Fault)
     }
 
@@ -41,26 +41,21 @@ package struct Socks5Machine: Sendable {
     private var state = State.choosing
     private var answer: [UInt8] = []
 
-    /// A handshake that has not begun.
+    /// Creates a handshake that has not begun.
     /// - Throws: `.invalidName`, `.invalidCredentials`; nothing has been sent then.
     package init(target: Target, credentials: ProxyCredentials?) throws(Socks5Fault) {
-        var request: [UInt8] = [Socks5Machine.version, 1, 0]
+        let (host, port): ([UInt8], UInt16)
         switch target {
         case .address(let address):
-            // The kernel's form: family, port, then the address; IPv6 has a flow label between.
-            request.append(address.family == .ipv6 ? 4 : 1)
-            request += address.addressBytes
-            let port = UInt16(truncatingIfNeeded: address.port ?? 0)
-            request += [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)]
-        case .name(let name, let port):
+            host = [address.family == .ipv6 ? 4 : 1] + address.addressBytes
+            port = UInt16(truncatingIfNeeded: address.port ?? 0)
+        case .name(let name, let number):
             guard let length = UInt8(exactly: name.utf8.count), length > 0 else {
                 throw .invalidName(byteCount: name.utf8.count)
             }
-            request += [3, length]
-            request += Array(name.utf8)
-            request += [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)]
+            (host, port) = ([3, length] + Array(name.utf8), number)
         }
-        self.request = request
+        request = [Socks5Machine.version, 1, 0] + host + [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)]
         guard let credentials else {
             self.credentials = nil
             return
@@ -82,22 +77,22 @@ package struct Socks5Machine: Sendable {
         return Effects(send: [Socks5Machine.version, UInt8(methods.count)] + methods)
     }
 
-    /// How many bytes may be read now, and handed to ``receive(_:)``; 0 once the handshake is over.
+    /// The number of bytes that may be read now, and passed to ``receive(_:)``; 0 once the handshake is over.
     package var wantedByteCount: Int {
         switch state {
         case .choosing, .authenticating: 2 - answer.count
-        // No reply has fewer than these.
+        // No reply is shorter.
         case .connecting: 5 - answer.count
         case .finishing(let count): count - answer.count
         case .established, .failed: 0
         }
     }
 
-    /// Whether the tunnel stands: the next byte from the proxy is the server's.
+    /// Whether the tunnel is established: the next byte from the proxy is the server's.
     package var isEstablished: Bool { if case .established = state { true } else { false } }
 
-    /// Takes bytes from the proxy, at most ``wantedByteCount``; any more are left alone.
-    /// - Throws: Why the handshake failed; the same again on every later call.
+    /// Accepts bytes from the proxy, at most ``wantedByteCount``; others are ignored.
+    /// - Throws: The reason the handshake failed; the same on every later call.
     package mutating func receive(_ bytes: some Collection<UInt8>) throws(Socks5Fault) -> Effects {
         if case .failed(let fault) = state { throw fault }
         answer += bytes.prefix(wantedByteCount)
@@ -110,7 +105,7 @@ package struct Socks5Machine: Sendable {
     }
 
     /// The proxy ended the connection.
-    /// - Returns: Why that is a failure; `nil` once the tunnel stands.
+    /// - Returns: The error; `nil` once the tunnel is established.
     package mutating func receiveEndOfStream() -> Socks5Fault? {
         switch state {
         case .established: return nil
@@ -125,7 +120,7 @@ package struct Socks5Machine: Sendable {
     private mutating func step() throws(Socks5Fault) -> Effects {
         switch state {
         case .choosing:
-            // Something else than a SOCKS proxy may never send a second byte.
+            // A server that is not a SOCKS proxy may never send a second byte.
             try checkVersion(Socks5Machine.version)
             guard answer.count == 2 else { break }
             return try chosen(answer[1])
@@ -173,42 +168,71 @@ package struct Socks5Machine: Sendable {
     }
 }
 
-extension ByteStream {
-    /// Reads bytes, at most so many, and waits for the first of them.
-    ///
-    /// For the short exchanges before a tunnel stands, of which not a byte too much may be read.
-    /// - Parameter count: At least 1.
-    /// - Returns: The bytes, at least one; `nil` at the end of the stream.
-    /// - Throws: `.timedOut`, `.interrupted`, and what reading throws.
-    package func receive(
-        atMost count: Int, until deadline: MonotonicTime
-    ) async throws(TransportError) -> [UInt8]? {
-        var buffer = [UInt8](repeating: 0, count: max(1, count))
-        while true {
-            // Looked at here too: a peer that always sends a little more never makes the wait reach it.
-            if MonotonicTime.now() >= deadline { throw .timedOut }
-            var span = buffer.mutableSpan
-            let outcome = try unsafe span.withUnsafeMutableBytes { raw throws(TransportError) in
-                unsafe try read(into: raw)
-            }
-            switch outcome {
-            case .bytes(let received):
-                buffer.removeLast(buffer.count - received)
-                return buffer
-            case .wouldBlock: try await waitUntilReadable(until: deadline)
-            case .endOfStream: return nil
-            }
-        }
+/// The reason a SOCKS proxy did not open a tunnel to the server (RFC 1928, RFC 1929).
+package enum Socks5Fault: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The proxy's reply begins with this byte and not with the version.
+    case wrongVersion(UInt8)
+    /// The proxy accepts none of the offered methods of authentication.
+    case noAcceptableMethod
+    /// The proxy chose a method of authentication that was not offered.
+    case unofferedMethod(UInt8)
+    /// The proxy rejected user and password.
+    case credentialsRefused
+    /// The proxy refused, or could not reach the server: its code.
+    case refused(Socks5Reply)
+    /// The reply contains an address of a type that does not exist.
+    case invalidAddressType(UInt8)
+    /// The proxy ended the connection after so many bytes of a reply.
+    case truncated(receivedByteCount: Int)
+    /// The server's name does not fit: it may have 1 to 255 bytes.
+    case invalidName(byteCount: Int)
+    /// The user name or the password does not fit: a user name may have 1 to 255 bytes, a password at most 255.
+    case invalidCredentials
+
+    /// Whether another address of the same server may work.
+    package var isAboutAddress: Bool {
+        if case .refused(let reply) = self { reply.isAboutAddress } else { false }
     }
 
-    /// Writes all of some bytes.
-    /// - Throws: `.timedOut`, `.interrupted`, and what writing throws.
-    package func send(_ bytes: [UInt8], until deadline: MonotonicTime) async throws(TransportError) {
-        var offset = 0
-        while offset < bytes.count {
-            let count = try write(bytes, from: offset)
-            offset += count
-            if count == 0 { try await waitUntilWritable(until: deadline) }
+    /// The action of the proxy, and its meaning.
+    package var description: String {
+        switch self {
+        case .wrongVersion(let byte):
+            "the answer begins with byte \(byte) and not with 5; it does not speak SOCKS version 5"
+        case .noAcceptableMethod: "it accepts none of the ways to authenticate that were offered"
+        case .unofferedMethod(let method): "it chose way \(method) to authenticate, which was not offered"
+        case .credentialsRefused: "it refused user name and password"
+        case .refused(let reply): "it answered with code \(reply.rawValue): \(reply)"
+        case .invalidAddressType(let type): "byte 3 of its answer names the unknown address type \(type)"
+        case .truncated(let count): "it ended the connection after \(count) bytes of an answer"
+        case .invalidName(let count): "a server's name has 1 to 255 bytes there, and this one has \(count)"
+        case .invalidCredentials:
+            "a user name has 1 to 255 bytes there and a password at most 255; these do not fit"
         }
+    }
+}
+
+/// A code in a SOCKS proxy's reply (RFC 1928 §6).
+package struct Socks5Reply: Hashable, Sendable, CustomStringConvertible {
+    /// The code; 0 is success.
+    package let rawValue: UInt8
+
+    /// Creates a code.
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Whether another address of the same server may work: after a general failure, an unreachable network or host, a
+    /// refused connection, an expired TTL, or a type of address that the proxy does not support.
+    package var isAboutAddress: Bool { [1, 3, 4, 5, 6, 8].contains(rawValue) }
+
+    private static let texts = [
+        "succeeded", "general failure", "not allowed by its rules", "network unreachable", "host unreachable",
+        "connection refused by the server", "TTL expired", "command not supported",
+        "address type not supported",
+    ]
+
+    /// The code in words.
+    package var description: String {
+        let texts = Socks5Reply.texts
+        return rawValue < texts.count ? texts[Int(rawValue)] : "a code that RFC 1928 does not know"
     }
 }

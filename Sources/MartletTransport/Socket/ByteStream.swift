@@ -1,38 +1,46 @@
-/// What one attempt to read gave.
+import Glibc
+
+/// The result of one attempt to read.
 package enum ReadOutcome: Equatable, Sendable {
-    /// So many bytes were put into the buffer; never zero.
+    /// The number of bytes that were put into the buffer; never zero.
     case bytes(Int)
     /// Nothing yet: wait until readable and try again.
     case wouldBlock
-    /// The peer has ended the stream. Over TLS it is clean only after a `close_notify`; a TLS stream that ends without
-    /// one may have been cut by anybody (RFC 8446 §6.1).
+    /// The peer has ended the stream. Over TLS the end is clean only after a `close_notify`; without one, an attacker may
+    /// have cut the stream (RFC 8446 §6.1).
     case endOfStream(isClean: Bool)
 }
 
-/// What a look at an idle stream showed.
+/// The result of checking an idle stream.
 package enum IdleState: Sendable {
     /// Open, and nothing has arrived: fit for another request.
     case quiet
-    /// The peer has ended or reset the stream, or sent bytes that nobody asked for: it must not be used again.
+    /// The peer has ended or reset the stream, or sent unrequested bytes: it must not be used again.
     case unusable
+}
+
+/// An object that is notified when something happens on an idle stream.
+package protocol IdleWatcher: AnyObject, Sendable {
+    /// Something has come, or the peer has left. Called on the loop's thread, or by the caller that starts the watch.
+    func idleStreamStirred()
 }
 
 /// A connected stream of bytes: plain, over TLS, or in memory.
 ///
-/// Reading and writing try at once, on the caller's thread, and tell when they would block; waiting is a call of its own.
-/// One task reads and one may write at the same time. `interrupt` and `close` may come from any thread at any moment.
+/// Reading and writing make one attempt, on the caller's thread, and report if they would block; waiting is a call of its
+/// own. One task reads and one may write at the same time. Any thread may call `interrupt` and `close` at any time.
 package protocol ByteStream: AnyObject, Sendable {
     /// Tries to read into a buffer that is not empty.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome
 
     /// Tries to write from a buffer that is not empty.
-    /// - Returns: How many bytes were taken; 0 when it would block.
+    /// - Returns: The number of bytes that were written; 0 if it would block.
     func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int
 
     /// Waits until a read is worth trying.
     ///
-    /// Returns at once when something arrived since the last try. Cancelling the task has no effect by itself: whoever
-    /// cancels calls ``interrupt()``.
+    /// Returns immediately if something arrived since the last attempt. Cancelling the task has no effect by itself: the
+    /// code that cancels it calls ``interrupt()``.
     /// - Throws: `.timedOut` at the deadline, `.interrupted`, `.closed`.
     func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError)
 
@@ -48,103 +56,145 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Ends every wait, now and later. The descriptor stays open until ``close()``.
     func interrupt()
 
-    /// Closes the stream; further calls throw `.closed`. Closing twice is closing once.
+    /// Closes the stream; further calls throw `.closed`. Closing it again has no effect.
     ///
-    /// A TLS stream sends its `close_notify` if that can be done without waiting.
+    /// A TLS stream sends its `close_notify` if that is possible without waiting.
     func close()
 
     /// Closes the stream so that the peer sees a reset rather than an end.
     func reset()
 
-    /// Ends the writing direction: the peer reads the end of the stream, and may go on sending.
+    /// Ends the writing direction: the peer reads the end of the stream, and may still send.
     func shutdownWriting()
 
-    /// Looks whether an idle stream is fit for another request, without waiting and without taking bytes of a response.
+    /// Checks whether an idle stream is fit for another request, without waiting and without taking bytes of a response.
     func probe() -> IdleState
 
-    /// Whether a read may find something; `false` only where it is known that it would not.
+    /// Whether a read may find something; `false` only if it certainly would not. The default is `true`.
     var mayHaveBytes: Bool { get }
 
-    /// What ``waitUntilReadable(until:)`` waits for, where that is one socket's readiness and nothing else.
+    /// The readiness that ``waitUntilReadable(until:)`` waits for, if it waits for one socket and nothing else; the default
+    /// is `nil`.
     var readLatch: Readiness? { get }
 
-    /// Asks the kernel whether a read would find something, for a reader that watches instead of waiting; lets others run
-    /// where it would not.
+    /// Asks the kernel whether a read would find something, for a reader that polls instead of waiting; yields to other
+    /// threads if not. By default it would not, so that the reader waits.
     func looksReadable() -> Bool
 
     /// Ends the watch of ``watchWhileIdle(_:)``.
-    /// - Returns: Whether something has happened on the stream since it was last read, or that read left bytes behind; it
-    ///   may be late, and where the stream cannot tell, it is `true`.
+    /// - Returns: Whether something has happened on the stream since it was last read, or that read left bytes; it may be
+    ///   late, and is `true` if the stream does not know.
     @discardableResult func endIdleWatch() -> Bool
 
-    /// Has a watcher told whenever something happens on the stream while nobody uses it, until ``endIdleWatch()``.
+    /// Notifies a watcher whenever something happens on the idle stream, until ``endIdleWatch()``.
     func watchWhileIdle(_ watcher: any IdleWatcher)
 
-    /// Has a wait to read end only when so many bytes are there, or the end, or an error; 1 is what it is at first.
+    /// Makes a wait to read end only when so many bytes are there, or the end, or an error; initially 1.
     ///
-    /// Reads themselves take what there is. Where fewer bytes are there when the number falls, a wait ends at once.
+    /// Reads themselves take all there is. If fewer bytes are there when the number falls, a wait ends immediately. By
+    /// default every byte wakes the reader.
     func awaitBytes(_ count: Int)
 
-    /// What is known of the connection.
+    /// Properties of the connection.
     var information: ConnectionInformation { get }
 }
 
 extension ByteStream {
-    /// Streams that cannot tell say that there may be something.
     package var mayHaveBytes: Bool { true }
 
-    /// Streams that are more than a socket do their own waiting.
     package var readLatch: Readiness? { nil }
 
-    /// Streams without a kernel below them wake their reader for every byte.
     package func awaitBytes(_ count: Int) {}
 
-    /// Streams that cannot be asked are waited for.
     package func looksReadable() -> Bool { false }
 
-    /// Has a closure called; else as ``watchWhileIdle(_:)``.
+    /// Calls a closure; else as ``watchWhileIdle(_:)``.
     package func watchWhileIdle(calling closure: @escaping @Sendable () -> Void) {
         watchWhileIdle(IdleClosure(closure))
     }
 
     /// Tries to write an array from an offset on.
-    /// - Returns: How many bytes were taken; 0 when it would block.
+    /// - Returns: The number of bytes that were written; 0 if it would block.
     package func write(_ bytes: [UInt8], from offset: Int) throws(TransportError) -> Int {
         try unsafe bytes.span.withUnsafeBytes { all throws(TransportError) in
             unsafe try write(UnsafeRawBufferPointer(rebasing: all[offset...]))
         }
     }
+
+    /// Reads bytes and waits for the first of them.
+    ///
+    /// For the short exchanges before a tunnel is established, of which no byte too many may be read.
+    /// - Parameter count: The maximum number of bytes, at least 1.
+    /// - Returns: The bytes, at least one; `nil` at the end of the stream.
+    /// - Throws: `.timedOut`, `.interrupted`, and the errors of reading.
+    package func receive(
+        atMost count: Int, until deadline: MonotonicTime
+    ) async throws(TransportError) -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: max(1, count))
+        while true {
+            // Checked here too: with a peer that keeps sending a little the wait never reaches it.
+            if MonotonicTime.now() >= deadline { throw .timedOut }
+            var span = buffer.mutableSpan
+            let outcome = try unsafe span.withUnsafeMutableBytes { raw throws(TransportError) in
+                unsafe try read(into: raw)
+            }
+            switch outcome {
+            case .bytes(let received): return Array(buffer.prefix(received))
+            case .wouldBlock: try await waitUntilReadable(until: deadline)
+            case .endOfStream: return nil
+            }
+        }
+    }
+
+    /// Writes all of some bytes.
+    /// - Throws: `.timedOut`, `.interrupted`, and the errors of writing.
+    package func send(_ bytes: [UInt8], until deadline: MonotonicTime) async throws(TransportError) {
+        var offset = 0
+        while offset < bytes.count {
+            let count = try write(bytes, from: offset)
+            offset += count
+            if count == 0 { try await waitUntilWritable(until: deadline) }
+        }
+    }
 }
 
-/// Why bytes could not be moved.
+private final class IdleClosure: IdleWatcher {
+    private let closure: @Sendable () -> Void
+
+    init(_ closure: @escaping @Sendable () -> Void) { self.closure = closure }
+
+    func idleStreamStirred() { closure() }
+}
+
+/// The reason bytes could not be moved.
 package enum TransportError: Error, Sendable {
     /// The name did not resolve.
     case resolution(ResolutionError)
-    /// No address could be connected to: every attempt, in the order they ended.
+    /// No address could be connected to: every attempt, in the order in which they ended.
     case connect([ConnectFailure])
-    /// Reading or writing failed, as by a reset of the peer's.
+    /// Reading or writing failed, as after a reset by the peer.
     case system(SystemError)
-    /// The TLS handshake or a record was refused, by us or by the peer.
+    /// This side or the peer rejected the TLS handshake or a record.
     case tls(TLSError)
     /// The deadline passed.
     case timedOut
-    /// The stream was interrupted, as cancelling does.
+    /// The stream was interrupted, as by cancellation.
     case interrupted
     /// The stream was closed on this side.
     case closed
-    /// The stream's address on this side is no address of this machine any more.
+    /// The stream's local address is no longer an address of this machine.
     case addressLost
 }
 
 /// One attempt to connect that failed.
 public struct ConnectFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The address tried, such as `127.0.0.1:8080`, `[::1]:443` or a socket's path.
+    /// The address, such as `127.0.0.1:8080`, `[::1]:443` or a socket's path.
     public var address: String
 
-    /// What the system said.
+    /// The error of the system.
     public var error: SystemError
 
-    /// A failed attempt.
+    /// Creates an error.
     public init(address: String, error: SystemError) {
         self.address = address
         self.error = error
@@ -156,16 +206,16 @@ public struct ConnectFailure: Error, Hashable, Sendable, CustomStringConvertible
 
 /// A name that did not resolve.
 public struct ResolutionError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The name asked for.
+    /// The name.
     public var host: String
 
-    /// The resolver's number: an `EAI_…` constant of `getaddrinfo`, or 0 where another resolver answered.
+    /// The resolver's number: an `EAI_…` constant of `getaddrinfo`, or 0 from another resolver.
     public var code: Int32
 
-    /// What the resolver said.
+    /// The message of the resolver.
     public var message: String
 
-    /// A failed look-up.
+    /// Creates an error.
     public init(host: String, code: Int32 = 0, message: String) {
         self.host = host
         self.code = code
@@ -174,4 +224,108 @@ public struct ResolutionError: Error, Hashable, Sendable, CustomStringConvertibl
 
     /// The name and the reason.
     public var description: String { "could not resolve \(host): \(message)" }
+}
+
+/// A system call that failed, and its errno.
+public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The call's name, such as `connect`.
+    public var operation: String
+
+    /// The errno, such as 111 (`ECONNREFUSED`).
+    public var code: Int32
+
+    /// Creates an error.
+    public init(operation: String, code: Int32) {
+        self.operation = operation
+        self.code = code
+    }
+
+    /// Whether the peer has reset the connection.
+    package var isReset: Bool { code == ECONNRESET }
+
+    /// The call and the system's text for the number: `connect: Connection refused (errno 111)`.
+    public var description: String { "\(operation): \(SystemError.text(of: code)) (errno \(code))" }
+
+    /// The C library's text for an errno.
+    static func text(of code: Int32) -> String {
+        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            guard let base = buffer.baseAddress, unsafe strerror_r(code, base, buffer.count) == 0 else {
+                return "unknown error"
+            }
+            return unsafe String(cString: base)
+        }
+    }
+}
+
+/// Properties of an established connection.
+public struct ConnectionInformation: Hashable, Sendable {
+    private struct Parts: Hashable {
+        let remoteAddress: String
+        let localAddress: String
+        let tls: TLSInformation?
+    }
+
+    /// One object, made when the connection is established: every exchange on it refers to it.
+    private final class Storage: Sendable {
+        let parts: Parts
+
+        init(_ parts: Parts) { self.parts = parts }
+    }
+
+    private let storage: Storage
+
+    /// The peer's address, such as `127.0.0.1:443`.
+    public var remoteAddress: String { storage.parts.remoteAddress }
+
+    /// This side's address.
+    public var localAddress: String { storage.parts.localAddress }
+
+    /// The result of the TLS handshake; `nil` on a plain connection.
+    public var tls: TLSInformation? { storage.parts.tls }
+
+    /// Creates the description of a connection.
+    public init(remoteAddress: String, localAddress: String, tls: TLSInformation? = nil) {
+        storage = Storage(Parts(remoteAddress: remoteAddress, localAddress: localAddress, tls: tls))
+    }
+
+    /// Compares all properties.
+    public static func == (left: ConnectionInformation, right: ConnectionInformation) -> Bool {
+        left.storage === right.storage || left.storage.parts == right.storage.parts
+    }
+
+    /// Hashes all properties.
+    public func hash(into hasher: inout Hasher) { hasher.combine(storage.parts) }
+}
+
+/// The result of a TLS handshake.
+public struct TLSInformation: Hashable, Sendable {
+    /// The protocol's version as OpenSSL names it: `TLSv1.2` or `TLSv1.3`.
+    public var version: String
+
+    /// The cipher suite's name, such as `TLS_AES_256_GCM_SHA384`.
+    public var cipher: String
+
+    /// The protocol that ALPN chose (RFC 7301); `nil` if the server did not take part in ALPN.
+    public var applicationProtocol: String?
+
+    /// Whether the handshake resumed an earlier session.
+    public var isResumed: Bool
+
+    /// The peer's leaf certificate in DER; empty without one.
+    public var peerCertificate: [UInt8]
+
+    /// The fault of the peer's chain that a custom trust policy accepted; `nil` if there was none.
+    package internal(set) var acceptedFault: TLSError.Kind?
+
+    /// Creates the description of a handshake's result.
+    public init(
+        version: String, cipher: String, applicationProtocol: String? = nil, isResumed: Bool = false,
+        peerCertificate: [UInt8] = []
+    ) {
+        self.version = version
+        self.cipher = cipher
+        self.applicationProtocol = applicationProtocol
+        self.isResumed = isResumed
+        self.peerCertificate = peerCertificate
+    }
 }

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// One end of a stream in memory: what one end writes, the other reads, with a bounded buffer between.
+/// One end of a stream in memory: one end reads what the other writes, with a bounded buffer between.
 ///
-/// It keeps the promises of a socket's stream (would-block, waiting, ends, resets), so that everything above can run
-/// without a network.
+/// It behaves like the stream of a socket (would-block, waiting, ends, resets), so that the layers above can run without a
+/// network.
 package final class MemoryStream: ByteStream {
     /// Bytes on their way in one direction.
     private final class Channel: Sendable {
@@ -12,6 +12,8 @@ package final class MemoryStream: ByteStream {
             var readOffset = 0
             var isEnded = false
             var isReset = false
+
+            var byteCount: Int { bytes.count - readOffset }
         }
 
         let state = Mutex(State())
@@ -27,25 +29,25 @@ package final class MemoryStream: ByteStream {
     private let peerReadiness: Mutex<Readiness?>
     package let information: ConnectionInformation
 
-    private init(incoming: Channel, outgoing: Channel, name: String, loop: EventLoop) {
+    private init(incoming: Channel, outgoing: Channel, loop: EventLoop) {
         self.incoming = incoming
         self.outgoing = outgoing
         readiness = Readiness(loop: loop)
         peerReadiness = Mutex(nil)
-        information = ConnectionInformation(remoteAddress: name, localAddress: name)
+        information = ConnectionInformation(remoteAddress: "memory", localAddress: "memory")
     }
 
     deinit { close() }
 
     /// The two ends of a new stream.
-    /// - Parameter capacity: How many bytes may be on their way in each direction before writing would block.
+    /// - Parameter capacity: The number of bytes on their way in each direction at which writing would block.
     package static func pair(
         capacity: Int = 64 * 1024, loop: EventLoop
     ) -> (client: MemoryStream, server: MemoryStream) {
         let upstream = Channel(capacity: max(1, capacity))
         let downstream = Channel(capacity: max(1, capacity))
-        let client = MemoryStream(incoming: downstream, outgoing: upstream, name: "memory", loop: loop)
-        let server = MemoryStream(incoming: upstream, outgoing: downstream, name: "memory", loop: loop)
+        let client = MemoryStream(incoming: downstream, outgoing: upstream, loop: loop)
+        let server = MemoryStream(incoming: upstream, outgoing: downstream, loop: loop)
         client.peerReadiness.withLock { $0 = server.readiness }
         server.peerReadiness.withLock { $0 = client.readiness }
         return (client, server)
@@ -56,14 +58,13 @@ package final class MemoryStream: ByteStream {
         if readiness.isClosed { throw .closed }
         let (outcome, isReset, isDrained) = incoming.state.withLock { state -> (ReadOutcome, Bool, Bool) in
             if state.isReset { return (.wouldBlock, true, false) }
-            let available = state.bytes.count - state.readOffset
-            guard available > 0 else {
+            guard state.byteCount > 0 else {
                 return (state.isEnded ? .endOfStream(isClean: true) : .wouldBlock, false, !state.isEnded)
             }
-            let count = min(available, buffer.count)
+            let count = min(state.byteCount, buffer.count)
             unsafe buffer.copyBytes(from: state.bytes[state.readOffset..<state.readOffset + count])
             state.readOffset += count
-            if state.readOffset == state.bytes.count {
+            if state.byteCount == 0 {
                 state.bytes.removeAll(keepingCapacity: true)
                 state.readOffset = 0
             }
@@ -81,8 +82,7 @@ package final class MemoryStream: ByteStream {
         let capacity = outgoing.capacity
         let count = outgoing.state.withLock { state -> Int? in
             if state.isReset || state.isEnded { return nil }
-            let room = capacity - (state.bytes.count - state.readOffset)
-            let count = min(room, buffer.count)
+            let count = min(capacity - state.byteCount, buffer.count)
             if count > 0 {
                 unsafe state.bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             }
@@ -102,20 +102,11 @@ package final class MemoryStream: ByteStream {
     }
 
     package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
-        try MemoryStream.check(await readiness.wait(for: .read, until: deadline))
+        try await readiness.wait(for: .read, until: deadline).check()
     }
 
     package func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
-        try MemoryStream.check(await readiness.wait(for: .write, until: deadline))
-    }
-
-    private static func check(_ outcome: Readiness.Outcome) throws(TransportError) {
-        switch outcome {
-        case .ready: return
-        case .timedOut: throw .timedOut
-        case .interrupted: throw .interrupted
-        case .closed: throw .closed
-        }
+        try await readiness.wait(for: .write, until: deadline).check()
     }
 
     package func wakeReader() { readiness.wakeReader() }

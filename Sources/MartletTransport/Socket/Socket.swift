@@ -4,19 +4,18 @@ import Synchronization
 
 /// A non-blocking socket registered with an event loop; owner of its descriptor.
 ///
-/// The descriptor's number is given back to the system only when no call is using it: closing while another thread is
-/// inside a call marks the socket, and that call's end closes it. So no read or write can ever meet a descriptor that
-/// was closed and opened again by someone else.
+/// The descriptor's number returns to the system only when no call is using it: closing while another thread is inside a
+/// call marks the socket, and the end of that call closes it. So no call can meet a descriptor that was closed and opened
+/// again by other code.
 package final class Socket: Sendable {
-    /// The top bit says closed; the rest counts the calls that are using the descriptor.
+    /// The top bit means closed; the rest counts the calls that are using the descriptor.
     private let usage = Atomic<UInt32>(0)
     private static let closedBit: UInt32 = 1 << 31
 
-    /// The kernel's mark for waking a reader, in bytes; written by the one reader.
+    /// The number of bytes at which the kernel wakes a reader; written by the one reader.
     private let receiveLowWater = Atomic<Int>(1)
     private let descriptor: Int32
-    private let number: UInt32
-    /// The loop it is registered with.
+    /// The loop with which it is registered.
     let loop: EventLoop
     /// The readiness of the two directions.
     package let readiness: Readiness
@@ -24,9 +23,7 @@ package final class Socket: Sendable {
     /// Takes over an open, non-blocking, close-on-exec descriptor.
     package init(adopting descriptor: Int32, loop: EventLoop) throws(SystemError) {
         do throws(SystemError) {
-            let registered = try loop.register(descriptor)
-            readiness = registered.readiness
-            number = registered.number
+            readiness = try loop.register(descriptor).readiness
         } catch {
             Glibc.close(descriptor)
             throw error
@@ -38,7 +35,7 @@ package final class Socket: Sendable {
     deinit { close() }
 
     /// Calls a closure with the descriptor, which stays open throughout.
-    /// - Returns: `nil` when the socket is closed.
+    /// - Returns: `nil` if the socket is closed.
     package func withDescriptor<Value>(_ body: (Int32) -> Value) -> Value? {
         let before = usage.wrappingAdd(1, ordering: .acquiring).oldValue
         defer { leave() }
@@ -51,24 +48,24 @@ package final class Socket: Sendable {
         if after == Socket.closedBit { release() }
     }
 
-    /// Closes the socket and ends every wait on it. Closing twice is closing once.
+    /// Closes the socket and ends every wait on it. Closing it again has no effect.
     package func close() {
         let before = usage.bitwiseOr(Socket.closedBit, ordering: .acquiringAndReleasing).oldValue
         guard before & Socket.closedBit == 0 else { return }
         readiness.close()
-        // Counted as a user while closing, so that exactly one side sees the count go to nothing.
+        // Counted as a user while closing, so that exactly one side sees the count return to zero.
         _ = usage.wrappingAdd(1, ordering: .acquiring)
         leave()
     }
 
     private func release() {
-        // Two may see the count fall to zero, when one more call came and went after the close; one wins this exchange.
+        // Two may see the count return to zero, if one more call came and went after the close; one wins this exchange.
         let won = usage.compareExchange(
             expected: Socket.closedBit, desired: Socket.closedBit | (Socket.closedBit >> 1),
             ordering: .acquiringAndReleasing
         ).exchanged
         guard won else { return }
-        loop.unregister(descriptor, number: number)
+        loop.unregister(descriptor, number: readiness.number)
         Glibc.close(descriptor)
     }
 
@@ -78,29 +75,27 @@ package final class Socket: Sendable {
     // MARK: Bytes
 
     /// Tries to receive.
-    package func receive(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
-        guard readiness.beginRead() else { return .wouldBlock }
+    /// - Parameter asksKernel: Whether the kernel is asked even if the latch says that nothing has come. The latch then
+    ///   stays as it is: at worst it promises bytes that were taken here.
+    package func receive(
+        into buffer: UnsafeMutableRawBufferPointer, asksKernel: Bool = false
+    ) throws(TransportError) -> ReadOutcome {
+        guard asksKernel || readiness.beginRead() else { return .wouldBlock }
         let result = withDescriptor { descriptor in
             Socket.retrying { unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) }
         }
         guard let (count, code) = result else { throw .closed }
-        if count > 0 {
-            // A stream socket that gives less than asked has no more: the next edge will tell.
-            if count < buffer.count { readiness.readDrained() }
-            return .bytes(count)
-        }
         if count == 0 { return .endOfStream(isClean: true) }
-        if code == EAGAIN || code == EWOULDBLOCK {
-            readiness.readDrained()
-            return .wouldBlock
-        }
-        throw .system(SystemError(operation: "recv", code: code))
+        guard count > 0 || code == EAGAIN else { throw .system(SystemError(operation: "recv", code: code)) }
+        // A stream socket that returns less than requested has no more: the next edge will tell.
+        if !asksKernel, count < buffer.count { readiness.readDrained() }
+        return count > 0 ? .bytes(count) : .wouldBlock
     }
 
-    /// Tries to send; 0 when it would block.
+    /// Tries to send; 0 if it would block.
     ///
-    /// An edge that came before is left in its latch: it costs a needless try where the socket is full, once, and spares a
-    /// lock everywhere else.
+    /// An earlier edge stays in its latch: it costs one needless attempt if the socket is full, and saves a lock in all
+    /// other cases.
     package func send(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
         let result = withDescriptor { descriptor in
             Socket.retrying {
@@ -109,11 +104,11 @@ package final class Socket: Sendable {
         }
         guard let (count, code) = result else { throw .closed }
         if count >= 0 { return count }
-        if code == EAGAIN || code == EWOULDBLOCK { return 0 }
+        if code == EAGAIN { return 0 }
         throw .system(SystemError(operation: "send", code: code))
     }
 
-    /// Repeats a call that a signal broke off; its result and the errno it left.
+    /// Repeats a call that a signal interrupted. Returns its result and its errno.
     package static func retrying(_ call: () -> Int) -> (Int, Int32) {
         while true {
             let result = call()
@@ -123,19 +118,19 @@ package final class Socket: Sendable {
         }
     }
 
-    /// Looks for an end, an error, or bytes, without taking any.
+    /// Checks for an end, an error, or bytes, without taking any.
     package func peek() -> IdleState {
-        let result = withDescriptor { descriptor -> Bool in
+        let isQuiet = withDescriptor { descriptor in
             var byte: UInt8 = 0
             let (count, code) = Socket.retrying { unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK)) }
-            return count < 0 && (code == EAGAIN || code == EWOULDBLOCK)
+            return count < 0 && code == EAGAIN
         }
-        return result == true ? .quiet : .unusable
+        return isQuiet == true ? .quiet : .unusable
     }
 
-    /// Asks the kernel for bytes, an end or an error; where there is nothing, other threads have their turn.
+    /// Asks the kernel for bytes, an end or an error; if there is nothing, yields to other threads.
     func looksReadable() -> Bool {
-        // Not by a look into the socket: the kernel tells of a reset once, and it is the reader who must hear of it.
+        // Not with MSG_PEEK: the kernel reports a reset once, and the reader must receive it.
         let isQuiet = withDescriptor { descriptor in
             var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             return unsafe poll(&request, 1, 0) == 0
@@ -151,60 +146,247 @@ package final class Socket: Sendable {
     /// Ends the writing direction.
     package func shutdownWriting() { _ = withDescriptor { shutdown($0, Int32(SHUT_WR)) } }
 
-    /// Makes closing send a reset and throw away what was not yet sent.
-    package func resetOnClose() {
-        _ = withDescriptor { descriptor in
-            var option = linger(l_onoff: 1, l_linger: 0)
-            return unsafe setsockopt(
-                descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
-        }
-    }
-
-    // MARK: Waiting
-
     /// Waits for a direction.
     package func wait(
         for direction: Readiness.Direction, until deadline: MonotonicTime
-    ) async throws(TransportError) {
-        switch await readiness.wait(for: direction, until: deadline) {
-        case .ready: return
-        case .timedOut: throw .timedOut
-        case .interrupted: throw .interrupted
-        case .closed: throw .closed
-        }
-    }
+    ) async throws(TransportError) { try await readiness.wait(for: direction, until: deadline).check() }
 
     // MARK: Addresses and options
 
     /// The address of this side.
     package var localAddress: SocketAddress? {
-        withDescriptor { descriptor in unsafe SocketAddress.filled { unsafe getsockname(descriptor, $0, $1) }
-        } ?? nil
+        withDescriptor { number in unsafe SocketAddress.filled { unsafe getsockname(number, $0, $1) } } ?? nil
     }
 
     /// The address of the other side.
     package var remoteAddress: SocketAddress? {
-        withDescriptor { descriptor in unsafe SocketAddress.filled { unsafe getpeername(descriptor, $0, $1) }
-        } ?? nil
+        withDescriptor { number in unsafe SocketAddress.filled { unsafe getpeername(number, $0, $1) } } ?? nil
     }
 
-    /// Has the kernel report the socket as readable only when so many bytes are there (`SO_RCVLOWAT`).
+    /// Makes closing send a reset and discard bytes that were not sent yet.
+    package func resetOnClose() { setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
+
+    /// Makes the kernel report the socket as readable only when so many bytes are there (`SO_RCVLOWAT`).
     func setReceiveLowWater(_ count: Int) {
         guard receiveLowWater.load(ordering: .relaxed) != count else { return }
         receiveLowWater.store(count, ordering: .relaxed)
-        _ = withDescriptor { descriptor in
-            var value = Int32(clamping: count)
-            let size = socklen_t(MemoryLayout<Int32>.size)
-            return unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVLOWAT, &value, size)
+        setOption(SOL_SOCKET, SO_RCVLOWAT, Int32(clamping: count))
+    }
+
+    /// Sets an option. The socket works without it, too.
+    fileprivate func setOption(_ level: Int32, _ name: Int32, _ value: some BitwiseCopyable) {
+        _ = withDescriptor { Descriptor.setOption(of: $0, level, name, value) }
+    }
+}
+
+/// The descriptor of a socket before it is registered with a loop; closed unless it is released.
+///
+/// Epoll reports a socket that is neither connected nor listening as hung up, so it is registered last.
+package struct Descriptor: ~Copyable {
+    /// The number.
+    package let number: Int32
+
+    /// Opens a non-blocking, close-on-exec stream socket.
+    init(_ family: SocketAddress.Family) throws(SystemError) {
+        let domain =
+            switch family {
+            case .ipv4: AF_INET
+            case .ipv6: AF_INET6
+            case .unix: AF_UNIX
+            }
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        try self.init(opening: { socket(domain, type, 0) })
+    }
+
+    /// Takes over the descriptor that a call opens, unless too few are left.
+    package init(opening open: () -> Int32) throws(SystemError) {
+        let opened = open()
+        guard opened >= 0 else { throw SystemError(operation: "socket", code: errno) }
+        // Descriptors have the lowest number that is free, so a high one shows how few are left.
+        guard opened < Descriptor.numberLimit else {
+            close(opened)
+            throw SystemError(operation: "socket", code: EMFILE)
+        }
+        number = opened
+    }
+
+    /// The upper bound of the numbers of sockets: the last eight descriptors of the process, or the last eighth of few, are
+    /// left to files, name resolution and the runtime. Swift's (libdispatch) opens a file of each of its threads once a
+    /// second, and ends the process if it cannot.
+    private static var numberLimit: Int32 {
+        var limit = rlimit()
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
+        return Int32(clamping: limit.rlim_cur - min(8, limit.rlim_cur / 8))
+    }
+
+    deinit { close(number) }
+
+    /// Returns the number; the caller closes it.
+    package consuming func release() -> Int32 {
+        let number = number
+        discard self
+        return number
+    }
+
+    /// Registers the socket, which then owns the descriptor; closes the descriptor if that fails.
+    consuming func register(with loop: EventLoop) throws(SystemError) -> Socket {
+        try Socket(adopting: release(), loop: loop)
+    }
+
+    /// Sets an option.
+    /// - Returns: Whether the kernel accepted it.
+    static func setOption(
+        of descriptor: Int32, _ level: Int32, _ name: Int32, _ value: some BitwiseCopyable
+    ) -> Bool {
+        unsafe withUnsafeBytes(of: value) {
+            unsafe setsockopt(descriptor, level, name, $0.baseAddress, socklen_t($0.count)) == 0
         }
     }
 
-    /// Sets `TCP_NODELAY` on an accepted socket; one that its peer has reset already may refuse, which is no loss.
-    func sendSmallWritesAtOnce() {
-        _ = withDescriptor { descriptor in
-            var value: Int32 = 1
-            let size = socklen_t(MemoryLayout<Int32>.size)
-            return unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &value, size)
+    /// Sets an option whose value is a number.
+    func setOption(_ level: Int32, _ name: Int32, _ value: Int32) throws(SystemError) {
+        guard Descriptor.setOption(of: number, level, name, value) else {
+            throw SystemError(operation: "setsockopt", code: errno)
         }
     }
+
+    /// Binds to an address.
+    func bind(to address: SocketAddress) throws(SystemError) {
+        guard unsafe address.withKernelForm({ unsafe Glibc.bind(number, $0, $1) }) == 0 else {
+            throw SystemError(operation: "bind(\(address))", code: errno)
+        }
+    }
+
+    /// Starts to connect.
+    func connect(to address: SocketAddress) throws(SystemError) {
+        let (_, code) = Socket.retrying {
+            Int(unsafe address.withKernelForm { unsafe Glibc.connect(number, $0, $1) })
+        }
+        guard code == 0 || code == EINPROGRESS || code == EALREADY else {
+            throw SystemError(operation: "connect", code: code)
+        }
+    }
+}
+
+/// A listening socket, for test origins.
+package final class Listener: Sendable {
+    private let socket: Socket
+    /// The address to which it is bound, with the port that the kernel chose.
+    package let address: SocketAddress
+
+    /// Binds and listens.
+    /// - Parameters:
+    ///   - address: With port 0, the kernel chooses a free one. The file of a unix domain socket must not exist.
+    ///   - backlog: The maximum number of connections that wait to be accepted.
+    package init(address: SocketAddress, backlog: Int32 = 1024, loop: EventLoop) throws(SystemError) {
+        let descriptor = try Descriptor(address.family)
+        if address.family != .unix { try descriptor.setOption(SOL_SOCKET, SO_REUSEADDR, 1) }
+        try descriptor.bind(to: address)
+        guard listen(descriptor.number, backlog) == 0 else {
+            throw SystemError(operation: "listen", code: errno)
+        }
+        socket = try descriptor.register(with: loop)
+        self.address = socket.localAddress ?? address
+    }
+
+    /// Waits for a connection and accepts it.
+    /// - Throws: `.closed` after ``close()``; `.system` for an error of the system, as with no descriptor left.
+    package func accept(loop: EventLoop) async throws(TransportError) -> Socket {
+        while true {
+            // Cleared before the call, so that an edge that comes right after it is kept.
+            _ = socket.readiness.beginRead()
+            let result = socket.withDescriptor { descriptor in
+                Socket.retrying {
+                    Int(martlet_accept4(descriptor, Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)))
+                }
+            }
+            guard let (descriptor, code) = result else { throw .closed }
+            if descriptor >= 0 {
+                do throws(SystemError) {
+                    let accepted = try Socket(adopting: Int32(descriptor), loop: loop)
+                    // A socket that its peer has already reset may reject it, which does not matter.
+                    if address.family != .unix {
+                        accepted.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
+                    }
+                    return accepted
+                } catch {
+                    throw .system(error)
+                }
+            }
+            if code == ECONNABORTED { continue }
+            guard code == EAGAIN else { throw .system(SystemError(operation: "accept", code: code)) }
+            socket.readiness.readDrained()
+            try await socket.wait(for: .read, until: .distantFuture)
+        }
+    }
+
+    /// Stops listening; a waiting ``accept(loop:)`` throws.
+    package func close() { socket.close() }
+}
+
+/// A stream on a socket, directly or through TLS: the parts that are the same for both.
+package protocol SocketStream: ByteStream {
+    /// The socket.
+    var socket: Socket { get }
+}
+
+extension SocketStream {
+    package func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {
+        try await socket.wait(for: .write, until: deadline)
+    }
+
+    package func wakeReader() { socket.readiness.wakeReader() }
+
+    package func wakeWriter() { socket.readiness.wakeWriter() }
+
+    package func interrupt() { socket.readiness.interrupt() }
+
+    package func looksReadable() -> Bool { socket.looksReadable() }
+
+    package func awaitBytes(_ count: Int) { socket.setReceiveLowWater(count) }
+
+    package func watchWhileIdle(_ watcher: any IdleWatcher) { socket.readiness.watchWhileIdle(watcher) }
+}
+
+/// A stream directly on a socket.
+package final class PlainStream: SocketStream {
+    package let socket: Socket
+    package let information: ConnectionInformation
+
+    /// Creates a stream on a connected socket.
+    package init(socket: Socket, remoteAddress: SocketAddress?) {
+        self.socket = socket
+        information = ConnectionInformation(
+            remoteAddress: remoteAddress?.description ?? "",
+            localAddress: socket.localAddress?.description ?? "")
+    }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
+        unsafe try socket.receive(into: buffer)
+    }
+
+    package func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
+        unsafe try socket.send(buffer)
+    }
+
+    package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
+        try await socket.wait(for: .read, until: deadline)
+    }
+
+    package func close() { socket.close() }
+
+    package func reset() {
+        socket.resetOnClose()
+        socket.close()
+    }
+
+    package func shutdownWriting() { socket.shutdownWriting() }
+
+    package var mayHaveBytes: Bool { socket.readiness.isWorthReading }
+
+    package var readLatch: Readiness? { socket.readiness }
+
+    package func endIdleWatch() -> Bool { socket.readiness.endIdleWatch() }
+
+    package func probe() -> IdleState { socket.peek() }
 }

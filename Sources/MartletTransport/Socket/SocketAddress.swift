@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// An address a socket can be connected or bound to: IPv4 or IPv6 with a port, or a unix domain socket's path.
+/// An address that a socket can connect or bind to: IPv4 or IPv6 with a port, or the path of a unix domain socket.
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// The family of an address.
     public enum Family: Hashable, Sendable, Codable {
@@ -13,7 +13,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         case unix
     }
 
-    /// The kernel's own form: a `sockaddr_in`, `sockaddr_in6` or `sockaddr_un`.
+    /// The kernel's form: a `sockaddr_in`, `sockaddr_in6` or `sockaddr_un`.
     let bytes: [UInt8]
 
     /// The family.
@@ -23,31 +23,29 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - literal: Four decimal numbers with dots, or an IPv6 literal without brackets and without a zone.
     ///   - port: 0–65535; 0 lets the kernel choose when binding.
-    /// - Returns: `nil` when the text is not an address.
+    /// - Returns: `nil` if the text is not an address.
     public init?(literal: String, port: Int) {
         guard let port = UInt16(exactly: port), !literal.utf8.contains(0) else { return nil }
         var v4 = sockaddr_in()
+        var v6 = sockaddr_in6()
         if unsafe inet_pton(AF_INET, literal, &v4.sin_addr) == 1 {
             v4.sin_family = sa_family_t(AF_INET)
             v4.sin_port = port.bigEndian
             bytes = unsafe withUnsafeBytes(of: v4) { unsafe [UInt8]($0) }
             family = .ipv4
-            return
-        }
-        var v6 = sockaddr_in6()
-        if unsafe inet_pton(AF_INET6, literal, &v6.sin6_addr) == 1 {
+        } else if unsafe inet_pton(AF_INET6, literal, &v6.sin6_addr) == 1 {
             v6.sin6_family = sa_family_t(AF_INET6)
             v6.sin6_port = port.bigEndian
             bytes = unsafe withUnsafeBytes(of: v6) { unsafe [UInt8]($0) }
             family = .ipv6
-            return
+        } else {
+            return nil
         }
-        return nil
     }
 
     /// The address of a unix domain socket.
-    /// - Parameter path: 1 to 107 bytes; a leading `@` names a socket in Linux's abstract space.
-    /// - Returns: `nil` when the path is empty, too long, or holds a NUL.
+    /// - Parameter path: 1 to 107 bytes; a leading `@` means a socket in Linux's abstract namespace.
+    /// - Returns: `nil` if the path is empty, too long, or contains a NUL.
     public init?(unixPath path: String) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -55,16 +53,13 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         var name = Array(path.utf8)
         guard !name.isEmpty, name.count < capacity, !name.contains(0) else { return nil }
         let isAbstract = name[0] == UInt8(ascii: "@")
-        if isAbstract { name[0] = 0 }
+        if isAbstract { name[0] = 0 } else { name.append(0) }
         let offset = MemoryLayout<sockaddr_un>.size - capacity
-        var bytes = unsafe withUnsafeBytes(of: address) { unsafe [UInt8]($0.prefix(offset)) }
-        bytes += name
-        if !isAbstract { bytes.append(0) }
-        self.bytes = bytes
+        bytes = unsafe withUnsafeBytes(of: address) { unsafe [UInt8]($0.prefix(offset)) } + name
         family = .unix
     }
 
-    /// From the kernel's form; `nil` for a family that is not spoken here.
+    /// An address in the kernel's form; `nil` for other families.
     init?(kernelForm bytes: [UInt8]) {
         guard bytes.count >= MemoryLayout<sa_family_t>.size else { return nil }
         let number = UInt16(bytes[0]) | UInt16(bytes[1]) << 8
@@ -78,12 +73,9 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The port; `nil` for a unix domain socket.
-    public var port: Int? {
-        guard family != .unix else { return nil }
-        return Int(bytes[2]) << 8 | Int(bytes[3])
-    }
+    public var port: Int? { family == .unix ? nil : Int(bytes[2]) << 8 | Int(bytes[3]) }
 
-    /// The same address with another port; itself for a unix domain socket.
+    /// The same address with another port; unchanged for a unix domain socket.
     package func withPort(_ port: UInt16) -> SocketAddress {
         guard family != .unix else { return self }
         var copy = bytes
@@ -92,24 +84,30 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return SocketAddress(kernelForm: copy) ?? self
     }
 
+    /// The four or sixteen bytes of an IP address; empty for a unix domain socket.
+    package var addressBytes: [UInt8] {
+        switch family {
+        case .ipv4: Array(bytes[4..<8])
+        case .ipv6: Array(bytes[8..<24])
+        case .unix: []
+        }
+    }
+
     /// The address without its port: `127.0.0.1`, `::1`, or the socket's path.
     public var host: String {
         switch family {
-        case .ipv4: return bytes[4..<8].map { String($0) }.joined(separator: ".")
+        case .ipv4: return addressBytes.map { String($0) }.joined(separator: ".")
         case .ipv6:
             return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) {
                 buffer in
-                let text = unsafe bytes.withUnsafeBytes { raw -> UnsafePointer<CChar>? in
-                    guard let base = raw.baseAddress, let output = buffer.baseAddress else { return nil }
-                    return unsafe inet_ntop(AF_INET6, base + 8, output, socklen_t(INET6_ADDRSTRLEN))
-                }
+                let text = unsafe inet_ntop(
+                    AF_INET6, addressBytes, buffer.baseAddress, socklen_t(INET6_ADDRSTRLEN))
                 return unsafe text.map { unsafe String(cString: $0) } ?? ""
             }
         case .unix:
             var name = Array(bytes.dropFirst(MemoryLayout<sa_family_t>.size))
             if name.first == 0, name.count > 1 { name[0] = UInt8(ascii: "@") }
-            if let end = name.firstIndex(of: 0) { name.removeSubrange(end...) }
-            return String(decoding: name, as: UTF8.self)
+            return String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
         }
     }
 
@@ -122,7 +120,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Calls a closure with the form that system calls take.
+    /// Calls a closure with the form for system calls.
     func withKernelForm<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         unsafe withUnsafeTemporaryAllocation(
             byteCount: max(bytes.count, 1), alignment: MemoryLayout<sockaddr_storage>.alignment
@@ -134,7 +132,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Reads an address that a system call fills in.
+    /// Reads the address that a system call stores.
     static func filled(
         by body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
     ) -> SocketAddress? {
@@ -149,13 +147,83 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-extension SocketAddress {
-    /// The four or sixteen bytes of an IP address; empty for a unix domain socket.
-    package var addressBytes: [UInt8] {
-        switch family {
-        case .ipv4: Array(bytes[4..<8])
-        case .ipv6: Array(bytes[8..<24])
-        case .unix: []
+/// An IPv4 or IPv6 address without port and zone.
+package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
+    /// The version of the protocol.
+    package enum Family: Hashable, Sendable, CaseIterable {
+        /// IPv4.
+        case ipv4
+        /// IPv6.
+        case ipv6
+
+        /// The kernel's number.
+        package var number: UInt8 { self == .ipv4 ? UInt8(AF_INET) : UInt8(AF_INET6) }
+
+        /// The family with a number.
+        package init?(number: UInt8) {
+            guard let family = Family.allCases.first(where: { $0.number == number }) else { return nil }
+            self = family
         }
+    }
+
+    /// The four or sixteen bytes.
+    package let bytes: [UInt8]
+
+    /// The family, by the number of bytes.
+    package var family: Family { bytes.count == 4 ? .ipv4 : .ipv6 }
+
+    /// Creates an address; `nil` unless there are four or sixteen bytes.
+    package init?(bytes: some Collection<UInt8>) {
+        guard bytes.count == 4 || bytes.count == 16 else { return nil }
+        self.bytes = Array(bytes)
+    }
+
+    /// The address of a socket; `nil` for a unix domain socket.
+    package init?(_ address: SocketAddress) { self.init(bytes: address.addressBytes) }
+
+    /// Parses a literal; `nil` if the text is not an address.
+    package init?(_ literal: String) {
+        guard let address = SocketAddress(literal: literal, port: 0) else { return nil }
+        self.init(address)
+    }
+
+    /// Parses the description of a socket's address: `192.0.2.1:80`, `[2001:db8::1]:80`; `nil` for other text.
+    package init?(socket text: String) {
+        guard let colon = text.lastIndex(of: ":") else { return nil }
+        var host = text[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        self.init(String(host))
+    }
+
+    /// Whether it stands for this machine alone.
+    package var isLoopback: Bool {
+        family == .ipv4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
+    }
+
+    /// Whether it reaches no farther than its link (RFC 3927, RFC 4291 §2.5.6).
+    package var isLinkLocal: Bool {
+        family == .ipv4 ? bytes[0] == 169 && bytes[1] == 254 : bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
+    }
+
+    /// Whether it is the unspecified address.
+    package var isUnspecified: Bool { bytes.allSatisfy { $0 == 0 } }
+
+    /// The address as a literal.
+    package var description: String {
+        let form =
+            family == .ipv4
+            ? [UInt8(AF_INET), 0, 0, 0] + bytes + [UInt8](repeating: 0, count: 8)
+            : [UInt8(AF_INET6), 0, 0, 0, 0, 0, 0, 0] + bytes + [0, 0, 0, 0]
+        return SocketAddress(kernelForm: form)?.host ?? ""
+    }
+}
+
+/// The bytes of an IPv6 address as groups of digits, without compression.
+package enum IPv6Groups {
+    /// The text for bytes in network order, such as `2001:db8:0:0:0:0:0:1`.
+    package static func text(of bytes: [UInt8]) -> String {
+        stride(from: 0, to: bytes.count - 1, by: 2).map {
+            String(UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]), radix: 16)
+        }.joined(separator: ":")
     }
 }

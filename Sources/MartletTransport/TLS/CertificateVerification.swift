@@ -1,16 +1,15 @@
 import COpenSSL
 
-/// The verification of the peer's chain: OpenSSL's, then Martlet's rules for the chain and the leaf, then the pins; or what
-/// a custom policy makes of all that.
+/// The verification of the peer's chain: OpenSSL's, then Martlet's rules for the leaf and the chain, then the pins; or the
+/// decision of a custom policy on their result.
 enum CertificateVerification {
-    /// OpenSSL's callback for the whole of the verification: 1 lets the handshake go on.
+    /// OpenSSL's callback for the whole verification: 1 continues the handshake.
     ///
-    /// Here rather than after the handshake, so that no byte of the application's is sent to a peer that is
-    /// refused, and no session with it is kept.
+    /// Here rather than after the handshake, so that no byte of the application is sent to a peer that is rejected, and no
+    /// session with it is stored.
     static let callback: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { store, _ in
         guard let store = unsafe store else { return 0 }
-        let index = SSL_get_ex_data_X509_STORE_CTX_idx()
-        let ssl = unsafe X509_STORE_CTX_get_ex_data(store, index).map { OpaquePointer($0) }
+        let ssl = unsafe ssl(of: store)
         guard let channel = unsafe TLSChannel.of(ssl), let leaf = unsafe X509_STORE_CTX_get0_cert(store)
         else { return 0 }
         channel.refusal = nil
@@ -22,9 +21,9 @@ enum CertificateVerification {
             case nil:
                 unsafe channel.question = TrustQuestion(
                     evaluator: evaluator, chain: presented(store, host: channel.host, fault: fault))
-                // Left in the queue, what was found would end the handshake.
+                // Errors that stay in the queue would end the handshake.
                 OpenSSLErrors.clear()
-                // The handshake stops here, and this is called again when it goes on.
+                // The handshake pauses here; this is called again when it continues.
                 return unsafe martlet_ssl_retry_verify(ssl)
             case .deny(let reason): channel.refusal = .denied(reason: reason)
             case .accept:
@@ -39,7 +38,7 @@ enum CertificateVerification {
                 ?? pinFault(store, leaf, rules.pins, isVerified: true, channel)
         }
         guard channel.refusal == nil else {
-            // Where OpenSSL found no fault, it is to tell the peer of a bad certificate.
+            // If OpenSSL found no fault, it shall report a bad certificate to the peer.
             if unsafe X509_STORE_CTX_get_error(store) == X509_V_OK {
                 unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
             }
@@ -49,7 +48,13 @@ enum CertificateVerification {
         return 1
     }
 
-    /// What is wrong with the chain; `nil` when nothing is.
+    private static func ssl(of store: OpaquePointer) -> OpaquePointer? {
+        unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()).map {
+            OpaquePointer($0)
+        }
+    }
+
+    /// The fault of the chain; `nil` if it has none.
     private static func fault(
         _ store: OpaquePointer, _ leaf: OpaquePointer, _ channel: TLSChannel
     ) -> TLSError.Kind? {
@@ -68,21 +73,15 @@ enum CertificateVerification {
         let parameters = unsafe X509_STORE_CTX_get0_param(store)
         let matched = unsafe X509_VERIFY_PARAM_get0_peername(parameters).map { unsafe String(cString: $0) }
         let chain = unsafe certificates(X509_STORE_CTX_get0_chain(store))
-        // A chain of one is a certificate that is a root itself.
+        // A chain of one certificate is a root itself.
         let isRoot = unsafe rules.hasGivenRoots && chain.count == 1
-        let verdict = unsafe LeafRule.verdict(
-            on: leaf, for: channel.context.isServer ? .client : .server, matchedName: matched,
-            host: channel.host, isNamed: isRoot || rules.pins?.contains(leaf) ?? false,
-            suffixes: rules.suffixes)
-        switch verdict {
-        case .good: break
-        case .wrongName: return unsafe .nameMismatch(Certificate.names(of: leaf))
-        case .refused(let kind): return kind
-        }
-        return unsafe ChainRule.fault(of: chain)
+        return unsafe LeafRule.fault(
+            of: leaf, isServer: !channel.context.isServer, matchedName: matched, host: channel.host,
+            isNamed: isRoot || rules.pins?.contains(leaf) ?? false, suffixes: rules.suffixes)
+            ?? ChainRule.fault(of: chain)
     }
 
-    /// Compares the pins, and notes what they were compared with.
+    /// Compares the pins, and stores the evidence with which they were compared.
     private static func pinFault(
         _ store: OpaquePointer, _ leaf: OpaquePointer, _ pins: PinSet?, isVerified: Bool,
         _ channel: TLSChannel
@@ -98,11 +97,9 @@ enum CertificateVerification {
         _ store: OpaquePointer, host: String, fault: TLSError.Kind?
     ) -> PresentedChain {
         unsafe PresentedChain(
-            certificates: certificates(X509_STORE_CTX_get0_untrusted(store)).map {
-                unsafe PresentedCertificate($0)
-            },
+            certificates: certificates(X509_STORE_CTX_get0_untrusted(store)).map(PresentedCertificate.init),
             verified: fault == nil
-                ? certificates(X509_STORE_CTX_get0_chain(store)).map { unsafe PresentedCertificate($0) } : [],
+                ? certificates(X509_STORE_CTX_get0_chain(store)).map(PresentedCertificate.init) : [],
             fault: fault, host: host)
     }
 
@@ -114,17 +111,16 @@ enum CertificateVerification {
         }
     }
 
-    /// Called for each fault that OpenSSL finds; 1 passes over it.
+    /// Called for each fault that OpenSSL finds; 1 ignores it.
     private static let overlook: @convention(c) (Int32, OpaquePointer?) -> Int32 = { isGood, store in
         guard isGood == 0, let store = unsafe store else { return isGood }
-        let ssl = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
-        guard let channel = unsafe TLSChannel.of(ssl.map { OpaquePointer($0) }) else { return 0 }
+        guard let channel = unsafe TLSChannel.of(ssl(of: store)) else { return 0 }
         let rules = channel.context.verification
         let revocation = rules.revocation
         let isOverlooked =
             switch unsafe X509_STORE_CTX_get_error(store) {
-            // What a root may be used for is for whoever gave it to say, and `openssl req -x509` and older tools leave out
-            // what is demanded of authorities today (RFC 5280 §6.1 looks at no extension of a trust anchor).
+            // The user of a root decides about its use, and `openssl req -x509` and older tools omit extensions that
+            // authorities must have today (RFC 5280 §6.1 does not check the extensions of a trust anchor).
             case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE, X509_V_ERR_PATHLEN_WITHOUT_KU_KEY_CERT_SIGN,
                 X509_V_ERR_MISSING_SUBJECT_KEY_IDENTIFIER, X509_V_ERR_CA_BCONS_NOT_CRITICAL:
                 unsafe rules.hasGivenRoots
@@ -144,8 +140,8 @@ enum CertificateVerification {
         return 1
     }
 
-    /// What a verification's result is called.
-    /// - Parameter missingRoots: Where roots were looked for, when there are none.
+    /// The error for the result of a verification.
+    /// - Parameter missingRoots: The places that were searched for roots, if there are none.
     static func kind(code: Int, leaf: OpaquePointer?, missingRoots: [String]?) -> TLSError.Kind {
         let text = unsafe X509_verify_cert_error_string(code).map { unsafe String(cString: $0) }
         let reason = text ?? "unknown fault"
@@ -176,89 +172,14 @@ enum CertificateVerification {
     }
 }
 
-/// What a peer's own certificate must be, beyond what OpenSSL asks of it.
-enum LeafRule {
-    /// What the certificate is shown for.
-    enum Purpose {
-        case server
-        case client
-    }
-
-    /// What the rule says.
-    enum Verdict: Equatable {
-        case good
-        /// The name fits by a wildcard that stands for too much.
-        case wrongName
-        case refused(TLSError.Kind)
-    }
-
-    /// Judges a leaf whose chain is valid.
-    /// - Parameters:
-    ///   - matchedName: The certificate's name that fitted the host, when one was asked for.
-    ///   - host: The host.
-    ///   - isNamed: Whether this very certificate is pinned, or given as a root, and so may be an authority's, as those
-    ///     that `openssl req -x509` makes are.
-    static func verdict(
-        on leaf: OpaquePointer, for purpose: Purpose, matchedName: String? = nil, host: String = "",
-        isNamed: Bool = false, suffixes: PublicSuffixRule = .singleLabel
-    ) -> Verdict {
-        let flags = unsafe X509_get_extension_flags(leaf)
-        if flags & UInt32(EXFLAG_CA) != 0, !isNamed {
-            return refused("it is an authority's own certificate, which must not stand for a host")
-        }
-        if flags & UInt32(EXFLAG_XKUSAGE) != 0 {
-            let wanted = UInt32(purpose == .server ? XKU_SSL_SERVER : XKU_SSL_CLIENT)
-            // "Any" is not enough: such a certificate was not made for this use (RFC 9525 and the CAs' own
-            // rules).
-            if unsafe X509_get_extended_key_usage(leaf) & wanted == 0 {
-                return .refused(
-                    .wrongPurpose(
-                        reason: "its extended key usage does not name TLS"
-                            + " \(purpose == .server ? "servers" : "clients")"))
-            }
-        }
-        if flags & UInt32(EXFLAG_CA) == 0, unsafe ChainRule.isCritical(leaf, NID_name_constraints) != nil {
-            return refused("it has name constraints, which only an authority's may have")
-        }
-        if unsafe ChainRule.isCritical(leaf, NID_subject_alt_name) == true,
-            unsafe X509_NAME_entry_count(X509_get_subject_name(leaf)) > 0
-        {
-            return refused("its alternative names are marked as critical though it has a subject")
-        }
-        if let matchedName, isTooWide(matchedName, suffixes), unsafe !isNamedInFull(host, by: leaf) {
-            return .wrongName
-        }
-        return .good
-    }
-
-    private static func refused(_ reason: String) -> Verdict {
-        .refused(.badCertificate(reason: reason, code: Int(X509_V_ERR_INVALID_PURPOSE)))
-    }
-
-    /// Whether a wildcard would stand for everything below a public suffix (RFC 9525 §6.3 leaves the limit to the
-    /// verifier).
-    static func isTooWide(_ name: String, _ suffixes: PublicSuffixRule = .singleLabel) -> Bool {
-        guard name.utf8.first == UInt8(ascii: "*") else { return false }
-        var domain = name.utf8.dropFirst().drop { $0 == UInt8(ascii: ".") }
-        if domain.last == UInt8(ascii: ".") { domain = domain.dropLast() }
-        return suffixes.isPublicSuffix(String(Substring(domain)).lowercased())
-    }
-
-    /// Whether a certificate also names the host without a wildcard.
-    private static func isNamedInFull(_ host: String, by leaf: OpaquePointer) -> Bool {
-        let flags = UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS)
-        return unsafe X509_check_host(leaf, host, host.utf8.count, flags, nil) == 1
-    }
-}
-
-/// What connections of a context ask of the peer's chain besides what OpenSSL was set up for.
+/// The rules of a context for the peer's chain, in addition to OpenSSL's own settings.
 struct VerificationRules: Sendable {
-    /// Whether the chain is not looked at.
+    /// Whether the chain is not verified.
     var acceptsAny = false
-    /// Whether there are roots besides the machine's.
+    /// Whether there are roots in addition to the machine's.
     var hasGivenRoots = false
     var pins: PinSet?
-    var evaluator: TrustEvaluator?
+    var evaluator: Identified<TrustPolicy.Evaluator>?
     var suffixes = PublicSuffixRule.singleLabel
     var revocation = RevocationPolicy.none
 }

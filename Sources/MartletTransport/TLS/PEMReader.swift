@@ -1,39 +1,65 @@
 import COpenSSL
-import Glibc
 
-/// Reads certificates and keys from PEM text.
-package enum PEMReader {
-    /// The source's bytes.
-    /// - Throws: The system's error when the file cannot be read.
-    static func bytes(of source: PEMSource) throws(SystemError) -> [UInt8] {
-        switch source.place {
+/// The source of certificates, keys or revocation lists: PEM text (RFC 7468) with any number of them, or one in DER.
+public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
+    enum Place: Hashable, Sendable {
+        case file(String)
+        case bytes([UInt8])
+    }
+
+    let place: Place
+
+    /// A file, read when a connection first needs it.
+    /// - Parameter path: The file's path, as the system takes it.
+    public static func file(_ path: String) -> PEMSource { PEMSource(place: .file(path)) }
+
+    /// A file of certificates, read immediately on the calling thread.
+    /// - Throws: ``TLSError`` of kind `.rootCertificates` that names the file, and the certificate that is damaged.
+    public static func pem(file path: String) throws(TLSError) -> PEMSource {
+        let source = file(path)
+        _ = try PEMReader.certificates(of: source)
+        return .bytes(try source.bytes(TLSError.Kind.rootCertificates))
+    }
+
+    /// PEM text in memory.
+    public static func text(_ text: String) -> PEMSource { .bytes(Array(text.utf8)) }
+
+    /// PEM text, or DER, in memory.
+    public static func bytes(_ bytes: [UInt8]) -> PEMSource { PEMSource(place: .bytes(bytes)) }
+
+    /// The bytes. Blocks for a file, of at most 64 MiB.
+    /// - Parameter fault: The error for a reason and a source, if the file cannot be read.
+    func bytes(_ fault: (_ reason: String, _ source: String) -> TLSError.Kind) throws(TLSError) -> [UInt8] {
+        switch place {
         case .bytes(let bytes): return bytes
-        case .file(let path): return try contents(of: path)
-        }
-    }
-
-    /// A file's contents; bounded, so that a path such as `/dev/zero` is no way to use up the memory.
-    private static func contents(of path: String) throws(SystemError) -> [UInt8] {
-        let limit = 64 << 20
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw SystemError(operation: "open", code: errno) }
-        defer { close(descriptor) }
-        var contents: [UInt8] = []
-        // Enough for a private key, so that its bytes are not left behind where they were before.
-        contents.reserveCapacity(64 << 10)
-        var chunk = [UInt8](repeating: 0, count: 64 << 10)
-        defer { unsafe chunk.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) } }
-        while true {
-            let (count, code) = Socket.retrying {
-                unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+        case .file(let path):
+            do throws(SystemError) {
+                return try SystemFile.contents(of: path, limit: 64 << 20)
+            } catch {
+                throw TLSError(fault(error.description, description))
             }
-            if count < 0 { throw SystemError(operation: "read", code: code) }
-            if count == 0 { return contents }
-            contents += chunk[..<count]
-            if contents.count > limit { throw SystemError(operation: "read", code: EFBIG) }
         }
     }
 
+    /// The file's path, or that the text is in memory. The text itself is never shown: it may be a private key.
+    public var description: String {
+        switch place {
+        case .file(let path): path
+        case .bytes(let bytes): "PEM text of \(bytes.count) bytes"
+        }
+    }
+
+    /// As ``description``.
+    public var debugDescription: String { description }
+
+    /// Shows the description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
+}
+
+/// Parses certificates and keys in PEM and DER.
+package enum PEMReader {
     /// Calls a closure with a BIO that reads from memory.
     static func withMemory<Value>(_ bytes: [UInt8], _ body: (OpaquePointer) -> Value) -> Value? {
         unsafe bytes.withUnsafeBytes { raw -> Value? in
@@ -45,8 +71,8 @@ package enum PEMReader {
         }
     }
 
-    /// The certificates of a text, each owned by the caller.
-    /// - Returns: `nil` when one of them is damaged.
+    /// The certificates of a text.
+    /// - Returns: `nil` if one of them is damaged.
     package static func certificates(in bytes: [UInt8]) -> [Certificate]? { try? readCertificates(in: bytes) }
 
     /// The certificates of a source that are to be trusted, at least one.
@@ -56,26 +82,39 @@ package enum PEMReader {
             readCertificates)
     }
 
+    /// The revocation lists of a source, at least one.
+    static func revocationLists(of source: PEMSource) throws(TLSError) -> [RevocationList] {
+        try objects(
+            of: source, fault: TLSError.Kind.revocationList, none: "no revocation list in it"
+        ) { bytes throws(PEMFault) in
+            try unsafe objects(
+                in: bytes, "revocation list", markers: ["-----BEGIN X509 CRL-----"],
+                der: { unsafe d2i_X509_CRL_bio($0, nil) },
+                pem: { unsafe PEM_read_bio_X509_CRL($0, nil, refusePassphrase, nil) },
+                own: { unsafe RevocationList(owning: $0) })
+        }
+    }
+
     /// The objects of a source, at least one.
     /// - Parameters:
-    ///   - fault: Makes an error of a reason and a source.
-    ///   - none: The reason where there is no object.
-    static func objects<Object>(
+    ///   - fault: Makes an error from a reason and a source.
+    ///   - none: The reason if there is no object.
+    private static func objects<Object>(
         of source: PEMSource, fault: (String, String) -> TLSError.Kind, none: String,
         _ read: ([UInt8]) throws(PEMFault) -> [Object]
     ) throws(TLSError) -> [Object] {
-        let reason: String
-        do {
-            let found = try read(try bytes(of: source))
+        let bytes = try source.bytes(fault)
+        var reason = none
+        do throws(PEMFault) {
+            let found = try read(bytes)
             if !found.isEmpty { return found }
-            reason = none
         } catch {
-            reason = "\(error)"
+            reason = error.description
         }
         throw TLSError(fault(reason, source.description))
     }
 
-    /// The certificates of a text, or the one of a DER file, each owned by the caller.
+    /// The certificates of a text, or the one of a DER file.
     static func readCertificates(in bytes: [UInt8]) throws(PEMFault) -> [Certificate] {
         try unsafe objects(
             in: bytes, "certificate",
@@ -87,20 +126,11 @@ package enum PEMReader {
             own: { unsafe Certificate(owning: $0) })
     }
 
-    /// The revocation lists of a text, or the one of a DER file.
-    static func revocationLists(in bytes: [UInt8]) throws(PEMFault) -> [RevocationList] {
-        try unsafe objects(
-            in: bytes, "revocation list", markers: ["-----BEGIN X509 CRL-----"],
-            der: { unsafe d2i_X509_CRL_bio($0, nil) },
-            pem: { unsafe PEM_read_bio_X509_CRL($0, nil, refusePassphrase, nil) },
-            own: { unsafe RevocationList(owning: $0) })
-    }
-
     /// The objects of a text, or the one of a DER file.
     /// - Parameters:
     ///   - der: Reads one in DER.
     ///   - pem: Reads the next one of a text.
-    ///   - own: Takes over what was read.
+    ///   - own: Takes over an object.
     private static func objects<Object>(
         in bytes: [UInt8], _ what: String, markers: [String], der: (OpaquePointer) -> OpaquePointer?,
         pem: (OpaquePointer) -> OpaquePointer?, own: (OpaquePointer) -> Object
@@ -112,11 +142,18 @@ package enum PEMReader {
             }
             return [unsafe own(object)]
         }
+        OpenSSLErrors.clear()
         var found: [Object] = []
-        try unsafe eachObject(in: bytes, what, markers: markers) { bio in
-            guard let object = unsafe pem(bio) else { return false }
-            found.append(unsafe own(object))
-            return true
+        let isWhole = unsafe withMemory(bytes) { bio -> Bool in
+            while let object = unsafe pem(bio) { found.append(unsafe own(object)) }
+            // The search for one more ends with "no start line"; anything else is damage.
+            let code = ERR_peek_last_error()
+            return ERR_GET_LIB(code) == Int32(ERR_LIB_PEM) && ERR_GET_REASON(code) == PEM_R_NO_START_LINE
+        }
+        let reason = OpenSSLErrors.drain().text
+        guard isWhole ?? false else {
+            let line = line(of: found.count, markers, in: bytes)
+            throw PEMFault(what: what, number: found.count + 1, line: line, reason: reason)
         }
         return found
     }
@@ -132,8 +169,8 @@ package enum PEMReader {
         return unsafe (key ?? nil).map { unsafe PrivateKey(owning: $0) }
     }
 
-    /// Whether bytes are one object in DER, as every certificate, key and list is: a sequence. That of a small key begins
-    /// with two letters, as a text may, and so has to be as long as it says, or to have no hyphen.
+    /// Whether bytes are one object in DER: every certificate, key and list is a sequence. That of a small key begins with
+    /// two letters, as a text may, and so must have the length that it specifies, or no hyphen.
     private static func isDER(_ bytes: [UInt8]) -> Bool {
         OpenSSLErrors.clear()
         guard bytes.count > 2, bytes[0] == 0x30 else { return false }
@@ -141,50 +178,25 @@ package enum PEMReader {
             || !bytes.starts(with: "00".utf8) && !bytes.prefix(4096).contains(UInt8(ascii: "-"))
     }
 
-    /// Has each object of a kind read, until there is none left.
-    /// - Parameter read: Whether it could read one.
-    private static func eachObject(
-        in bytes: [UInt8], _ what: String, markers: [String], _ read: (OpaquePointer) -> Bool
-    ) throws(PEMFault) {
-        OpenSSLErrors.clear()
-        var count = 0
-        let isWhole = unsafe withMemory(bytes) { bio -> Bool in
-            while unsafe read(bio) { count += 1 }
-            // The search for one more ends with "no start line"; anything else is damage.
-            let code = ERR_peek_last_error()
-            return ERR_GET_LIB(code) == Int32(ERR_LIB_PEM) && ERR_GET_REASON(code) == PEM_R_NO_START_LINE
-        }
-        let reason = OpenSSLErrors.drain().text
-        guard isWhole ?? false else {
-            throw PEMFault(
-                what: what, number: count + 1, line: line(of: count, markers, in: bytes), reason: reason)
-        }
-    }
-
-    /// The line, counted from 1, on which the object of a number (counted from 0) begins.
+    /// The line, counted from 1, on which the object with a number, counted from 0, begins.
     private static func line(of number: Int, _ markers: [String], in bytes: [UInt8]) -> Int? {
-        var seen = 0
-        var index = 0
-        for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
-            index += 1
-            guard markers.contains(where: { line.starts(with: $0.utf8) }) else { continue }
-            if seen == number { return index }
-            seen += 1
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let beginnings = lines.indices.lazy.filter { index in
+            markers.contains { lines[index].starts(with: $0.utf8) }
         }
-        return nil
+        return beginnings.dropFirst(number).first.map { $0 + 1 }
     }
 
-    /// How the reading of a private key ended.
+    /// The result of reading a private key.
     enum KeyResult {
         case key(PrivateKey)
-        /// It is encrypted, and no pass phrase was given.
+        /// It is encrypted, and there is no pass phrase.
         case passphraseRequired
         case wrongPassphrase
         case failed(String)
     }
 
-    /// The first private key of a text, or the one of a DER file; `nil` where there is none that is readable and not
-    /// encrypted.
+    /// The first private key of a text, or the one of a DER file; `nil` without a key that is readable and not encrypted.
     package static func privateKey(in bytes: [UInt8]) -> PrivateKey? {
         if case .key(let key) = privateKey(in: bytes, passphrase: nil) { key } else { nil }
     }
@@ -212,7 +224,7 @@ package enum PEMReader {
     }
 }
 
-/// A pass phrase that OpenSSL may ask for, and whether it did.
+/// A pass phrase that OpenSSL may request, and whether it did.
 private final class PassphraseRequest {
     let passphrase: SecretBytes?
     var wasAsked = false
@@ -220,7 +232,7 @@ private final class PassphraseRequest {
     init(_ passphrase: SecretBytes?) { self.passphrase = passphrase }
 }
 
-/// OpenSSL would ask on the terminal if it had no callback.
+/// Without a callback OpenSSL would ask on the terminal.
 private func refusePassphrase(
     _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
 ) -> Int32 { -1 }
@@ -242,9 +254,9 @@ private func givePassphrase(
 struct PEMFault: Error, CustomStringConvertible {
     /// Such as "certificate".
     let what: String
-    /// Which of them, counted from 1.
+    /// Its number, counted from 1.
     var number = 1
-    /// The line it begins on.
+    /// The line on which it begins.
     var line: Int?
     let reason: String
 
@@ -254,17 +266,15 @@ struct PEMFault: Error, CustomStringConvertible {
     }
 }
 
-/// Writes what OpenSSL writes to a BIO as text, such as PEM.
+/// Collects text that OpenSSL writes to a BIO, such as PEM.
 package enum PEMWriter {
     /// The text that a closure writes to a BIO in memory.
-    /// - Parameter write: Gives 1 when it could write.
+    /// - Parameter write: Returns 1 on success.
     package static func text(_ write: (OpaquePointer) -> Int32) throws(TLSError) -> String {
         OpenSSLErrors.clear()
-        guard let bio = unsafe BIO_new(BIO_s_mem()) else {
-            throw TLSError(.configuration(reason: OpenSSLErrors.drain().text))
-        }
+        let bio = unsafe BIO_new(BIO_s_mem())
         defer { unsafe BIO_free(bio) }
-        guard unsafe write(bio) == 1 else {
+        guard let bio = unsafe bio, unsafe write(bio) == 1 else {
             throw TLSError(.configuration(reason: OpenSSLErrors.drain().text))
         }
         var data: UnsafeMutablePointer<CChar>?

@@ -3,29 +3,28 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// The machine's trusted authorities: where they are, and those that were loaded.
+/// The machine's trusted authorities: their places, and those that were loaded.
 ///
-/// A program linked statically carries an OpenSSL that was configured elsewhere, so OpenSSL's own places may
-/// not exist on this machine; then those of the Linux distributions are looked at.
+/// A statically linked program contains an OpenSSL that was configured elsewhere, so OpenSSL's own places may not exist on
+/// this machine; then those of the Linux distributions are searched.
 struct SystemRoots: Sendable {
-    /// What was found.
+    /// The certificates of a file.
     let store: TrustStore?
-    /// A file and folders whose certificates are looked up when wanted.
+    /// Directories whose certificates are loaded when they are needed.
     let folders: [String]
-    /// Every place looked at, for the error when there is nothing.
+    /// All places that were searched, for the error if there is nothing.
     let searched: [String]
 
-    /// Whether nothing was found anywhere.
+    /// Whether nothing was found.
     var isEmpty: Bool { store == nil && folders.isEmpty }
 
-    /// Files of certificates in the distributions: Debian and Arch, Fedora, SUSE, Alpine and the BSDs' way,
-    /// OpenWrt.
+    /// Files of certificates in Debian and Arch, Fedora, SUSE, Alpine and the BSDs, OpenWrt.
     static let knownFiles = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
         "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem",
         "/etc/ssl/cert.pem",
     ]
-    /// Folders of certificates named after their hashes.
+    /// Directories of certificates named after their hashes.
     static let knownFolders = ["/etc/ssl/certs", "/etc/pki/tls/certs"]
 
     /// Finds and loads the authorities. Blocks: about 20 ms the first time.
@@ -37,7 +36,7 @@ struct SystemRoots: Sendable {
             isNamedByEnvironment: file.isFromEnvironment || folder.isFromEnvironment)
     }
 
-    /// As ``load()``, with OpenSSL's places given. When the environment named them, no others are looked at.
+    /// As ``load()``, with OpenSSL's places given. If the environment named them, no others are searched.
     static func load(
         file: String, folders: [String], isNamedByEnvironment: Bool, knownFiles: [String] = knownFiles,
         knownFolders: [String] = knownFolders
@@ -58,8 +57,7 @@ struct SystemRoots: Sendable {
         return SystemRoots(store: nil, folders: knownFolders.filter(isHashed), searched: searched)
     }
 
-    /// OpenSSL's place, or the one the environment names instead; never from the environment of a set-user-id
-    /// program.
+    /// OpenSSL's place, or the one in the environment; never from the environment of a set-user-id program.
     private static func place(
         _ variable: UnsafePointer<CChar>?, default standard: UnsafePointer<CChar>?
     ) -> (path: String, isFromEnvironment: Bool) {
@@ -71,8 +69,7 @@ struct SystemRoots: Sendable {
         return (unsafe standard.map { unsafe String(cString: $0) } ?? "", false)
     }
 
-    /// Whether a folder holds at least one file named as OpenSSL looks them up: eight hexadecimal digits, a
-    /// dot, digits.
+    /// Whether a directory contains a file with a name that OpenSSL looks up: eight hexadecimal digits, a dot, digits.
     static func isHashed(_ folder: String) -> Bool {
         guard let directory = unsafe opendir(folder) else { return false }
         defer { unsafe closedir(directory) }
@@ -80,37 +77,32 @@ struct SystemRoots: Sendable {
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }
-            let parts = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-            guard parts.count == 2, parts[0].count == 8, !parts[1].isEmpty else { continue }
-            let hexadecimal = parts[0].allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
-            let decimal = parts[1].allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-            if hexadecimal && decimal { return true }
+            let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+            if parts.count == 2, parts[0].utf8.count == 8, !parts[1].isEmpty,
+                parts[0].utf8.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
+                parts[1].utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+            {
+                return true
+            }
         }
         return false
     }
 }
 
-/// Files of roots that were parsed already: a file takes 20 ms and most of a megabyte, and contexts may be
-/// many.
+/// The root files that were parsed: each takes 20 ms and most of a megabyte, and there may be many contexts.
 private enum LoadedRoots {
     struct Key: Hashable {
         let path: String
-        let size: Int
-        let modified: Int
-        let modifiedNanoseconds: Int
-        let inode: UInt
+        let version: SystemFile.Version
     }
 
-    /// At most a few files; guarded by the mutex.
+    /// Guards the stores of at most eight files.
     static let stores = Mutex<[Key: TrustStore]>([:])
 
-    /// The certificates of a file; `nil` when there are none. Parsed anew when the file has changed.
+    /// The certificates of a file; `nil` if there are none. A file is parsed again after it has changed.
     static func store(of path: String) -> TrustStore? {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        let key = Key(
-            path: path, size: Int(status.st_size), modified: Int(status.st_mtim.tv_sec),
-            modifiedNanoseconds: Int(status.st_mtim.tv_nsec), inode: UInt(status.st_ino))
+        guard let version = SystemFile.Version(of: path) else { return nil }
+        let key = Key(path: path, version: version)
         if let store = stores.withLock({ $0[key] }) { return store }
         guard let store = TrustStore() else { return nil }
         OpenSSLErrors.clear()
@@ -130,12 +122,11 @@ private enum LoadedRoots {
 
 /// A set of trusted certificates in OpenSSL's form.
 ///
-/// `@unchecked Sendable`: the pointer is set once; an `X509_STORE` has a lock of its own, and is filled
-/// before it is shared.
+/// `@unchecked Sendable`: the pointer is set once; an `X509_STORE` has a lock of its own, and is filled before it is shared.
 @safe final class TrustStore: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// An empty store; `nil` when there is no memory left.
+    /// Creates an empty store; `nil` without memory.
     init?() {
         guard let pointer = unsafe X509_STORE_new() else { return nil }
         unsafe self.pointer = pointer
@@ -143,7 +134,7 @@ private enum LoadedRoots {
 
     deinit { unsafe X509_STORE_free(pointer) }
 
-    /// Adds a certificate. One that is there already is passed over.
+    /// Adds a certificate, unless the store contains it.
     func add(_ certificate: Certificate) {
         unsafe X509_STORE_add_cert(pointer, certificate.pointer)
         OpenSSLErrors.clear()
@@ -151,8 +142,7 @@ private enum LoadedRoots {
 
     /// Adds the certificates of another store: shared, not copied.
     func add(_ other: TrustStore) {
-        let count = unsafe martlet_store_count(other.pointer)
-        for index in 0..<max(count, 0) {
+        for index in 0..<max(unsafe martlet_store_count(other.pointer), 0) {
             guard let certificate = unsafe martlet_store_certificate(other.pointer, index) else { continue }
             unsafe X509_STORE_add_cert(pointer, certificate)
         }
@@ -165,12 +155,12 @@ private enum LoadedRoots {
         OpenSSLErrors.clear()
     }
 
-    /// Has a folder looked at, whose files are named after the hashes of their subjects.
+    /// Adds a directory whose files are named after the hashes of their subjects.
     func addFolder(_ path: String) {
         unsafe X509_STORE_load_path(pointer, path)
         OpenSSLErrors.clear()
     }
 
-    /// How many certificates are loaded; those in folders come only when they are wanted.
+    /// The number of loaded certificates; those of directories are loaded when they are needed.
     var count: Int { Int(unsafe martlet_store_count(pointer)) }
 }

@@ -1,54 +1,52 @@
 import COpenSSL
-import Glibc
 
-/// What OpenSSL's callbacks work on for one connection: its socket and its notes.
+/// The state of one connection for OpenSSL's callbacks: its socket, and results.
 ///
-/// Not sendable: touched only inside OpenSSL's calls, which the stream makes under its lock.
+/// Not sendable: used only inside OpenSSL's calls, which the stream makes under its lock.
 final class TLSChannel {
     let socket: Socket
-    /// The stream that the records go over, where that is not the socket itself but another TLS on it.
+    /// The stream that carries the records, if that is not the socket itself but another TLS on it.
     let carrier: TLSStream?
     let context: TLSContext
     /// The server's name or address on the client's side; empty on the server's.
     let host: String
-    /// Where sessions are kept; `nil` when they are not.
+    /// The key of the connection's sessions; `nil` if they are not stored.
     let sessionKey: TLSSessionCache.Key?
 
-    /// What the socket's last failing call threw.
+    /// The error of the socket's last failing call.
     var failure: TransportError?
-    /// Whether reads ask the kernel even when the latch says that nothing has come: the loop may be about to
-    /// say so.
+    /// Whether reads ask the kernel even if the latch says that nothing has come: the loop may be about to signal.
     var asksKernel = false
     /// Whether the peer has ended the TCP stream.
     var isAtEnd = false
-    /// How many bytes have come since the application got some last, or since the handshake.
+    /// The number of bytes since the application last received some, or since the handshake.
     var silentByteCount = 0
-    /// How many these may be before no more are received.
+    /// The limit of ``silentByteCount``, at which no more is received.
     var silentByteLimit = TLSChannel.mostSilentBytes
-    /// Why the peer's chain was refused.
+    /// The reason the peer's chain was rejected.
     var refusal: TLSError.Kind?
-    /// What was wrong with the peer's chain where the custom trust policy accepted it.
+    /// The fault of the peer's chain that the custom trust policy accepted.
     var acceptedFault: TLSError.Kind?
-    /// What the pins were compared with, where there are pins.
+    /// The evidence with which the pins were compared, if there are pins.
     var evidence: ChainEvidence?
-    /// What the pins were compared with when the session was made that is offered to be resumed.
+    /// The evidence of the connection that created the session which is offered for resumption.
     var offeredEvidence: ChainEvidence?
-    /// What the custom trust policy is to be asked.
+    /// The question for the custom trust policy.
     var question: TrustQuestion?
-    /// What it has said.
+    /// Its decision.
     var decision: TrustDecision?
-    /// Whether the server has asked for a certificate.
+    /// Whether the server has requested a certificate.
     var wasAskedForCertificate = false
 
-    /// Tickets, new keys and what else TLS says by itself are a few hundred bytes, and a handshake is below 200 KiB. Whoever
-    /// sends nothing else would hold the thread that reads for as long as he likes, since OpenSSL takes all of it before it
-    /// returns: 256 KiB.
+    /// 256 KiB. Tickets, new keys and other messages of TLS itself are a few hundred bytes, and a handshake is below 200 KiB.
+    /// A peer that sends nothing else could block the reading thread without limit, since OpenSSL processes all of it before
+    /// it returns.
     static let mostSilentBytes = 256 << 10
-    /// The same for one look at an idle connection, which is taken on the loop's thread: 32 KiB.
+    /// The same for one check of an idle connection, on the loop's thread: 32 KiB.
     static let mostSilentBytesOfLook = 32 << 10
 
     init(
-        socket: Socket, carrier: TLSStream? = nil, context: TLSContext, host: String,
+        socket: Socket, carrier: TLSStream?, context: TLSContext, host: String,
         sessionKey: TLSSessionCache.Key?
     ) {
         self.socket = socket
@@ -58,54 +56,115 @@ final class TLSChannel {
         self.sessionKey = sessionKey
     }
 
-    /// Receives from the socket.
+    /// Receives from the socket or the carrier.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
         guard silentByteCount < silentByteLimit else {
             let reason = "the peer has sent \(silentByteCount) bytes without any of the application's"
             throw .tls(TLSError(.handshake(reason: reason), host: host))
         }
-        let outcome = unsafe try receiveSome(into: buffer)
+        let outcome: ReadOutcome
+        if let carrier {
+            outcome = try OpenSSLErrors.preserving { () throws(TransportError) in
+                unsafe try carrier.read(into: buffer)
+            }
+        } else {
+            outcome = unsafe try socket.receive(into: buffer, asksKernel: asksKernel)
+        }
         if case .bytes(let count) = outcome { silentByteCount += count }
         return outcome
     }
 
-    private func receiveSome(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome
-    {
-        if let carrier {
-            return try OpenSSLErrors.preserving { () throws(TransportError) in
-                unsafe try carrier.read(into: buffer)
-            }
-        }
-        guard asksKernel else { return unsafe try socket.receive(into: buffer) }
-        // The latch stays as it is: at worst it promises bytes that were taken here.
-        let result = socket.withDescriptor { descriptor in
-            Socket.retrying { unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) }
-        }
-        guard let (count, code) = result else { throw .closed }
-        if count > 0 { return .bytes(count) }
-        if count == 0 { return .endOfStream(isClean: true) }
-        if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
-        throw .system(SystemError(operation: "recv", code: code))
-    }
-
-    /// Sends on the socket, or on what lies between.
+    /// Sends to the socket or the carrier.
     func send(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> Int {
-        if let carrier {
-            return try OpenSSLErrors.preserving { () throws(TransportError) in unsafe try carrier.write(bytes)
-            }
-        }
-        return unsafe try socket.send(bytes)
+        guard let carrier else { return unsafe try socket.send(bytes) }
+        return try OpenSSLErrors.preserving { () throws(TransportError) in unsafe try carrier.write(bytes) }
     }
 
-    /// Looks whether anything has come, without taking it.
+    /// Checks whether anything has come, without taking it.
     func look() -> IdleState {
         guard let carrier else { return socket.peek() }
         return OpenSSLErrors.preserving { carrier.probe() }
     }
 
-    /// The channel of a connection, which was noted in it.
+    /// The channel of a connection, which is stored in it.
     static func of(_ ssl: OpaquePointer?) -> TLSChannel? {
         guard let ssl = unsafe ssl, let raw = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
         return unsafe Unmanaged<TLSChannel>.fromOpaque(raw).takeUnretainedValue()
+    }
+}
+
+/// A BIO on a ``Socket``, so that OpenSSL's reads and writes use its readiness latch, its guard on the descriptor's number,
+/// and `MSG_NOSIGNAL`. OpenSSL's own socket BIO uses `write`, which raises SIGPIPE when the peer is gone.
+enum SocketBIO {
+    /// The methods; set up once, and never changed or freed.
+    private nonisolated(unsafe) static let method: OpaquePointer? = {
+        let kind = BIO_get_new_index() | Int32(BIO_TYPE_SOURCE_SINK)
+        guard let method = unsafe BIO_meth_new(kind, "martlet socket") else { return nil }
+        unsafe BIO_meth_set_read_ex(method, readFromSocket)
+        unsafe BIO_meth_set_write_ex(method, writeToSocket)
+        unsafe BIO_meth_set_ctrl(method, control)
+        return unsafe method
+    }()
+
+    /// A BIO on a channel, which must outlive it.
+    static func make(_ channel: TLSChannel) -> OpaquePointer? {
+        guard let method = unsafe method, let bio = unsafe BIO_new(method) else { return nil }
+        unsafe BIO_set_data(bio, Unmanaged.passUnretained(channel).toOpaque())
+        unsafe BIO_set_init(bio, 1)
+        return unsafe bio
+    }
+}
+
+private func channel(of bio: OpaquePointer?) -> TLSChannel? {
+    guard let bio = unsafe bio, let raw = unsafe BIO_get_data(bio) else { return nil }
+    return unsafe Unmanaged<TLSChannel>.fromOpaque(raw).takeUnretainedValue()
+}
+
+private func readFromSocket(
+    _ bio: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
+    _ count: UnsafeMutablePointer<Int>?
+) -> Int32 {
+    guard let channel = unsafe channel(of: bio), let buffer = unsafe buffer, capacity > 0 else { return 0 }
+    unsafe martlet_bio_clear_retry(bio)
+    do throws(TransportError) {
+        let target = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: capacity)
+        switch unsafe try channel.receive(into: target) {
+        case .bytes(let received):
+            unsafe count?.pointee = received
+            return 1
+        case .wouldBlock: unsafe martlet_bio_retry_read(bio)
+        case .endOfStream: channel.isAtEnd = true
+        }
+    } catch {
+        channel.failure = error
+    }
+    return 0
+}
+
+private func writeToSocket(
+    _ bio: OpaquePointer?, _ bytes: UnsafePointer<CChar>?, _ length: Int, _ count: UnsafeMutablePointer<Int>?
+) -> Int32 {
+    guard let channel = unsafe channel(of: bio), let bytes = unsafe bytes, length > 0 else { return 0 }
+    unsafe martlet_bio_clear_retry(bio)
+    do throws(TransportError) {
+        let sent = unsafe try channel.send(UnsafeRawBufferPointer(start: bytes, count: length))
+        if sent > 0 {
+            unsafe count?.pointee = sent
+            return 1
+        }
+        unsafe martlet_bio_retry_write(bio)
+    } catch {
+        channel.failure = error
+    }
+    return 0
+}
+
+private func control(_ bio: OpaquePointer?, _ command: Int32, _: Int, _: UnsafeMutableRawPointer?) -> Int {
+    switch command {
+    // There is no buffer to flush.
+    case BIO_CTRL_FLUSH: 1
+    // OpenSSL asks whether a failed read was the end of the stream.
+    case BIO_CTRL_EOF: unsafe channel(of: bio)?.isAtEnd == true ? 1 : 0
+    default: 0
     }
 }

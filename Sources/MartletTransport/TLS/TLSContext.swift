@@ -1,40 +1,40 @@
 import COpenSSL
-import Synchronization
+import Glibc
 
-/// What connections with equal settings share: trusted roots, identity, versions, and the sessions to resume.
+/// The parts that connections with equal settings share: trusted roots, identity, versions, and the sessions to resume.
 ///
-/// `@unchecked Sendable`: the pointer is set once and configured before `init` ends; from then on `SSL_new`
-/// is the only call on it, which OpenSSL allows from several threads.
+/// `@unchecked Sendable`: the pointer is set once and configured before `init` ends; from then on `SSL_new` is the only call
+/// on it, which OpenSSL allows from several threads.
 @safe package final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
     /// Whether connections are accepted with it, rather than opened.
     let isServer: Bool
-    /// Sessions to resume; `nil` when tickets are off, and on the server's side.
+    /// Sessions to resume; `nil` without tickets, and on the server's side.
     let sessions: TLSSessionCache?
-    /// The protocols offered, or taken on the server's side.
+    /// The protocols that are offered, or accepted on the server's side.
     let applicationProtocols: [String]
-    /// Whether the peer's certificate is looked at.
+    /// Whether the peer's certificate is verified.
     let verifiesPeer: Bool
-    /// What the peer's chain is asked besides.
+    /// Further rules for the peer's chain.
     let verification: VerificationRules
-    /// Whether the certificate must be made out to the host.
+    /// Whether the certificate must be issued for the host.
     let verifiesHostName: Bool
-    /// The places where roots were looked for in vain; `nil` when there are some.
+    /// The places that were searched for roots in vain; `nil` if there are roots.
     let missingRoots: [String]?
     let keyLog: KeyLogFile?
-    /// Whether this side has a certificate to show.
+    /// Whether this side has a certificate to send.
     let hasIdentity: Bool
 
-    /// A context to open connections with.
+    /// Creates a context for opening connections.
     ///
-    /// Reads files, and so blocks (20 ms for a usual set of roots when it is read first): run it on
-    /// ``BlockingWorkers``. That the machine has no roots is told by the first connection that needs them.
+    /// Reads files, and so blocks (20 ms for a usual set of roots when it is read first): run it on ``BlockingWorkers``. If
+    /// the machine has no roots, the first connection that needs them reports it.
     /// - Throws: `.configuration` and `.identity`.
     package convenience init(client settings: TLSSettings) throws(TLSError) {
         try self.init(client: settings, systemRoots: SystemRoots.load)
     }
 
-    /// As ``init(client:)``, with the machine's roots from elsewhere.
+    /// As ``init(client:)``, with other roots for the machine's.
     init(client settings: TLSSettings, systemRoots: () -> SystemRoots) throws(TLSError) {
         let builder = try ContextBuilder(isServer: false)
         try builder.setVersions(settings.minimumVersion, settings.maximumVersion)
@@ -42,37 +42,38 @@ import Synchronization
         try builder.setOfferedProtocols(settings.applicationProtocols)
         if let identity = settings.identity {
             try builder.use(identity)
-            builder.offerPostHandshakeAuthentication()
+            // Servers of TLS 1.3 may request it later, as some do for a part of a site alone (RFC 8446 §4.2.6).
+            unsafe SSL_CTX_set_post_handshake_auth(builder.context, 1)
         }
         hasIdentity = settings.identity != nil
         builder.noteCertificateRequests()
-        keyLog = try settings.keyLogFile.map { path throws(TLSError) in try ContextBuilder.keyLog(at: path) }
+        keyLog = try settings.keyLogFile.map { path throws(TLSError) in
+            try KeyLogFile.opened(at: path).mapError { error in
+                TLSError(.configuration(reason: "key log file \(path): \(error)"))
+            }.get()
+        }
         if keyLog != nil { builder.logKeys() }
-        // A custom policy is asked about each connection, and a resumed session shows no certificates.
+        // A custom policy decides about each connection, and a resumed session has no certificates.
         let usesTickets = settings.usesSessionTickets && settings.trust.evaluator == nil
         builder.keepSessions(usesTickets)
         if !usesTickets { builder.useNoTickets() }
         sessions = usesTickets ? TLSSessionCache() : nil
-        var rules = VerificationRules()
-        rules.evaluator = settings.trust.evaluator
-        rules.acceptsAny = settings.trust.acceptsAnyCertificate && rules.evaluator == nil
-        rules.hasGivenRoots = !settings.trust.roots.isEmpty
-        if let pins = settings.trust.pins { rules.pins = try PinSet(pins) }
-        rules.suffixes = settings.publicSuffixes
+        let pins = try settings.trust.pins.map { pins throws(TLSError) in try PinSet(pins) }
+        let rules = VerificationRules(
+            acceptsAny: settings.trust.acceptsAnyCertificate && settings.trust.evaluator == nil,
+            hasGivenRoots: !settings.trust.roots.isEmpty, pins: pins, evaluator: settings.trust.evaluator,
+            suffixes: settings.publicSuffixes, revocation: settings.revocation)
+        verification = rules
         // Here, where blocking is allowed, and not in a handshake.
         settings.publicSuffixes.load()
-        rules.revocation = settings.revocation
-        verification = rules
         verifiesPeer = !rules.acceptsAny
         verifiesHostName = settings.verifiesHostName
-        if verifiesPeer {
-            missingRoots = try builder.trust(
-                settings.trust, revocation: settings.revocation, systemRoots: systemRoots)
-        } else {
-            missingRoots = nil
-        }
-        if verifiesPeer || rules.pins != nil {
-            // Whoever pins a certificate has looked at it: those that programs make for themselves leave out much.
+        missingRoots =
+            rules.acceptsAny
+            ? nil
+            : try builder.trust(settings.trust, revocation: settings.revocation, systemRoots: systemRoots)
+        if !rules.acceptsAny || rules.pins != nil {
+            // Pinned certificates are known to their user: those that programs create for themselves omit much.
             builder.verifyPeer(SSL_VERIFY_PEER, isStrict: !settings.trust.trustsPinsAlone)
         }
         applicationProtocols = settings.applicationProtocols
@@ -80,24 +81,25 @@ import Synchronization
         unsafe pointer = builder.finish()
     }
 
-    /// A context to accept connections with.
-    init(server settings: TLSServerSettings) throws(TLSError) {
+    /// Creates a context for accepting connections.
+    package init(server settings: TLSServerSettings) throws(TLSError) {
         let builder = try ContextBuilder(isServer: true)
         try builder.setVersions(settings.minimumVersion, settings.maximumVersion)
-        if settings.allowsWeakKeys { builder.allowWeakKeys() }
+        if settings.allowsWeakKeys { unsafe SSL_CTX_set_security_level(builder.context, 0) }
         try builder.use(settings.identity)
-        builder.chooseProtocols()
+        unsafe SSL_CTX_set_alpn_select_cb(builder.context, chooseProtocol, nil)
         builder.keepSessions(false)
-        builder.nameSessions()
-        if let authority = settings.clientAuthority {
-            missingRoots = try builder.trust(.only(authority), systemRoots: SystemRoots.load)
+        // Without a name, OpenSSL resumes no sessions with a client certificate.
+        let name = Array("martlet".utf8)
+        unsafe SSL_CTX_set_session_id_context(builder.context, name, UInt32(name.count))
+        verifiesPeer = settings.clientAuthority != nil
+        missingRoots = try settings.clientAuthority.flatMap { authority throws(TLSError) in
+            try builder.trust(.only(authority), revocation: .none, systemRoots: SystemRoots.load)
+        }
+        if verifiesPeer {
             builder.verifyPeer(
                 settings.requiresClientCertificate
-                    ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT : SSL_VERIFY_PEER)
-            verifiesPeer = true
-        } else {
-            missingRoots = nil
-            verifiesPeer = false
+                    ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT : SSL_VERIFY_PEER, isStrict: true)
         }
         if !settings.issuesTickets { builder.useNoTickets() }
         hasIdentity = true
@@ -111,96 +113,265 @@ import Synchronization
     }
 
     deinit { unsafe SSL_CTX_free(pointer) }
-
-    /// A context for a test's origin.
-    /// - Parameters:
-    ///   - certificateChainPEM: The leaf first.
-    ///   - clientAuthorityPEM: The authority whose certificates clients may show; `nil` to ask for none.
-    ///   - requiresClientCertificate: Whether a client without a certificate is refused.
-    package static func server(
-        certificateChainPEM: String, privateKeyPEM: String, clientAuthorityPEM: String? = nil,
-        requiresClientCertificate: Bool = false, minimumVersion: TLSVersion = .tls12,
-        maximumVersion: TLSVersion = .tls13, applicationProtocols: [String] = ["http/1.1"]
-    ) throws(TLSError) -> TLSContext {
-        var settings = TLSServerSettings(
-            identity: TLSIdentity(
-                certificateChain: .text(certificateChainPEM), privateKey: .text(privateKeyPEM)))
-        settings.clientAuthority = clientAuthorityPEM.map { .text($0) }
-        settings.requiresClientCertificate = requiresClientCertificate
-        settings.minimumVersion = minimumVersion
-        settings.maximumVersion = maximumVersion
-        settings.applicationProtocols = applicationProtocols
-        return try TLSContext(server: settings)
-    }
-
-    /// A context that accepts connections as the settings say.
-    package static func server(_ settings: TLSServerSettings) throws(TLSError) -> TLSContext {
-        try TLSContext(server: settings)
-    }
 }
 
-/// Makes the TLS context of a set of settings once, when the first secure connection is opened.
-///
-/// Reading a bundle of roots takes milliseconds and blocks, so it happens on a worker; dials that come meanwhile wait for
-/// the same result. A failure is not kept: the file may be there next time.
-actor TLSContextLoader {
-    private let settings: TLSSettings
-    private var loading: Task<Result<TLSContext, TLSError>, Never>?
+/// The settings for accepting TLS connections, for test origins.
+package struct TLSServerSettings: Sendable {
+    /// The server's certificate.
+    package var identity: TLSIdentity
+    /// The authority of the certificates that clients may send; `nil` to request none.
+    package var clientAuthority: PEMSource?
+    /// Whether a client without a certificate is rejected.
+    package var requiresClientCertificate = false
+    /// The oldest version that is accepted.
+    package var minimumVersion = TLSVersion.tls12
+    /// The newest version that is accepted.
+    package var maximumVersion = TLSVersion.tls13
+    /// The protocols that ALPN accepts, best first.
+    package var applicationProtocols = ["http/1.1"]
+    /// Whether clients get tickets for resuming sessions.
+    package var issuesTickets = true
+    /// Whether keys and digests are allowed that no sound server has; for origins that clients must reject.
+    package var allowsWeakKeys = false
 
-    init(settings: TLSSettings) { self.settings = settings }
+    /// Creates settings with an identity and defaults.
+    package init(identity: TLSIdentity) { self.identity = identity }
+}
 
-    /// The context.
-    func context() async throws(TLSError) -> TLSContext {
-        if let loading {
-            let result = await loading.value
-            return try result.get()
+/// Configures an `SSL_CTX`; frees it unless it is finished.
+@safe private final class ContextBuilder {
+    private var pointer: OpaquePointer?
+    let context: OpaquePointer
+
+    /// Creates a context with the settings that are the same for all.
+    init(isServer: Bool) throws(TLSError) {
+        OpenSSLErrors.clear()
+        guard let context = unsafe SSL_CTX_new(isServer ? TLS_server_method() : TLS_client_method()) else {
+            throw TLSError(.configuration(reason: OpenSSLErrors.drain().text))
         }
-        let settings = settings
-        // Unstructured, since several dials wait for it and none of them owns it.
-        let task = Task {
-            await BlockingWorkers.shared.run { () -> Result<TLSContext, TLSError> in
-                do throws(TLSError) {
-                    return .success(try TLSContext(client: settings))
-                } catch {
-                    return .failure(error)
-                }
+        unsafe self.context = context
+        unsafe pointer = context
+        unsafe martlet_ctx_set_mode(context)
+        unsafe martlet_ctx_set_common_options(context)
+        // One `recv` per record, where OpenSSL would make two: the buffer takes a record and a little more. OpenSSL moves the
+        // rest of the buffer before each record, which with 64 KiB costs more than the calls it saves. The buffer exists
+        // only while a record is incomplete.
+        unsafe martlet_ctx_set_read_ahead(context, 1)
+        unsafe SSL_CTX_set_default_read_buffer_len(context, 18 << 10)
+    }
+
+    deinit { unsafe SSL_CTX_free(pointer) }
+
+    /// Returns the context; the caller frees it.
+    func finish() -> OpaquePointer {
+        unsafe pointer = nil
+        return unsafe context
+    }
+
+    private func failure(_ what: String) -> TLSError {
+        TLSError(.configuration(reason: "\(what): \(OpenSSLErrors.drain().text)"))
+    }
+
+    func setVersions(_ minimum: TLSVersion, _ maximum: TLSVersion) throws(TLSError) {
+        guard minimum <= maximum else {
+            throw TLSError(.configuration(reason: "the oldest TLS version is newer than the newest"))
+        }
+        guard unsafe martlet_ctx_set_min_version(context, minimum.number) == 1,
+            unsafe martlet_ctx_set_max_version(context, maximum.number) == 1
+        else { throw failure("TLS versions") }
+    }
+
+    /// Sets the security level, and the ciphers that are given.
+    func setCiphers(_ settings: TLSSettings) throws(TLSError) {
+        guard (0...5).contains(settings.securityLevel) else {
+            throw TLSError(.configuration(reason: "the security level is not within 0...5"))
+        }
+        if let list = settings.cipherList, unsafe SSL_CTX_set_cipher_list(context, list) != 1 {
+            throw failure("cipher list “\(list)”")
+        }
+        if let suites = settings.cipherSuites, unsafe SSL_CTX_set_ciphersuites(context, suites) != 1 {
+            throw failure("cipher suites “\(suites)”")
+        }
+        // After the list, which may contain a level of its own.
+        unsafe SSL_CTX_set_security_level(context, Int32(settings.securityLevel))
+    }
+
+    /// Sets the protocols that ALPN offers.
+    func setOfferedProtocols(_ protocols: [String]) throws(TLSError) {
+        var wire: [UInt8] = []
+        for name in protocols {
+            guard let count = UInt8(exactly: name.utf8.count), count > 0 else {
+                throw TLSError(.configuration(reason: "an application protocol has 1 to 255 bytes"))
             }
+            wire += [count] + Array(name.utf8)
         }
-        loading = task
-        let result = await task.value
-        if case .failure = result { loading = nil }
-        return try result.get()
+        // This one call returns 0 on success.
+        guard unsafe wire.isEmpty || SSL_CTX_set_alpn_protos(context, wire, UInt32(wire.count)) == 0 else {
+            throw failure("application protocols")
+        }
+    }
+
+    /// Loads certificates and key, and checks that they belong together.
+    func use(_ identity: TLSIdentity) throws(TLSError) {
+        let loaded = try IdentityReader.load(identity)
+        OpenSSLErrors.clear()
+        var usesChain = unsafe SSL_CTX_use_certificate(context, loaded.leaf.pointer) == 1
+        let usesKey = unsafe usesChain && SSL_CTX_use_PrivateKey(context, loaded.key.pointer) == 1
+        for authority in loaded.authorities where usesKey && usesChain {
+            usesChain = unsafe martlet_ctx_add1_chain_certificate(context, authority.pointer) == 1
+        }
+        guard usesChain, usesKey else {
+            throw TLSError(
+                .identity(
+                    reason: OpenSSLErrors.drain().text,
+                    source: usesChain ? loaded.keySource : loaded.certificateSource))
+        }
+    }
+
+    /// Records that a server requests a certificate, so that a later rejection can be explained.
+    func noteCertificateRequests() {
+        unsafe SSL_CTX_set_cert_cb(
+            context,
+            { ssl, _ in
+                unsafe TLSChannel.of(ssl)?.wasAskedForCertificate = true
+                return 1
+            }, nil)
+    }
+
+    /// Sets the authorities and the revocation lists.
+    /// - Returns: The places that were searched for roots, if there are none at all.
+    func trust(
+        _ policy: TrustPolicy, revocation: RevocationPolicy, systemRoots: () -> SystemRoots
+    ) throws(TLSError) -> [String]? {
+        var given: [Certificate] = []
+        for source in policy.roots { given += try PEMReader.certificates(of: source) }
+        var lists: [RevocationList] = []
+        for source in revocation.lists { lists += try PEMReader.revocationLists(of: source) }
+        var flags: Int32 = 0
+        if !revocation.lists.isEmpty {
+            flags |= X509_V_FLAG_CRL_CHECK
+            if revocation.scope == .wholeChain { flags |= X509_V_FLAG_CRL_CHECK_ALL }
+        }
+        // Authorities that are given are trusted without those above them.
+        if !given.isEmpty { flags |= X509_V_FLAG_PARTIAL_CHAIN }
+        unsafe X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), UInt(flags))
+        let system = policy.usesSystemRoots ? systemRoots() : nil
+        // The machine's roots alone are shared by all contexts.
+        if given.isEmpty, lists.isEmpty, let system, system.folders.isEmpty, let store = system.store {
+            unsafe SSL_CTX_set1_cert_store(context, store.pointer)
+            return nil
+        }
+        guard let store = TrustStore() else { throw failure("root certificates") }
+        given.forEach(store.add)
+        if let shared = system?.store { store.add(shared) }
+        system?.folders.forEach(store.addFolder)
+        lists.forEach(store.add)
+        unsafe SSL_CTX_set1_cert_store(context, store.pointer)
+        if given.isEmpty, system?.isEmpty ?? true { return system?.searched ?? ["no roots were given"] }
+        return nil
+    }
+
+    /// Makes OpenSSL verify the peer's chain.
+    /// - Parameter isStrict: Whether each certificate must conform to RFC 5280 where OpenSSL would be lenient.
+    func verifyPeer(_ mode: Int32, isStrict: Bool) {
+        let parameters = unsafe SSL_CTX_get0_param(context)
+        if isStrict { unsafe X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_X509_STRICT)) }
+        unsafe SSL_CTX_set_verify(context, mode, nil)
+        unsafe SSL_CTX_set_cert_verify_callback(context, CertificateVerification.callback, nil)
+    }
+
+    /// Appends each connection's secrets to the key log of its context.
+    func logKeys() {
+        unsafe SSL_CTX_set_keylog_callback(context) { ssl, line in
+            guard let line = unsafe line else { return }
+            unsafe TLSChannel.of(ssl)?.context.keyLog?.append(String(cString: line))
+        }
+    }
+
+    /// Stores the client's sessions in the cache of the context, or disables them.
+    func keepSessions(_ isOn: Bool) {
+        unsafe martlet_ctx_set_session_cache(context, isOn ? 1 : 0)
+        guard isOn else { return }
+        unsafe SSL_CTX_sess_set_new_cb(context) { ssl, session in
+            guard let channel = unsafe TLSChannel.of(ssl), let key = channel.sessionKey else { return 0 }
+            let evidence = unsafe SSL_session_reused(ssl) == 1 ? channel.offeredEvidence : channel.evidence
+            if let session = unsafe session,
+                let copy = unsafe TLSSession(copying: session, evidence: evidence)
+            {
+                channel.context.sessions?.insert(copy, for: key)
+            }
+            // 0: OpenSSL keeps its own reference.
+            return 0
+        }
+    }
+
+    /// Neither requests nor issues tickets.
+    func useNoTickets() {
+        unsafe martlet_ctx_set_no_ticket(context)
+        unsafe SSL_CTX_set_num_tickets(context, 0)
     }
 }
 
-/// The TLS contexts of a dialer: one, unless some hosts have rules of their own. Hosts with equal settings share one.
-final class TLSContextSet: Sendable {
-    private let settings: TLSSettings
-    /// For hosts without a rule.
-    private let usual: TLSContextLoader
-    /// Guards the others; at most one for each rule.
-    private let others = Mutex<[TLSSettings: TLSContextLoader]>([:])
-
-    init(settings: TLSSettings) {
-        self.settings = settings
-        var usual = settings
-        usual.hosts = TLSHostRules()
-        self.usual = TLSContextLoader(settings: usual)
+/// The server's choice among the protocols that a client offers.
+private func chooseProtocol(
+    _ ssl: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
+    _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredCount: UInt32,
+    _: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let channel = unsafe TLSChannel.of(ssl), let offered = unsafe offered else {
+        return SSL_TLSEXT_ERR_NOACK
     }
-
-    /// The context for connections to a host.
-    func context(for host: String) async throws(TLSError) -> TLSContext {
-        try await loader(for: host).context()
-    }
-
-    private func loader(for host: String) -> TLSContextLoader {
-        guard settings.hosts.rule(for: host) != nil else { return usual }
-        let own = settings.settings(for: host)
-        return others.withLock { others in
-            if let loader = others[own] { return loader }
-            let loader = TLSContextLoader(settings: own)
-            others[own] = loader
-            return loader
+    let bytes = unsafe UnsafeBufferPointer(start: offered, count: Int(offeredCount))
+    for name in channel.context.applicationProtocols {
+        var index = 0
+        while index < bytes.count {
+            let end = unsafe index + 1 + Int(bytes[index])
+            guard end <= bytes.count else { break }
+            if unsafe bytes[(index + 1)..<end].elementsEqual(name.utf8) {
+                // The result points into the client's offer, which lives as long as OpenSSL needs it.
+                unsafe chosen?.pointee = offered + (index + 1)
+                unsafe chosenCount?.pointee = bytes[index]
+                return SSL_TLSEXT_ERR_OK
+            }
+            index = end
         }
+    }
+    return SSL_TLSEXT_ERR_NOACK
+}
+
+/// The file to which the secrets of connections are appended, in the NSS key log format.
+package final class KeyLogFile: Sendable {
+    private let descriptor: Int32
+
+    /// Opens the file for appending, or creates it with mode 0600.
+    init(path: String) throws(SystemError) {
+        let opened = unsafe open(
+            path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
+        guard opened >= 0 else { throw SystemError(operation: "open", code: errno) }
+        // Writing to a pipe without a reader would end the process with SIGPIPE.
+        var status = stat()
+        let kind = unsafe fstat(opened, &status) == 0 ? status.st_mode & S_IFMT : 0
+        guard kind == S_IFREG || kind == S_IFCHR else {
+            close(opened)
+            throw SystemError(operation: "open", code: EINVAL)
+        }
+        descriptor = opened
+    }
+
+    /// The reason a file cannot be appended to; `nil` if it can. Creates the file if there is none.
+    package static func fault(at path: String) -> SystemError? {
+        if case .failure(let error) = opened(at: path) { error } else { nil }
+    }
+
+    static func opened(at path: String) -> Result<KeyLogFile, SystemError> {
+        Result { () throws(SystemError) in try KeyLogFile(path: path) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Appends a line in one call, so that lines of several processes do not mix. A full disk costs the line alone.
+    func append(_ line: String) {
+        let bytes = Array(line.utf8) + [UInt8(ascii: "\n")]
+        _ = Socket.retrying { unsafe write(descriptor, bytes, bytes.count) }
     }
 }

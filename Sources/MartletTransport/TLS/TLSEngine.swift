@@ -1,22 +1,22 @@
 import COpenSSL
 
-/// One connection's `SSL`: each call clears OpenSSL's error queue, calls, asks for the outcome and empties
-/// the queue, all on one thread.
+/// One connection's `SSL`: each call clears OpenSSL's error queue, calls, reads the result and empties the queue, all on one
+/// thread.
 ///
 /// Not sendable: the stream makes the calls one at a time, under its lock.
 @safe final class TLSEngine {
-    /// How a call ended that moved nothing.
+    /// The reason a call moved nothing.
     enum Pause {
         /// The peer must send first.
         case wantsRead
-        /// What was written must go out first.
+        /// Written bytes must be sent first.
         case wantsWrite
-        /// The custom trust policy must be asked first; in a client's handshake alone.
+        /// The custom trust policy must decide first; in a client's handshake alone.
         case wantsDecision
     }
 
-    /// How a call ended.
-    package enum Outcome {
+    /// The outcome of a call.
+    enum Outcome {
         case moved(Int)
         case paused(Pause)
         case endOfStream(isClean: Bool)
@@ -26,26 +26,27 @@ import COpenSSL
     private let channel: TLSChannel
     /// After a fatal error OpenSSL allows no further call but freeing.
     private(set) var isBroken = false
-    /// Why nothing can be written any more, though what the peer has sent can still be read.
+    /// The reason nothing can be written any more, though bytes of the peer can still be read.
     private var writeFailure: TransportError?
-    /// A `close_notify` was begun, and perhaps sent: OpenSSL takes a write after it for a fatal error.
+    /// A `close_notify` was begun, and perhaps sent: a write after it is a fatal error for OpenSSL.
     private var hasEndedWriting = false
     private var hasSentCloseNotify = false
     private var hasHandshaken = false
-    /// Whether a session was offered to be resumed.
+    /// Whether a session was offered for resumption.
     private var offersSession = false
 
-    /// A client's engine.
+    /// Creates a client's engine.
     /// - Parameters:
-    ///   - carrier: The stream that the records go over, where it is another TLS on the socket.
-    ///   - port: The port the session is filed under.
-    ///   - proxy: The proxy it is filed under.
+    ///   - carrier: The stream that carries the records, if it is another TLS on the socket.
+    ///   - port: The port in the key of the session.
+    ///   - proxy: The proxy in the key of the session.
     init(
-        client socket: Socket, carrier: TLSStream? = nil, context: TLSContext, serverName: String, port: Int,
-        proxy: String = ""
+        client socket: Socket, carrier: TLSStream?, context: TLSContext, serverName: String, port: Int,
+        proxy: String
     ) throws(TLSError) {
         let name = PeerName(serverName)
-        if name == nil, context.verifiesPeer && context.verifiesHostName {
+        let verifiesName = context.verifiesPeer && context.verifiesHostName
+        if name == nil, verifiesName {
             throw TLSError(
                 .configuration(reason: "a certificate cannot be checked for this host"), host: serverName)
         }
@@ -57,9 +58,9 @@ import COpenSSL
         switch name {
         case .host(let host):
             isSet = unsafe martlet_ssl_set_server_name(ssl, host) == 1
-            if context.verifiesPeer && context.verifiesHostName {
+            if verifiesName {
                 let parameters = unsafe SSL_get0_param(ssl)
-                // Set beside the name, since OpenSSL hands them down from a context only together with names.
+                // Set with the name, since OpenSSL inherits them from a context only together with names.
                 unsafe X509_VERIFY_PARAM_set_hostflags(
                     parameters,
                     UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
@@ -67,7 +68,7 @@ import COpenSSL
                 isSet = isSet && isNamed
             }
         case .address(let address):
-            if context.verifiesPeer && context.verifiesHostName {
+            if verifiesName {
                 isSet = unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address) == 1
             }
         case nil: break
@@ -81,8 +82,8 @@ import COpenSSL
         unsafe SSL_set_connect_state(ssl)
     }
 
-    /// A server's engine.
-    init(server socket: Socket, carrier: TLSStream? = nil, context: TLSContext) throws(TLSError) {
+    /// Creates a server's engine.
+    init(server socket: Socket, carrier: TLSStream?, context: TLSContext) throws(TLSError) {
         channel = TLSChannel(socket: socket, carrier: carrier, context: context, host: "", sessionKey: nil)
         unsafe ssl = try TLSEngine.make(channel)
         unsafe SSL_set_accept_state(ssl)
@@ -92,10 +93,8 @@ import COpenSSL
 
     private static func make(_ channel: TLSChannel) throws(TLSError) -> OpaquePointer {
         OpenSSLErrors.clear()
-        guard let ssl = unsafe SSL_new(channel.context.pointer) else {
-            throw TLSError(.configuration(reason: OpenSSLErrors.drain().text), host: channel.host)
-        }
-        guard let bio = unsafe SocketBIO.make(channel) else {
+        let ssl = unsafe SSL_new(channel.context.pointer)
+        guard let ssl = unsafe ssl, let bio = unsafe SocketBIO.make(channel) else {
             unsafe SSL_free(ssl)
             throw TLSError(.configuration(reason: OpenSSLErrors.drain().text), host: channel.host)
         }
@@ -106,7 +105,7 @@ import COpenSSL
 
     // MARK: Calls
 
-    /// Takes the handshake as far as it goes; `nil` when it is complete.
+    /// Advances the handshake as far as possible; `nil` when it is complete.
     func handshake() throws(TransportError) -> Pause? {
         switch try perform({ unsafe SSL_do_handshake(ssl) }) {
         case .moved:
@@ -119,32 +118,35 @@ import COpenSSL
         }
     }
 
-    /// Forgets the sessions with the place, where the handshake that failed offered one: a server that cannot bear it
-    /// would refuse every connection as long as there are any.
+    /// Removes the sessions with the destination, if the handshake that failed offered one: a server that does not tolerate
+    /// the offer would reject every connection as long as there are sessions.
     func forgetOfferedSessions() {
         guard offersSession, !hasHandshaken, let key = channel.sessionKey else { return }
         channel.context.sessions?.removeAll(for: key)
     }
 
-    /// A resumed session shows no certificates: the pins are held against those of the connection that made it.
+    /// Checks the pins of a resumed session, which has no certificates, against those of the connection that created it.
     private func checkPinsOfResumed() throws(TransportError) {
         guard let pins = channel.context.verification.pins, unsafe SSL_session_reused(ssl) == 1 else {
             return
         }
         let evidence = channel.offeredEvidence
-        guard let evidence, pins.isSatisfied(by: evidence) else {
-            isBroken = true
-            let kind = TLSError.Kind.pinMismatch(found: evidence?.publicKeys ?? [])
-            let error = TransportError.tls(TLSError(kind, host: channel.host))
-            channel.failure = error
-            throw error
-        }
+        if let evidence, pins.isSatisfied(by: evidence) { return }
+        isBroken = true
+        throw failure(.pinMismatch(found: evidence?.publicKeys ?? []))
     }
 
-    /// What the custom trust policy is to be asked, after ``Pause/wantsDecision``.
+    /// Stores the error that ends the connection.
+    private func failure(_ kind: TLSError.Kind) -> TransportError {
+        let error = TransportError.tls(TLSError(kind, host: channel.host))
+        channel.failure = error
+        return error
+    }
+
+    /// The question for the custom trust policy, after ``Pause/wantsDecision``.
     var question: TrustQuestion? { channel.question }
 
-    /// Notes what it has said; the handshake can go on.
+    /// Stores its decision; the handshake can continue.
     func decide(_ decision: TrustDecision) {
         channel.question = nil
         channel.decision = decision
@@ -153,7 +155,7 @@ import COpenSSL
     /// Decrypts into a buffer.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> Outcome {
         var total = 0
-        // As long as OpenSSL holds more, it costs nothing to take it along.
+        // Bytes that OpenSSL holds cost nothing more.
         repeat {
             var count = 0
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[total...])
@@ -161,7 +163,7 @@ import COpenSSL
             do throws(TransportError) {
                 outcome = try perform { unsafe SSL_read_ex(ssl, rest.baseAddress, rest.count, &count) }
             } catch {
-                // What came before the fault is good; the fault comes again.
+                // Bytes before the error are valid; the error comes again.
                 if total > 0 { return .moved(total) }
                 throw error
             }
@@ -186,7 +188,7 @@ import COpenSSL
                 channel.failure = refusal
                 throw refusal
             }
-            // Only writing is over: a peer that answered early and closed has said something that is still to be read.
+            // Only writing is over: a peer that responded early and closed has sent bytes that are still to be read.
             writeFailure = error
             isBroken = false
             throw error
@@ -195,8 +197,8 @@ import COpenSSL
         return outcome
     }
 
-    /// The alert that the peer sent before it cut the connection, which tells more than that it did so; under
-    /// TLS 1.3 a refused client certificate is told in this way.
+    /// The alert that the peer sent before it cut the connection, which is more specific; in TLS 1.3 a rejected client
+    /// certificate is reported in this way.
     private func receivedAlert() -> TransportError? {
         channel.asksKernel = true
         defer { channel.asksKernel = false }
@@ -205,12 +207,11 @@ import COpenSSL
         var count = 0
         guard unsafe SSL_peek_ex(ssl, &byte, 1, &count) != 1 else { return nil }
         let errors = OpenSSLErrors.drain()
-        return errors.alert == nil
-            ? nil : .tls(TLSError(kind(ofAlert: errors) ?? errors.kind, host: channel.host))
+        if errors.alert == nil { return nil }
+        return .tls(TLSError(kind(ofAlert: errors) ?? errors.kind, host: channel.host))
     }
 
-    /// Looks for bytes of the application without taking them; what belongs to TLS itself, such as tickets,
-    /// is handled.
+    /// Checks for bytes of the application without taking them; messages of TLS itself, such as tickets, are processed.
     func peek() throws(TransportError) -> Outcome {
         if !hasPendingBytes, channel.look() == .quiet { return .paused(.wantsRead) }
         channel.asksKernel = true
@@ -227,8 +228,8 @@ import COpenSSL
         return outcome
     }
 
-    /// Sends new keys, and asks the peer for its own.
-    /// - Throws: `.closed` where the version of TLS knows no such thing.
+    /// Sends new keys, and requests the peer's.
+    /// - Throws: `.closed` if the version of TLS does not have this.
     func renewKeys() throws(TransportError) {
         guard unsafe SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED) == 1 else {
             OpenSSLErrors.clear()
@@ -238,7 +239,7 @@ import COpenSSL
     }
 
     /// Sends a `close_notify`, if that is allowed now and the socket takes it.
-    /// - Returns: Whether it is still to be sent.
+    /// - Returns: Whether it must still be sent.
     @discardableResult
     func shutdown() -> Bool {
         guard hasHandshaken, !isBroken, writeFailure == nil, !hasSentCloseNotify else { return false }
@@ -246,7 +247,7 @@ import COpenSSL
         OpenSSLErrors.clear()
         channel.failure = nil
         let result = unsafe SSL_shutdown(ssl)
-        // 0 when it waits for the peer's, but also when a second try finds no room either.
+        // 0 if it waits for the peer's, but also if a second attempt finds no room either.
         let code = result <= 0 ? unsafe SSL_get_error(ssl, result) : SSL_ERROR_NONE
         OpenSSLErrors.clear()
         let isPending = code == SSL_ERROR_WANT_WRITE
@@ -266,8 +267,7 @@ import COpenSSL
         channel.failure = nil
         let result = call()
         if result > 0 { return .moved(0) }
-        let code = unsafe SSL_get_error(ssl, result)
-        switch code {
+        switch unsafe SSL_get_error(ssl, result) {
         case SSL_ERROR_WANT_READ: return .paused(.wantsRead)
         case SSL_ERROR_WANT_WRITE: return .paused(.wantsWrite)
         case SSL_ERROR_WANT_RETRY_VERIFY: return .paused(.wantsDecision)
@@ -276,21 +276,20 @@ import COpenSSL
         }
         let errors = OpenSSLErrors.drain()
         isBroken = true
-        // The socket's failure is the cause only where TLS itself has none to tell: it may have come from the
-        // alert that OpenSSL sent about something worse.
+        // The socket's error is the cause only if TLS reports none: it may result from the alert that OpenSSL sent about a
+        // worse error.
         if errors.entries.isEmpty, refusal == nil, let failure = channel.failure { throw failure }
         if hasHandshaken, errors.isUnexpectedEnd || (errors.entries.isEmpty && channel.isAtEnd) {
             channel.isAtEnd = true
             return .endOfStream(isClean: false)
         }
-        let error = TransportError.tls(TLSError(kind(of: errors), host: channel.host))
-        channel.failure = error
-        // The stream is at its end only where nothing worse is known.
+        let error = failure(kind(of: errors))
+        // The stream is at its end only if there is no worse error.
         channel.isAtEnd = false
         throw error
     }
 
-    /// Why the peer's chain was refused, which ends the handshake: the cause, whatever became of the alert about it.
+    /// The reason the peer's chain was rejected, which ends the handshake: the cause, whatever happened to its alert.
     private var refusal: TLSError.Kind? { hasHandshaken ? nil : channel.refusal }
 
     private func kind(of errors: OpenSSLErrors) -> TLSError.Kind {
@@ -304,14 +303,14 @@ import COpenSSL
         return kind(ofAlert: errors) ?? errors.kind
     }
 
-    /// What an alert means that is the answer to this side's certificate, or to there being none.
+    /// The meaning of an alert about this side's certificate, or about a missing one.
     private func kind(ofAlert errors: OpenSSLErrors) -> TLSError.Kind? {
         guard let alert = errors.alert, channel.wasAskedForCertificate else { return nil }
         switch Int32(alert.number) {
         case SSL_AD_CERTIFICATE_REQUIRED: return .clientCertificateRequired
         case SSL_AD_HANDSHAKE_FAILURE where !channel.context.hasIdentity,
             SSL_AD_BAD_CERTIFICATE where !channel.context.hasIdentity:
-            // Before TLS 1.3 there was no alert of its own for it.
+            // TLS 1.2 has no alert of its own for it.
             return .clientCertificateRequired
         case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
             SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED:
@@ -320,7 +319,7 @@ import COpenSSL
         }
     }
 
-    // MARK: What the handshake agreed on
+    // MARK: Results
 
     /// The result of the handshake.
     var information: TLSInformation {
@@ -340,7 +339,7 @@ import COpenSSL
         return information
     }
 
-    /// On the server's side: the name that the client asked for by SNI.
+    /// On the server's side: the name in the client's SNI.
     var requestedServerName: String? {
         unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { unsafe String(cString: $0) }
     }

@@ -1,71 +1,69 @@
-/// Why a TLS connection could not be made, or had to be given up.
+/// An error of a TLS connection, or of its settings.
 public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What went wrong.
+    /// The kinds of error.
     public enum Kind: Hashable, Sendable {
-        /// The certificate is valid but made out to another name. Carries the names it is made out to.
+        /// The certificate is valid but issued for another name. Contains the names for which it is issued.
         case nameMismatch([String])
-        /// A certificate's time is over.
+        /// A certificate has expired.
         case expired
-        /// A certificate's time has not come; often this machine's clock is wrong.
+        /// A certificate is not valid yet; often this machine's clock is wrong.
         case notYetValid
         /// The chain ends in an authority that is not trusted.
         case unknownAuthority
-        /// The server vouches for itself.
+        /// The server's certificate is signed by itself.
         case selfSigned
         /// The certificate was revoked.
         case revoked
-        /// Whether the certificate was revoked cannot be told: its authority's list is missing, too old or not
-        /// authentic.
+        /// It is unknown whether the certificate was revoked: its authority's list is missing, too old or not authentic.
         case revocationUnknown(reason: String)
-        /// The chain is valid and has none of the pinned keys or certificates. Carries the keys it has, the server's own
+        /// The chain is valid but contains none of the pinned keys or certificates. Contains its keys, the server's own
         /// first.
         case pinMismatch(found: [PublicKeyPin])
-        /// The custom trust policy said no.
+        /// The custom trust policy denied the connection.
         case denied(reason: String)
-        /// A key in the chain is too short, or of a kind that is given up.
+        /// A key in the chain is too short, or of an obsolete kind.
         case weakKey(reason: String)
-        /// A signature in the chain is over a broken digest.
+        /// A signature in the chain uses a broken digest.
         case weakSignature(reason: String)
-        /// The certificate, or an authority's, was not made for this use.
+        /// The certificate, or an authority's, was not issued for this use.
         case wrongPurpose(reason: String)
-        /// Any other fault of a certificate: what it is, with OpenSSL's number.
+        /// Any other fault of a certificate: its description, with OpenSSL's number.
         case badCertificate(reason: String, code: Int)
-        /// No trusted authorities were found on this machine, so nothing can be verified: the places looked
-        /// at.
+        /// No trusted authorities were found on this machine, so nothing can be verified: the places that were searched.
         case noTrustRoots(searched: [String])
-        /// The two sides speak no common version of TLS.
+        /// The two sides have no common version of TLS.
         case protocolVersion
-        /// The handshake failed otherwise, as when the peer does not speak TLS.
+        /// The handshake failed for another reason, for example because the peer does not use TLS.
         case handshake(reason: String)
-        /// The peer refused with an alert (RFC 8446 §6.2): its number and OpenSSL's text.
+        /// The peer rejected the connection with an alert (RFC 8446 §6.2): its number and OpenSSL's text.
         case alert(number: Int, text: String)
-        /// The server demands a certificate of this side, and none is configured for it.
+        /// The server requires a client certificate, and none is configured for it.
         case clientCertificateRequired
-        /// The server does not accept the certificate that this side has shown: its alert's number and OpenSSL's text.
+        /// The server rejected the client certificate: its alert's number and OpenSSL's text.
         case clientCertificateRefused(alert: Int, text: String)
-        /// The stream ended without a `close_notify`, so anybody may have cut it.
+        /// The stream ended without a `close_notify`, so an attacker may have cut it.
         case truncated
-        /// This side's own certificate or key cannot be used: why, and where it came from.
+        /// This side's own certificate or key cannot be used: the reason, and its source.
         case identity(reason: String, source: String)
-        /// This side's private key, or the file it is in, is encrypted, and no pass phrase was given.
+        /// This side's private key, or its file, is encrypted, and no pass phrase was given.
         case passphraseRequired(source: String)
-        /// The pass phrase does not open this side's private key or the file it is in.
+        /// The pass phrase does not open this side's private key or its file.
         case wrongPassphrase(source: String)
-        /// Certificates that are to be trusted, or are pinned, cannot be used: why, and where they came from.
+        /// Certificates that are to be trusted, or are pinned, cannot be used: the reason, and their source.
         case rootCertificates(reason: String, source: String)
-        /// A revocation list cannot be used: why, and where it came from.
+        /// A revocation list cannot be used: the reason, and its source.
         case revocationList(reason: String, source: String)
-        /// The settings cannot be carried out.
+        /// The settings cannot be used.
         case configuration(reason: String)
     }
 
-    /// What went wrong.
+    /// The kind of error.
     public var kind: Kind
 
-    /// The host that was asked for; empty where none is concerned.
+    /// The requested host; empty if the error is not about one.
     public var host: String
 
-    /// An error about a host.
+    /// Creates an error.
     public init(_ kind: Kind, host: String = "") {
         self.kind = kind
         self.host = host

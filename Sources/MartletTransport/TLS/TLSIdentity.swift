@@ -1,9 +1,8 @@
-import CLinux
-import Glibc
+import COpenSSL
 
-/// A certificate and its private key, shown to a peer that asks who is calling.
+/// A certificate and its private key, sent to a peer that requests a certificate.
 ///
-/// Neither the key nor the pass phrase shows in descriptions, mirrors or dumps.
+/// Neither the key nor the pass phrase appears in descriptions, mirrors or dumps.
 public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
@@ -22,23 +21,22 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
 
     // MARK: Read by the first connection
 
-    /// An identity in PEM or DER, read on a thread of its own when a connection first needs it; what is wrong with it is
-    /// told then.
+    /// An identity in PEM or DER, read on a thread of its own when a connection first needs it; errors are reported then.
     /// - Parameters:
     ///   - certificateChain: The leaf certificate first, then the authorities between it and the root.
-    ///   - privateKey: The private key (PKCS#8 or traditional); `nil` when it is in the same text as the certificates.
-    ///   - passphrase: What an encrypted private key is opened with. Nobody is ever asked for it on the terminal.
+    ///   - privateKey: The private key (PKCS#8 or traditional); `nil` if it is in the same text as the certificates.
+    ///   - passphrase: The pass phrase of an encrypted private key. It is never requested on the terminal.
     public init(certificateChain: PEMSource, privateKey: PEMSource? = nil, passphrase: String? = nil) {
         self.init(.pem(certificates: certificateChain, key: privateKey), passphrase)
     }
 
     /// An identity in a PKCS#12 file (RFC 7292), read when a connection first needs it.
-    /// - Parameter passphrase: What the file is opened with; `nil` and an empty one open the same files.
+    /// - Parameter passphrase: The file's pass phrase; `nil` and an empty one open the same files.
     public init(pkcs12: PEMSource, passphrase: String? = nil) { self.init(.pkcs12(pkcs12), passphrase) }
 
-    // MARK: Read at once
+    // MARK: Read immediately
 
-    /// An identity from PEM or DER files, which are read and checked at once: on the calling thread, for milliseconds.
+    /// An identity from PEM or DER files, read and checked immediately: on the calling thread, for milliseconds.
     /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
     public static func pem(
         certificates: String, key: String? = nil, passphrase: String? = nil
@@ -48,9 +46,9 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         ).checked()
     }
 
-    /// An identity from a PKCS#12 file, which is read and checked at once: on the calling thread, for milliseconds.
+    /// An identity from a PKCS#12 file, read and checked immediately: on the calling thread, for milliseconds.
     ///
-    /// Files of old programs (RC2, DES) need OpenSSL's legacy provider; where it is missing the error says so.
+    /// Files of old programs (RC2, DES) need OpenSSL's legacy provider; if it is missing the error says so.
     /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
     public static func pkcs12(file: String, passphrase: String? = nil) throws(TLSError) -> TLSIdentity {
         try TLSIdentity(pkcs12: .file(file), passphrase: passphrase).checked()
@@ -66,26 +64,18 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         return self
     }
 
-    /// Reads and checks the identity on a thread of its own, so that the caller's executor is not held up.
+    /// Reads and checks the identity on a thread of its own, so that it does not block the caller's executor.
     ///
     /// Cancelling does not end it; it takes milliseconds.
     /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
     public func check() async throws(TLSError) {
         let identity = self
-        let fault = await BlockingWorkers.shared.run { () -> TLSError? in
-            do throws(TLSError) {
-                _ = try IdentityReader.load(identity)
-                return nil
-            } catch {
-                return error
-            }
-        }
-        if let fault { throw fault }
+        _ = try await BlockingWorkers.shared.run { () throws(TLSError) in try identity.checked() }
     }
 
-    // MARK: In words
+    // MARK: Descriptions
 
-    /// Where certificates and key come from, without the pass phrase.
+    /// The sources of certificates and key, without the pass phrase.
     public var description: String {
         switch material {
         case .pem(let certificates, let key):
@@ -101,41 +91,41 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
     public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }
 
-/// The file that connections' secrets are appended to, in the NSS key log format.
-package final class KeyLogFile: Sendable {
-    private let descriptor: Int32
+/// A pass phrase, stored outside of arrays and strings so that it can be wiped when its last owner releases it. The string
+/// from which it was made is the caller's.
+///
+/// `@unchecked Sendable`: written once, in `init`, and only read from then on.
+@safe final class SecretBytes: Hashable, @unchecked Sendable {
+    /// The bytes, and a zero after them for C functions.
+    private let start: UnsafeMutablePointer<CChar>
+    /// The number of bytes, without the zero.
+    let count: Int
 
-    /// Opens the file for appending, or makes it with mode 0600.
-    init(path: String) throws(SystemError) {
-        let opened = unsafe open(
-            path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
-        guard opened >= 0 else { throw SystemError(operation: "open", code: errno) }
-        // Writing to a pipe that nobody reads would end the process with SIGPIPE.
-        var status = stat()
-        let kind = unsafe fstat(opened, &status) == 0 ? status.st_mode & S_IFMT : 0
-        guard kind == S_IFREG || kind == S_IFCHR else {
-            close(opened)
-            throw SystemError(operation: "open", code: EINVAL)
-        }
-        descriptor = opened
+    /// Copies a text's UTF-8.
+    init(_ text: String) {
+        count = text.utf8.count
+        unsafe start = .allocate(capacity: count + 1)
+        unsafe start.initialize(repeating: 0, count: count + 1)
+        for (index, byte) in text.utf8.enumerated() { unsafe start[index] = CChar(bitPattern: byte) }
     }
 
-    /// Why a file cannot be appended to; `nil` where it can. Makes it where there is none.
-    package static func fault(at path: String) -> SystemError? {
-        do throws(SystemError) {
-            _ = try KeyLogFile(path: path)
-            return nil
-        } catch {
-            return error
-        }
+    deinit {
+        unsafe OPENSSL_cleanse(start, count)
+        unsafe start.deallocate()
     }
 
-    deinit { close(descriptor) }
+    /// Whether a C string would end before its end.
+    var holdsNUL: Bool { (0..<count).contains { index in unsafe start[index] == 0 } }
 
-    /// Appends a line in one call, so that lines of several processes do not mix. A full disk costs the line
-    /// alone.
-    func append(_ line: String) {
-        let bytes = Array(line.utf8) + [UInt8(ascii: "\n")]
-        _ = Socket.retrying { unsafe write(descriptor, bytes, bytes.count) }
+    /// Calls a closure with the bytes, followed by a zero.
+    func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
+        unsafe body(UnsafePointer(start))
     }
+
+    /// Compares in a time that does not depend on the first difference.
+    static func == (left: SecretBytes, right: SecretBytes) -> Bool {
+        unsafe left.count == right.count && CRYPTO_memcmp(left.start, right.start, left.count) == 0
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(count) }
 }

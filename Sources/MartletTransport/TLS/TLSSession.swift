@@ -4,16 +4,16 @@ import Synchronization
 
 /// One session to resume, owned.
 ///
-/// `@unchecked Sendable`: OpenSSL counts the references atomically. All it ever changes in this copy is a mark that it is
-/// not resumable, under the lock of the context, where a connection that it was offered on ends by an alert; sessions
-/// of a place whose handshake failed are not offered again, so nobody depends on the mark.
+/// `@unchecked Sendable`: OpenSSL counts the references atomically. It changes only one thing in this copy: a mark that it is
+/// not resumable, under the lock of the context, when a connection on which it was offered ends by an alert; sessions of a
+/// destination whose handshake failed are not offered again, so the mark is never used.
 @safe final class TLSSession: @unchecked Sendable {
     let pointer: OpaquePointer
-    /// What the pins were compared with on the connection that made it; `nil` where nothing is pinned.
+    /// The evidence for the pins of the connection that created it; `nil` without pins.
     let evidence: ChainEvidence?
 
-    /// Copies a session. A copy, because OpenSSL marks a session as not resumable when its connection ends
-    /// without a `close_notify`, as those of many servers do.
+    /// Copies a session, because OpenSSL marks the original as not resumable when its connection ends without a
+    /// `close_notify`, as those of many servers do.
     init?(copying session: OpaquePointer, evidence: ChainEvidence? = nil) {
         guard unsafe SSL_SESSION_is_resumable(session) == 1, let copy = unsafe SSL_SESSION_dup(session) else {
             return nil
@@ -24,32 +24,30 @@ import Synchronization
 
     deinit { unsafe SSL_SESSION_free(pointer) }
 
-    /// Whether the session may be used for one connection only: those of TLS 1.3, so that nobody on the path
-    /// can link connections by their tickets (RFC 8446 §C.4).
+    /// Whether the session may be used for one connection only: those of TLS 1.3, so that observers cannot link connections
+    /// by their tickets (RFC 8446 §C.4).
     var servesOnce: Bool { unsafe SSL_SESSION_get_protocol_version(pointer) >= TLS1_3_VERSION }
 
-    /// Whether its time is not over. Seconds since 1970.
+    /// Whether it has not expired. Seconds since 1970.
     func isGood(at now: Int) -> Bool {
-        let made = unsafe SSL_SESSION_get_time(pointer)
-        let age = now - made
-        let lifetime = unsafe SSL_SESSION_get_timeout(pointer)
-        return age >= 0 && age < lifetime
+        let age = unsafe now - SSL_SESSION_get_time(pointer)
+        return unsafe age >= 0 && age < SSL_SESSION_get_timeout(pointer)
     }
 }
 
-/// Sessions that servers gave tickets for, to be resumed by the next connection to the same place.
+/// Sessions with tickets, to be resumed by the next connection to the same destination.
 ///
-/// A cache belongs to one context, so its sessions were all made with the same trust, identity, versions and
-/// ALPN, and none can reach a connection that is set up otherwise. Bounded in places and in sessions a place;
-/// the place unused for longest goes first.
+/// A cache belongs to one context, so its sessions were all created with the same trust, identity, versions and ALPN, and none
+/// can reach a connection with other settings. The numbers of destinations and of their sessions are limited; the
+/// destination that was unused for longest is removed first.
 final class TLSSessionCache: Sendable {
-    /// The place a session was made with.
+    /// The destination of a session.
     struct Key: Hashable, Sendable {
         /// The server's name or address, in lower case.
         let host: String
         /// The server's port.
         let port: Int
-        /// The proxy that the connection goes through; empty where there is none.
+        /// The proxy; empty without one.
         var proxy = ""
     }
 
@@ -59,26 +57,21 @@ final class TLSSessionCache: Sendable {
         var lastUse: UInt64
     }
 
-    private struct State {
-        var entries: [Key: Entry] = [:]
-        var clock: UInt64 = 0
-    }
-
     /// Guards the entries.
-    private let state = Mutex(State())
+    private let state = Mutex((entries: [Key: Entry](), clock: UInt64(0)))
     private let placeLimit: Int
     private let sessionLimit: Int
 
-    /// A cache of so many places, with so many sessions each: TLS 1.3 sessions should serve once (RFC 8446 §C.4),
-    /// and a pool opens several connections together.
+    /// Creates a cache for so many destinations, with so many sessions each: TLS 1.3 sessions should be used once (RFC 8446
+    /// §C.4), and a pool opens several connections together.
     init(placeLimit: Int = 256, sessionLimit: Int = 16) {
         self.placeLimit = max(1, placeLimit)
         self.sessionLimit = max(1, sessionLimit)
     }
 
-    /// Keeps a session.
+    /// Stores a session.
     func insert(_ session: TLSSession, for key: Key) {
-        // Sessions that go are freed after the lock.
+        // Sessions that are removed are freed after the lock.
         var dropped: [TLSSession] = []
         state.withLock { state in
             state.clock += 1
@@ -99,10 +92,10 @@ final class TLSSessionCache: Sendable {
         dropped.removeAll()
     }
 
-    /// The newest session with a place that is still good.
+    /// The newest session with a destination that has not expired.
     ///
-    /// One of TLS 1.3 is taken out, so that watchers cannot tell that connections are the same client's, unless it is the
-    /// last: then a handshake that costs both sides a millisecond weighs more, as curl and browsers have it.
+    /// One of TLS 1.3 is removed, so that observers cannot link the client's connections, unless it is the last: then a
+    /// handshake that costs both sides a millisecond matters more, as in curl and browsers.
     func take(for key: Key, now: Int = time(nil)) -> TLSSession? {
         var dropped: [TLSSession] = []
         let found = state.withLock { state -> TLSSession? in
@@ -123,13 +116,12 @@ final class TLSSessionCache: Sendable {
         return found
     }
 
-    /// Forgets every session with a place: one that was offered may be why its handshake failed.
+    /// Removes every session with a destination: one that was offered may be the reason its handshake failed.
     func removeAll(for key: Key) {
-        var dropped: [TLSSession] = []
-        state.withLock { state in dropped = state.entries.removeValue(forKey: key)?.sessions ?? [] }
-        dropped.removeAll()
+        // Freed after the lock.
+        _ = state.withLock { $0.entries.removeValue(forKey: key)?.sessions }
     }
 
-    /// How many places have sessions.
+    /// The number of destinations with sessions.
     var placeCount: Int { state.withLock { $0.entries.count } }
 }

@@ -1,22 +1,21 @@
 import COpenSSL
 
-/// How TLS connections are set up and whom they trust.
+/// The settings of TLS connections, and the certificates that they accept.
 ///
-/// Two connections may share a TLS context, a pool of connections and a store of sessions only when their
-/// settings are equal.
+/// Two connections may share a TLS context, a pool of connections and a store of sessions only if their settings are equal.
 public struct TLSSettings: Hashable, Sendable {
-    /// Whose certificates are accepted; by default those of the machine's authorities.
+    /// The certificates that are accepted; by default those of the machine's authorities.
     public var trust: TrustPolicy
 
-    /// Whether the certificate must be made out to the host that was asked for (RFC 9525). On by default.
+    /// Whether the certificate must be issued for the requested host (RFC 9525). On by default.
     ///
-    /// Without it any holder of any valid certificate can pose as the host.
+    /// Without it the owner of any valid certificate can impersonate the host.
     public var verifiesHostName: Bool
 
-    /// The oldest version spoken; TLS 1.2 by default.
+    /// The oldest version that is accepted; TLS 1.2 by default.
     public var minimumVersion: TLSVersion
 
-    /// The newest version spoken; TLS 1.3 by default.
+    /// The newest version that is accepted; TLS 1.3 by default.
     public var maximumVersion: TLSVersion
 
     /// The cipher list for TLS 1.2 in OpenSSL's form; `nil` for OpenSSL's own.
@@ -28,28 +27,27 @@ public struct TLSSettings: Hashable, Sendable {
     /// The protocols offered by ALPN (RFC 7301), best first, each of 1 to 255 bytes; none: ALPN is not sent.
     public var applicationProtocols: [String]
 
-    /// What this side shows when the server demands a certificate.
+    /// The client certificate, sent when the server requests one.
     public var identity: TLSIdentity?
 
-    /// A file that the secrets of each connection are appended to in the NSS key log format, for protocol
-    /// analysers. It is made with mode 0600. Whoever reads it can read the connections.
+    /// A file to which the secrets of each connection are appended in the NSS key log format, for protocol analysers. It is
+    /// created with mode 0600. A reader of the file can decrypt the connections.
     public var keyLogFile: String?
 
-    /// Whether sessions are resumed by tickets (RFC 8446 §2.2), which spares a round of public-key work. On
-    /// by default.
+    /// Whether sessions are resumed by tickets (RFC 8446 §2.2), which saves a round of public-key work. On by default.
     public var usesSessionTickets: Bool
 
-    /// OpenSSL's security level; 2 by default: at least 112 bits, no SHA-1 signatures. 0–5.
+    /// OpenSSL's security level, 0–5; 2 by default: at least 112 bits, no SHA-1 signatures.
     public var securityLevel: Int
 
-    /// Whether certificates are looked up in revocation lists; they are not by default.
+    /// The revocation lists that certificates are checked against; none by default.
     public var revocation = RevocationPolicy.none
 
-    /// What differs for some hosts.
+    /// The settings that differ for some hosts.
     public var hosts = TLSHostRules()
 
-    /// Which domains are public suffixes, directly below which no wildcard of a certificate counts; by default those of a
-    /// single label, and those of registries in the list of the machine.
+    /// The public suffixes, directly below which no wildcard of a certificate counts; by default domains of a single label,
+    /// and those of registries in the list of the machine.
     public var publicSuffixes = PublicSuffixRule.system
 
     /// The settings for a host, its own rule applied.
@@ -58,15 +56,14 @@ public struct TLSSettings: Hashable, Sendable {
         var settings = self
         settings.hosts = TLSHostRules()
         guard let rule = hosts.rule(for: host) else { return settings }
-        if let trust = rule.trust { settings.trust = trust }
-        if let identity = rule.identity { settings.identity = identity }
-        if rule.showsNoIdentity { settings.identity = nil }
-        if let revocation = rule.revocation { settings.revocation = revocation }
-        if let verifiesHostName = rule.verifiesHostName { settings.verifiesHostName = verifiesHostName }
+        settings.trust = rule.trust ?? trust
+        settings.identity = rule.showsNoIdentity ? nil : rule.identity ?? identity
+        settings.revocation = rule.revocation ?? revocation
+        settings.verifiesHostName = rule.verifiesHostName ?? verifiesHostName
         return settings
     }
 
-    /// Settings, each with its default.
+    /// Creates settings, each with its default.
     public init(
         trust: TrustPolicy = .system, verifiesHostName: Bool = true, minimumVersion: TLSVersion = .tls12,
         maximumVersion: TLSVersion = .tls13, cipherList: String? = nil, cipherSuites: String? = nil,
@@ -87,31 +84,7 @@ public struct TLSSettings: Hashable, Sendable {
     }
 }
 
-/// How TLS connections are accepted; for test origins.
-package struct TLSServerSettings: Sendable {
-    /// What clients are shown.
-    package var identity: TLSIdentity
-    /// The authority whose certificates clients may show; `nil` to ask for none.
-    package var clientAuthority: PEMSource?
-    /// Whether a client without a certificate is refused.
-    package var requiresClientCertificate = false
-    /// The oldest version spoken.
-    package var minimumVersion = TLSVersion.tls12
-    /// The newest version spoken.
-    package var maximumVersion = TLSVersion.tls13
-    /// The protocols taken by ALPN, best first.
-    package var applicationProtocols = ["http/1.1"]
-    /// Whether clients get tickets to resume with.
-    package var issuesTickets = true
-
-    /// Whether keys and digests are taken that no sound server has; for origins that clients must refuse.
-    package var allowsWeakKeys = false
-
-    /// Settings with an identity, all else at its default.
-    package init(identity: TLSIdentity) { self.identity = identity }
-}
-
-/// A version of TLS that Martlet speaks.
+/// A version of TLS that Martlet supports.
 public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable, Codable {
     /// TLS 1.2 (RFC 5246).
     case tls12 = 12
@@ -119,13 +92,377 @@ public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable, Codab
     case tls13 = 13
 
     /// OpenSSL's number of the version.
-    var number: Int32 {
-        switch self {
-        case .tls12: TLS1_2_VERSION
-        case .tls13: TLS1_3_VERSION
-        }
-    }
+    var number: Int32 { self == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION }
 
     /// Orders by age: the older is the smaller.
     public static func < (left: TLSVersion, right: TLSVersion) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// The certificates that are accepted.
+///
+/// Roots may vouch for a server; pins are keys or certificates that it must have in addition. A custom policy decides by a
+/// closure. Connections, and the sessions that they resume, are shared only among equal policies.
+public struct TrustPolicy: Hashable, Sendable {
+    /// Whether the machine's own authorities are trusted.
+    public var usesSystemRoots: Bool
+
+    /// Authorities that are trusted in addition, or alone. An intermediate authority given here is trusted as it is,
+    /// without the root above it, and so is a server's own certificate.
+    public var roots: [PEMSource]
+
+    /// Whether any certificate is accepted from anybody, without verification; pins, if there are any, still apply to the
+    /// server's own key.
+    ///
+    /// Such a connection is encrypted, but an attacker in between can read and change everything. For tests alone.
+    public var acceptsAnyCertificate = false
+
+    /// The required content of the chain.
+    var pins: CertificatePins?
+
+    typealias Evaluator = @Sendable (PresentedChain, String) async -> TrustDecision
+
+    /// Decides instead. Connections that were made with different closures must not be exchanged.
+    var evaluator: Identified<Evaluator>?
+
+    private init(usesSystemRoots: Bool, roots: [PEMSource]) {
+        self.usesSystemRoots = usesSystemRoots
+        self.roots = roots
+    }
+
+    private func with(_ change: (inout TrustPolicy) -> Void) -> TrustPolicy {
+        var copy = self
+        change(&copy)
+        return copy
+    }
+
+    private func withPins(_ change: (inout CertificatePins) -> Void) -> TrustPolicy {
+        var pins = pins ?? CertificatePins()
+        change(&pins)
+        return with { $0.pins = pins }
+    }
+
+    // MARK: Roots
+
+    /// The machine's authorities: OpenSSL's places, else those that Linux distributions use; the default.
+    ///
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name other places, as for every program that uses OpenSSL.
+    public static let system = TrustPolicy(usesSystemRoots: true, roots: [])
+
+    /// These authorities and no others.
+    public static func only(_ roots: PEMSource...) -> TrustPolicy {
+        TrustPolicy(usesSystemRoots: false, roots: roots)
+    }
+
+    /// This policy with more authorities.
+    public func adding(_ roots: PEMSource...) -> TrustPolicy { with { $0.roots += roots } }
+
+    // MARK: Pins
+
+    /// The machine's authorities, and a chain that contains one of these public keys.
+    /// - Parameters:
+    ///   - pins: Each in the form of ``PublicKeyPin/init(_:)``.
+    ///   - backup: Keys that are not in use yet, so that the loss of the one in use does not lock all clients out. At least
+    ///     one.
+    /// - Throws: ``TLSError`` of kind `.configuration` for a malformed pin, or without a backup.
+    public static func pinnedPublicKeys(
+        _ pins: String..., backup: String...
+    ) throws(TLSError) -> TrustPolicy {
+        try system.pinning(pins, backup: backup)
+    }
+
+    /// This policy, and a chain that contains one of these public keys: the server's or an authority's, but only on the
+    /// verified path, since a server may send any other certificates.
+    ///
+    /// Pins are checked on every connection, on resumed ones against the chain of the connection that created the session.
+    /// - Parameters:
+    ///   - pins: Each in the form of ``PublicKeyPin/init(_:)``.
+    ///   - backup: Keys that are not in use yet. At least one that is not among the pins.
+    /// - Throws: ``TLSError`` of kind `.configuration` for a malformed pin, or without a backup.
+    public func pinningPublicKeys(_ pins: String..., backup: String...) throws(TLSError) -> TrustPolicy {
+        try pinning(pins, backup: backup)
+    }
+
+    private func pinning(_ pins: [String], backup: [String]) throws(TLSError) -> TrustPolicy {
+        let current = Set(try pins.map { text throws(TLSError) in try PublicKeyPin(text) })
+        let others = Set(try backup.map { text throws(TLSError) in try PublicKeyPin(text) })
+        guard !current.isEmpty else { throw TLSError(.configuration(reason: "no public key pin was given")) }
+        guard !others.isSubset(of: current) else {
+            throw TLSError(
+                .configuration(
+                    reason: "public key pins need a backup: the pin of another key, kept elsewhere, so that"
+                        + " the loss of the key in use does not lock clients out"))
+        }
+        return withPins { $0.publicKeys = current.union(others) }
+    }
+
+    /// This policy, and a server whose own certificate has one of these public keys, without a backup.
+    ///
+    /// When the server's key is lost or renewed, every client that has only this pin is locked out until it is changed. For
+    /// tests, and for programs whose pin is given for each run, as by curl's `--pinnedpubkey`.
+    public func dangerouslyPinningWithoutBackup(_ pins: PublicKeyPin...) -> TrustPolicy {
+        dangerouslyPinningWithoutBackup(pins)
+    }
+
+    /// As the one with separate pins; without any, no server is trusted.
+    public func dangerouslyPinningWithoutBackup(_ pins: [PublicKeyPin]) -> TrustPolicy {
+        withPins { ($0.publicKeys, $0.scope) = (Set(pins), .leaf) }
+    }
+
+    /// These certificates and nothing else: a server is trusted that presents one of them, or whose chain ends in one, as
+    /// long as it is valid and issued for the host. They may be servers' own, authorities' or roots.
+    public static func pinnedCertificates(_ certificates: PEMSource...) -> TrustPolicy {
+        TrustPolicy(usesSystemRoots: false, roots: certificates).withPins { $0.certificates = certificates }
+    }
+
+    /// This policy, and a verified chain that contains one of these certificates.
+    public func pinningCertificates(_ certificates: PEMSource...) -> TrustPolicy {
+        withPins { $0.certificates += certificates }
+    }
+
+    /// Whether nothing but the pinned certificates is trusted.
+    var trustsPinsAlone: Bool {
+        guard !usesSystemRoots, let pins, !pins.certificates.isEmpty else { return false }
+        return Set(roots).isSubset(of: pins.certificates)
+    }
+
+    // MARK: Custom
+
+    /// A closure decides, given the result for the machine's authorities; as ``evaluated(by:)``.
+    public static func custom(
+        _ decide: @escaping @Sendable (_ chain: PresentedChain, _ host: String) async -> TrustDecision
+    ) -> TrustPolicy { system.evaluated(by: decide) }
+
+    /// The result of this policy is passed to a closure, which decides: it may accept a chain that the policy rejects, and
+    /// the other way around. Pins apply in any case.
+    ///
+    /// The closure is called in every handshake before the request, or this side's certificate, is sent; such connections
+    /// resume no sessions. It holds no lock and may wait, for example for a person, but the request waits with it, within
+    /// the timeout for connecting, and the server may end the handshake sooner. When the request is cancelled or times out,
+    /// the closure's task is cancelled and no longer awaited.
+    public func evaluated(
+        by decide: @escaping @Sendable (_ chain: PresentedChain, _ host: String) async -> TrustDecision
+    ) -> TrustPolicy { with { $0.evaluator = Identified(decide) } }
+
+    // MARK: Insecure
+
+    /// Accepts any certificate. This gives up the protection that TLS exists for.
+    public static let dangerouslyAcceptingAnyCertificate = TrustPolicy(usesSystemRoots: false, roots: [])
+        .with { $0.acceptsAnyCertificate = true }
+}
+
+/// The required content of a server's chain, in addition to being valid.
+struct CertificatePins: Hashable, Sendable {
+    /// The certificates that may have the pinned key.
+    enum Scope: Hashable, Sendable {
+        /// Any of the verified chain: the server's own or an authority's.
+        case verifiedChain
+        /// The server's own alone, as curl's `--pinnedpubkey`.
+        case leaf
+    }
+
+    /// Keys, one of which must be in the chain; `nil`: any.
+    var publicKeys: Set<PublicKeyPin>?
+    /// Certificates, one of which must be in the chain; none: any.
+    var certificates: [PEMSource] = []
+    var scope = Scope.verifiedChain
+}
+
+/// The check of certificates against revocation lists (RFC 5280 §5).
+///
+/// Lists are given, never fetched: neither distribution points nor OCSP responders are queried.
+public struct RevocationPolicy: Hashable, Sendable {
+    /// The part of a chain that is checked.
+    public enum Scope: Hashable, Sendable {
+        /// The server's own certificate alone.
+        case leaf
+        /// Every certificate but the root.
+        case wholeChain
+    }
+
+    /// The lists, in PEM (any number in one text) or DER (one); none: nothing is checked.
+    public var lists: [PEMSource]
+
+    /// The part of the chain that is checked; each of its authorities must have a list.
+    public var scope: Scope
+
+    /// Whether a list counts after the time of its next update. Off by default: a certificate revoked since would be missed,
+    /// so the connection fails with ``TLSError/Kind/revocationUnknown(reason:)``.
+    public var acceptsExpiredLists: Bool
+
+    /// Whether a certificate counts as not revoked if its authority has no list. Off by default: the connection fails with
+    /// ``TLSError/Kind/revocationUnknown(reason:)``.
+    public var acceptsMissingLists: Bool
+
+    /// Nothing is checked; the default.
+    public static let none = lists(scope: .leaf)
+
+    /// These lists.
+    public static func lists(
+        _ lists: PEMSource..., scope: Scope = .wholeChain, acceptsExpiredLists: Bool = false,
+        acceptsMissingLists: Bool = false
+    ) -> RevocationPolicy {
+        RevocationPolicy(
+            lists: lists, scope: scope, acceptsExpiredLists: acceptsExpiredLists,
+            acceptsMissingLists: acceptsMissingLists)
+    }
+}
+
+/// TLS settings that differ from the session's for some hosts.
+///
+/// ```swift
+/// configuration.tls.hosts["api.example.com"] = TLSHostSettings(trust: .only(.file("/etc/corp/ca.pem")))
+/// configuration.tls.hosts["*.internal.example"] = TLSHostSettings(identity: identity)
+/// ```
+///
+/// A pattern is a host name, an address, or `*.` and a domain, which matches every host below the domain but not the domain
+/// itself. Names beyond ASCII are converted as in URLs: `bücher.example` is `xn--bcher-kva.example`; in the settings of a
+/// proxy they must be in ASCII. The host's own rule precedes wildcards, and a longer wildcard a shorter one; rules are not
+/// merged with each other.
+public struct TLSHostRules: Hashable, Sendable {
+    private var exact: [String: TLSHostSettings] = [:]
+    /// By domain, without `*.`.
+    private var wildcards: [String: TLSHostSettings] = [:]
+
+    /// Creates an empty set of rules.
+    public init() {}
+
+    /// Whether there are no rules.
+    public var isEmpty: Bool { exact.isEmpty && wildcards.isEmpty }
+
+    /// All rules by their patterns.
+    var byPattern: [String: TLSHostSettings] {
+        exact.merging(wildcards.map { ("*." + $0.key, $0.value) }) { _, wildcard in wildcard }
+    }
+
+    /// The rule of a pattern. Letter case, brackets around an address, the form of an address and a dot at the end make no
+    /// difference.
+    public subscript(pattern: String) -> TLSHostSettings? {
+        get {
+            let (name, isWildcard) = TLSHostRules.parsed(pattern)
+            return isWildcard ? wildcards[name] : exact[name]
+        }
+        set {
+            let (name, isWildcard) = TLSHostRules.parsed(pattern)
+            if isWildcard { wildcards[name] = newValue } else { exact[name] = newValue }
+        }
+    }
+
+    /// The rule that applies to a host.
+    package func rule(for host: String) -> TLSHostSettings? {
+        if isEmpty { return nil }
+        let name = TLSHostRules.normalised(host)
+        if let rule = exact[name] { return rule }
+        // An address has no domain above it.
+        guard !wildcards.isEmpty, SocketAddress(literal: name, port: 0) == nil else { return nil }
+        var rest = name[...]
+        while let dot = rest.firstIndex(of: ".") {
+            rest = rest[rest.index(after: dot)...]
+            if let rule = wildcards[String(rest)] { return rule }
+        }
+        return nil
+    }
+
+    /// The same rules, with patterns beyond ASCII converted by a closure; patterns that it does not convert, and those that
+    /// have a rule in ASCII as well, do not change.
+    package func inASCII(_ ascii: (String) -> String?) -> TLSHostRules {
+        var copy = self
+        for (pattern, rule) in byPattern where pattern.utf8.contains(where: { $0 >= 0x80 }) {
+            let prefix = pattern.hasPrefix("*.") ? "*." : ""
+            guard let plain = ascii(String(pattern.dropFirst(prefix.count))), copy[prefix + plain] == nil
+            else { continue }
+            copy[pattern] = nil
+            copy[prefix + plain] = rule
+        }
+        return copy
+    }
+
+    /// The name of a pattern in the form that is compared, and whether the pattern is a wildcard for the hosts below it.
+    private static func parsed(_ pattern: String) -> (name: String, isWildcard: Bool) {
+        let isWildcard = pattern.hasPrefix("*.")
+        return (normalised(isWildcard ? String(pattern.dropFirst(2)) : pattern), isWildcard)
+    }
+
+    private static func normalised(_ text: String) -> String {
+        switch PeerName(text) {
+        case .host(let name): name
+        case .address(let address): SocketAddress(literal: address, port: 0)?.host ?? address.lowercased()
+        case nil: text.lowercased()
+        }
+    }
+}
+
+/// TLS settings for some hosts; those that are `nil` are the session's.
+public struct TLSHostSettings: Hashable, Sendable {
+    /// The certificates that are accepted.
+    public var trust: TrustPolicy?
+    /// The client certificate, sent when the server requests one.
+    public var identity: TLSIdentity?
+    /// Whether no client certificate is sent, though the session has one. Off by default.
+    public var showsNoIdentity: Bool
+    /// The revocation lists that certificates are checked against.
+    public var revocation: RevocationPolicy?
+    /// Whether the certificate must be issued for the host.
+    public var verifiesHostName: Bool?
+
+    /// Creates settings; those that are not given are the session's.
+    public init(
+        trust: TrustPolicy? = nil, identity: TLSIdentity? = nil, showsNoIdentity: Bool = false,
+        revocation: RevocationPolicy? = nil, verifiesHostName: Bool? = nil
+    ) {
+        self.trust = trust
+        self.identity = identity
+        self.showsNoIdentity = showsNoIdentity
+        self.revocation = revocation
+        self.verifiesHostName = verifiesHostName
+    }
+}
+
+extension TLSHostSettings: Codable {
+    // Without the identity: private keys and pass phrases are never encoded.
+    private enum CodingKeys: CodingKey { case trust, showsNoIdentity, revocation, verifiesHostName }
+
+    /// Reads settings, without an identity.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            trust: try container.decodeIfPresent(TrustPolicy.self, forKey: .trust),
+            showsNoIdentity: try container.value(.showsNoIdentity, or: false),
+            revocation: try container.decodeIfPresent(RevocationPolicy.self, forKey: .revocation),
+            verifiesHostName: try container.decodeIfPresent(Bool.self, forKey: .verifiesHostName))
+    }
+}
+
+/// The domains that are public suffixes, below which anybody can register: a wildcard directly under one would match hosts
+/// of many owners, and is rejected (RFC 9525 §6.3 leaves the limit to the verifier).
+///
+/// Two rules are equal only if they were created by the same call.
+public final class PublicSuffixRule: Hashable, Sendable {
+    private let isSuffix: @Sendable (String) -> Bool
+
+    /// Creates a rule from a closure, such as one that searches a copy of the Public Suffix List.
+    /// - Parameter isPublicSuffix: Receives a domain in lower-case ASCII, without a dot at either end; must not block.
+    public init(_ isPublicSuffix: @escaping @Sendable (String) -> Bool) { isSuffix = isPublicSuffix }
+
+    /// Every domain of a single label, such as `com`, and no other.
+    public static let singleLabel = PublicSuffixRule { _ in false }
+
+    /// The suffixes of registries, such as `co.uk`, in the Public Suffix List of the machine; the default. If the list is not
+    /// installed (Debian's package `publicsuffix`), the same as ``singleLabel``.
+    ///
+    /// The list is read once in a process, before the first TLS connection is opened.
+    public static let system = PublicSuffixRule { RegistrySuffixes.installed.contains($0) }
+
+    /// Reads the list that the rule needs, which blocks.
+    func load() { if self == .system { _ = RegistrySuffixes.installed } }
+
+    /// Whether a domain is a public suffix; a domain of a single label always is.
+    public func isPublicSuffix(_ domain: String) -> Bool {
+        !domain.utf8.contains(UInt8(ascii: ".")) || isSuffix(domain)
+    }
+
+    /// Compares the identity.
+    public static func == (left: PublicSuffixRule, right: PublicSuffixRule) -> Bool { left === right }
+
+    /// Hashes the identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

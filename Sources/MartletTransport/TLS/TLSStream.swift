@@ -2,32 +2,30 @@ import Synchronization
 
 /// A stream over TLS on a socket.
 ///
-/// Writing after a write that would block: the bytes must begin with those that were tried, since OpenSSL has
-/// encrypted them already; everyone who goes on at the same place does so.
+/// A write after a write that would block must begin with the same bytes, since OpenSSL has already encrypted them. A writer
+/// that continues at the same position does so.
 package final class TLSStream: SocketStream {
     private struct State {
         /// `nil` once the stream is closed.
         var engine: TLSEngine?
         var information: ConnectionInformation
         var requestedServerName: String?
-        /// The last read, or a look, left bytes inside OpenSSL, of which the socket will not tell.
+        /// The last read, or a probe, left bytes inside OpenSSL, which the socket will not report.
         var holdsBytes = false
-        /// The reader cannot go on, or has something left to do, before the socket takes what is to be written: an
-        /// answer to a renewal of keys, or the `close_notify`.
+        /// The reader cannot continue, or has work left, before the socket accepts a reply to a renewal of keys, or the
+        /// `close_notify`.
         var readNeedsWriting = false
-        /// A `close_notify` that the socket has not taken yet.
+        /// A `close_notify` that the socket has not accepted yet.
         var owesCloseNotify = false
     }
 
-    /// Guards the engine: OpenSSL allows one call at a time on a connection. Every call under it returns
-    /// without waiting.
+    /// Guards the engine: OpenSSL allows one call at a time on a connection. Every call under it returns without waiting.
     private let state: Mutex<State>
-    /// The socket.
     package let socket: Socket
-    /// What lies between this stream and the socket: TLS with a proxy. Its lock is only ever taken under this one's.
+    /// The stream between this one and the socket: TLS with a proxy. Its lock is only ever taken under this one's.
     private let carrier: TLSStream?
 
-    /// A stream on a socket, both of which are closed where its engine cannot be made.
+    /// Creates a stream on a socket, both of which are closed if its engine cannot be created.
     private init(
         on socket: Socket, _ carrier: TLSStream?, _ remoteAddress: SocketAddress?,
         _ makeEngine: () throws(TLSError) -> sending TLSEngine
@@ -50,19 +48,19 @@ package final class TLSStream: SocketStream {
                     localAddress: socket.localAddress?.description ?? "")))
     }
 
-    /// The most that one call encrypts, so that a reader never waits long for the lock.
+    /// The maximum that one call encrypts, so that a reader never waits long for the lock.
     private static let writeLimit = 256 << 10
 
     // MARK: Handshakes
 
     /// Opens TLS on a connected socket as the client.
     ///
-    /// Ends early when the socket is interrupted. When it fails the socket is closed.
+    /// Ends early when the socket is interrupted. On failure the socket is closed.
     /// - Parameters:
-    ///   - serverName: The host's ASCII name, sent as SNI, or its address: whom the certificate must name.
-    ///   - carrier: TLS with a proxy that stands on the socket, through which the records go; closed with the stream.
-    ///   - port: The port that sessions are kept under.
-    ///   - proxy: The proxy that sessions are kept under; empty where there is none.
+    ///   - serverName: The host's ASCII name, sent as SNI, or its address: the certificate must be issued for it.
+    ///   - carrier: TLS with a proxy on the socket, which carries the records; closed with the stream.
+    ///   - port: The port in the key of the sessions.
+    ///   - proxy: The proxy in the key of the sessions; empty without one.
     /// - Throws: `.tls`, `.system`, `.timedOut`, `.interrupted`, `.closed`.
     package static func connect(
         socket: Socket, carrier: TLSStream? = nil, remoteAddress: SocketAddress? = nil, context: TLSContext,
@@ -74,7 +72,7 @@ package final class TLSStream: SocketStream {
                 proxy: proxy)
         }
         try await stream.shakeHands(until: deadline)
-        // OpenSSL lets a server choose what was not offered.
+        // OpenSSL allows a server to choose a protocol that was not offered.
         if let chosen = stream.information.tls?.applicationProtocol,
             !context.applicationProtocols.contains(chosen)
         {
@@ -101,7 +99,7 @@ package final class TLSStream: SocketStream {
     private func shakeHands(until deadline: MonotonicTime) async throws(TransportError) {
         do throws(TransportError) {
             while let pause = try withEngine({ engine, _ throws(TransportError) in try engine.handshake() }) {
-                // Looked at here too: a peer that always sends a little more never makes the wait reach it.
+                // Checked here too: with a peer that keeps sending a little the wait never reaches it.
                 if MonotonicTime.now() >= deadline { throw TransportError.timedOut }
                 switch pause {
                 case .wantsRead: try await waitForArrival(until: deadline)
@@ -110,17 +108,15 @@ package final class TLSStream: SocketStream {
                 }
             }
             try withEngine { engine, state throws(TransportError) in
-                state.information = state.information.secured(engine.information)
+                state.information = ConnectionInformation(
+                    remoteAddress: state.information.remoteAddress,
+                    localAddress: state.information.localAddress, tls: engine.information)
                 state.requestedServerName = engine.requestedServerName
             }
         } catch {
             switch error {
-            // Of silence, too: what swallows an offer says nothing.
-            case .tls, .system, .timedOut:
-                state.withLock { state in
-                    guard let engine = state.engine else { return }
-                    engine.forgetOfferedSessions()
-                }
+            // After a timeout, too: a server that ignores an offer is silent.
+            case .tls, .system, .timedOut: state.withLock { $0.engine?.forgetOfferedSessions() }
             case .interrupted, .closed, .resolution, .connect, .addressLost: break
             }
             close()
@@ -130,18 +126,11 @@ package final class TLSStream: SocketStream {
 
     /// Asks the custom trust policy, without the lock and for no longer than the handshake may take.
     private func askForDecision(until deadline: MonotonicTime) async throws(TransportError) {
-        let asked = try withEngine { engine, _ in engine.question }
-        guard let asked else { throw .closed }
-        let answer = OneShot<TrustDecision>()
-        // A task of its own, which is cancelled at the deadline: the closure may know of none.
-        let task = Task { answer.fulfil(await asked.evaluator.decide(asked.chain, asked.chain.host)) }
-        defer { task.cancel() }
-        let outcome = await answer.waitUnlessCancelled(until: deadline, on: socket.loop)
-        switch outcome {
-        case .value(let decision): try withEngine { engine, _ in engine.decide(decision) }
-        case .timedOut: throw .timedOut
-        case .interrupted: throw .interrupted
-        }
+        guard let asked = try withEngine({ engine, _ in engine.question }) else { throw .closed }
+        let decision = try await OneShot<TrustDecision>.run(until: deadline, on: socket.loop) {
+            await asked.evaluator.value(asked.chain, asked.chain.host)
+        }.get()
+        try withEngine { engine, _ in engine.decide(decision) }
     }
 
     /// Calls a closure with the engine, under the lock.
@@ -160,8 +149,7 @@ package final class TLSStream: SocketStream {
         try withEngine { engine, state throws(TransportError) in
             if state.owesCloseNotify { state.owesCloseNotify = engine.shutdown() }
             state.holdsBytes = false
-            // Cleared where OpenSSL may stop before it asks the socket, or an edge that does not help would make the
-            // reader spin.
+            // Cleared if OpenSSL may stop before it asks the socket, or an edge that does not help would make the reader spin.
             if state.readNeedsWriting { _ = socket.readiness.beginRead() }
             var outcome = unsafe try engine.read(into: buffer)
             if case .paused(.wantsWrite) = outcome, needWriting(true, &state) {
@@ -181,8 +169,8 @@ package final class TLSStream: SocketStream {
         }
     }
 
-    /// Notes whether reading needs the socket to take something first, and has the reader woken by that.
-    /// - Returns: Whether that is new, so that an edge may have come unseen and the call is to be tried again.
+    /// Sets whether the socket must accept bytes before reading can continue, so that this wakes the reader.
+    /// - Returns: Whether that is new, so that an edge may have been missed and the call is to be tried again.
     @discardableResult
     private func needWriting(_ isNeeded: Bool, _ state: inout State) -> Bool {
         guard state.readNeedsWriting != isNeeded else { return false }
@@ -196,9 +184,8 @@ package final class TLSStream: SocketStream {
             let piece = unsafe UnsafeRawBufferPointer(rebasing: buffer.prefix(TLSStream.writeLimit))
             switch unsafe try engine.write(piece) {
             case .moved(let count): return count
-            case .paused:
-                // Never for want of bytes to read: the handshake is over, and renegotiation is off.
-                return 0
+            // Never to wait for bytes to read: the handshake is over, and renegotiation is off.
+            case .paused: return 0
             case .endOfStream: throw .closed
             }
         }
@@ -215,10 +202,7 @@ package final class TLSStream: SocketStream {
     // MARK: Waiting
 
     package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
-        guard state.withLock({ $0.holdsBytes }) else {
-            try await waitForArrival(until: deadline)
-            return
-        }
+        guard state.withLock({ $0.holdsBytes }) else { return try await waitForArrival(until: deadline) }
         // No waiting, but a stream that was interrupted or closed still says so.
         do throws(TransportError) {
             try await socket.wait(for: .read, until: MonotonicTime(nanoseconds: 0))
@@ -227,7 +211,7 @@ package final class TLSStream: SocketStream {
         }
     }
 
-    /// Waits until bytes have come from below; what lies between may hold some that the socket has told of before.
+    /// Waits until bytes have come; the carrier may hold some that the socket has reported before.
     private func waitForArrival(until deadline: MonotonicTime) async throws(TransportError) {
         if let carrier {
             try await carrier.waitUntilReadable(until: deadline)
@@ -237,7 +221,7 @@ package final class TLSStream: SocketStream {
     }
 
     package func endIdleWatch() -> Bool {
-        // What OpenSSL holds already makes no edge.
+        // Bytes inside OpenSSL cause no edge.
         let holdsBytes = state.withLock { $0.engine?.hasPendingBytes ?? true }
         let isStirred = carrier?.endIdleWatch() ?? socket.readiness.endIdleWatch()
         return isStirred || holdsBytes
@@ -249,12 +233,12 @@ package final class TLSStream: SocketStream {
     }
 
     package var mayHaveBytes: Bool {
-        // The same condition as that of the wait: else one would go on at once and the other find nothing.
+        // The same condition as that of the wait: else one would return immediately and the other find nothing.
         state.withLock { $0.holdsBytes || $0.readNeedsWriting || $0.engine == nil }
             || carrier?.mayHaveBytes ?? socket.readiness.isWorthReading
     }
 
-    /// Tickets and key updates that came meanwhile are taken in and are no reason to give the stream up.
+    /// Tickets and key updates are processed, and do not make the stream unusable.
     package func probe() -> IdleState {
         state.withLock { state in
             guard let engine = state.engine else { return .unusable }
@@ -270,7 +254,7 @@ package final class TLSStream: SocketStream {
         }
     }
 
-    /// Renews this side's keys and asks the peer to renew its own (RFC 8446 §4.6.3); for test origins.
+    /// Renews this side's keys and requests the peer's (RFC 8446 §4.6.3); for test origins.
     package func renewKeys() throws(TransportError) {
         try withEngine { engine, _ throws(TransportError) in try engine.renewKeys() }
     }
@@ -289,7 +273,7 @@ package final class TLSStream: SocketStream {
         socket.close()
     }
 
-    /// Closes the stream without a `close_notify`, as a peer that is cut off; for test origins.
+    /// Closes the stream without a `close_notify`, like a peer that was cut off; for test origins.
     package func closeWithoutNotifying() {
         end(notifying: false)
         socket.close()
@@ -302,10 +286,10 @@ package final class TLSStream: SocketStream {
         }
     }
 
-    // MARK: What is known
+    // MARK: Properties
 
     package var information: ConnectionInformation { state.withLock { $0.information } }
 
-    /// On the server's side: the name that the client asked for by SNI; `nil` when it sent none.
+    /// On the server's side: the name in the client's SNI; `nil` if it sent none.
     package var requestedServerName: String? { state.withLock { $0.requestedServerName } }
 }

@@ -1,10 +1,9 @@
-/// A host name on its way to ASCII: UTS #46 §4, non-transitional, with the settings of the WHATWG URL
-/// Standard.
+/// The conversion of a host name to ASCII: UTS #46 §4, non-transitional, with the settings of the WHATWG URL Standard.
 ///
-/// CheckHyphens and UseSTD3ASCIIRules are off, CheckBidi and CheckJoiners on; label and name lengths are the
-/// caller's to check. Anything the rules do not let through is an error: a name is never half-converted.
+/// CheckHyphens and UseSTD3ASCIIRules are off, CheckBidi and CheckJoiners on; the caller checks the lengths of labels and
+/// name. Everything that the rules do not allow is an error: a name is never converted in part.
 package struct DomainName {
-    /// A scalar of the decoded host and the byte it was written at.
+    /// A scalar of the decoded host, and the position of the byte at which it was written.
     package struct Placed {
         let scalar: Unicode.Scalar
         let position: Int
@@ -26,7 +25,7 @@ package struct DomainName {
         var labels: [Label] = []
         for part in mapped.split(omittingEmptySubsequences: false, whereSeparator: { $0.scalar == "." }) {
             let position = part.first?.position ?? scalars.first?.position ?? 0
-            labels.append(try Label(IDNATables.compositionTable.normalized(part.map(\.scalar)), at: position))
+            labels.append(try Label(IDNATables.composition.normalized(part.map(\.scalar)), at: position))
         }
         if labels.contains(where: { BidiRule.concerns($0.unicode) }) {
             for label in labels where !BidiRule.allows(label.unicode) {
@@ -38,22 +37,17 @@ package struct DomainName {
         ascii = labels.map(\.ascii).joined(separator: ".")
     }
 
-    /// Step 1: every scalar kept, replaced or dropped.
+    /// Step 1: each scalar is kept, replaced or removed.
     private static func mapped(_ scalars: [Placed]) throws(URLFault) -> [Placed] {
-        let table = IDNATables.mappingTable
         var output: [Placed] = []
         output.reserveCapacity(scalars.count)
         for placed in scalars {
-            switch table[placed.scalar] {
-            case .valid: output.append(placed)
-            case .ignored: continue
-            case .mapped(let replacement):
-                output += replacement.map { Placed(scalar: $0, position: placed.position) }
-            case .disallowed:
+            guard let replacement = IDNATables.mapping.replacement(of: placed.scalar) else {
                 throw URLFault(
                     .forbiddenHostCharacter, at: placed.position,
                     "U+\(hexadecimal(placed.scalar)) is not allowed in a host name")
             }
+            output += replacement.map { Placed(scalar: $0, position: placed.position) }
         }
         return output
     }
@@ -71,25 +65,20 @@ package struct DomainName {
 
         init(_ scalars: [Unicode.Scalar], at position: Int) throws(URLFault) {
             self.position = position
-            if scalars.starts(with: DomainName.prefix) {
-                ascii = String(String.UnicodeScalarView(scalars))
-                unicode = try Label.decoded(scalars, at: position)
-                try Label.validate(unicode, at: position)
-                return
-            }
-            unicode = scalars
-            if scalars.allSatisfy(\.isASCII) {
+            let isEncoded = scalars.starts(with: DomainName.prefix)
+            unicode = isEncoded ? try Label.decoded(scalars, at: position) : scalars
+            if isEncoded || !scalars.allSatisfy(\.isASCII) { try Label.validate(unicode, at: position) }
+            if isEncoded || scalars.allSatisfy(\.isASCII) {
                 ascii = String(String.UnicodeScalarView(scalars))
                 return
             }
-            try Label.validate(scalars, at: position)
             guard let encoded = Punycode.encoded(scalars) else {
                 throw URLFault(.hostNameTooLong, at: position, "a label of the host name is longer than 63")
             }
             ascii = "xn--" + encoded
         }
 
-        /// What an `xn--` label stands for; it must be what encoding gives back.
+        /// Decodes an `xn--` label; encoding the result must restore the label.
         private static func decoded(
             _ scalars: [Unicode.Scalar], at position: Int
         ) throws(URLFault) -> [Unicode.Scalar] {
@@ -110,12 +99,13 @@ package struct DomainName {
             guard !label.starts(with: DomainName.prefix) else {
                 throw URLFault(.invalidHostName, at: position, "an xn-- label stands for another one")
             }
-            guard let first = label.first, IDNATables.markTable[first] == 0 else {
+            switch label.first?.properties.generalCategory {
+            case nil, .nonspacingMark, .spacingMark, .enclosingMark:
                 throw URLFault(.invalidHostName, at: position, "a label begins with a combining mark")
+            default: break
             }
-            let table = IDNATables.mappingTable
-            guard label.allSatisfy({ table[$0] == .valid }), !label.contains("."),
-                IDNATables.compositionTable.normalized(label) == label
+            guard label.allSatisfy({ IDNATables.mapping.replacement(of: $0) == [$0] }), !label.contains("."),
+                IDNATables.composition.normalized(label) == label
             else {
                 throw URLFault(
                     .invalidHostName, at: position,
@@ -129,76 +119,60 @@ package struct DomainName {
     }
 }
 
-/// Which labels may stand in a name that holds right-to-left text (RFC 5893 §2).
+/// The labels that are allowed in a name that contains right-to-left text (RFC 5893 §2).
 enum BidiRule {
-    /// The bidirectional classes the rule names.
-    enum BidiClass: UInt8 {
+    /// The bidirectional classes that the rule distinguishes.
+    enum BidiClass: Int {
         case leftToRight = 1
+        /// R and AL.
         case rightToLeft
-        case arabicLetter
         case arabicNumber
         case europeanNumber
-        case europeanSeparator
-        case commonSeparator
-        case europeanTerminator
-        case otherNeutral
-        case boundaryNeutral
+        /// ES, CS, ET, ON and BN.
+        case neutral
         case nonspacingMark
     }
 
     /// Whether a label makes the whole name a bidirectional one.
     static func concerns(_ label: [Unicode.Scalar]) -> Bool {
-        label.contains { scalar in
-            switch bidiClass(scalar) {
-            case .rightToLeft, .arabicLetter, .arabicNumber: true
+        label.contains {
+            switch IDNATables.bidiClasses[$0] {
+            case .rightToLeft, .arabicNumber: true
             default: false
             }
         }
     }
 
-    /// Whether a label of a bidirectional name keeps the six conditions.
+    /// Whether a label of a bidirectional name meets the six conditions.
     static func allows(_ label: [Unicode.Scalar]) -> Bool {
-        let classes = label.map(bidiClass)
+        let classes = label.map { IDNATables.bidiClasses[$0] }
         guard let first = classes.first, !classes.contains(nil) else { return classes.isEmpty }
         let last = classes.last { $0 != .nonspacingMark } ?? nil
         switch first {
         case .leftToRight:
-            guard last == .leftToRight || last == .europeanNumber else { return false }
-            return classes.allSatisfy { $0 != .rightToLeft && $0 != .arabicLetter && $0 != .arabicNumber }
-        case .rightToLeft, .arabicLetter:
-            switch last {
-            case .rightToLeft, .arabicLetter, .europeanNumber, .arabicNumber: break
-            default: return false
-            }
-            guard !(classes.contains(.europeanNumber) && classes.contains(.arabicNumber)) else {
-                return false
-            }
-            return !classes.contains(.leftToRight)
+            return (last == .leftToRight || last == .europeanNumber) && !concerns(label)
+        case .rightToLeft:
+            return last != .neutral && !classes.contains(.leftToRight)
+                && !(classes.contains(.europeanNumber) && classes.contains(.arabicNumber))
         default: return false
         }
     }
-
-    private static func bidiClass(_ scalar: Unicode.Scalar) -> BidiClass? {
-        BidiClass(rawValue: IDNATables.bidiClassTable[scalar])
-    }
 }
 
-/// Where the two zero-width joiners may stand (ContextJ: RFC 5892, appendix A.1 and A.2).
+/// The places where the two zero-width joiners are allowed (ContextJ: RFC 5892, appendix A.1 and A.2).
 enum JoinerRule {
-    /// The joining types the rule asks about; the rest do not join.
-    enum JoiningType: UInt8 {
+    /// The joining types that the rule needs; others do not join.
+    enum JoiningType: Int {
         case transparent = 1
-        case left = 2
-        case right = 3
-        case dual = 4
+        case left
+        case right
+        case dual
     }
 
-    private static let virama: UInt8 = 9
-
-    /// Whether every joiner of a label stands where it changes how the label looks.
+    /// Whether each joiner of a label is at a place where it changes the appearance of the label.
     static func allows(_ label: [Unicode.Scalar]) -> Bool {
         for (index, scalar) in label.enumerated() where scalar.value == 0x200C || scalar.value == 0x200D {
-            if index > 0, IDNATables.combiningClassTable[label[index - 1]] == virama { continue }
+            if index > 0, label[index - 1].properties.canonicalCombiningClass == .virama { continue }
             // Only the non-joiner has a second place: between letters that would join without it.
             guard scalar.value == 0x200C else { return false }
             let before = nearestType(in: label[..<index].reversed())
@@ -210,10 +184,6 @@ enum JoinerRule {
 
     /// The type of the first scalar that is not transparent.
     private static func nearestType(in scalars: some Sequence<Unicode.Scalar>) -> JoiningType? {
-        for scalar in scalars {
-            let type = JoiningType(rawValue: IDNATables.joiningTypeTable[scalar])
-            if type != .transparent { return type }
-        }
-        return nil
+        scalars.lazy.map { IDNATables.joiningTypes[$0] }.first { $0 != .transparent } ?? nil
     }
 }

@@ -8,9 +8,9 @@ package enum Punycode {
     private static let initialBias = 72
     private static let initialCode = 0x80
 
-    /// The encoded label; nil when it would be longer than a label may be.
+    /// The encoded label; `nil` if it would be too long for a label.
     ///
-    /// The work is quadratic in the scalars, so more than fit into 63 characters are refused first.
+    /// The work is quadratic in the scalars, so more than fit into 63 characters are rejected first.
     package static func encoded(_ scalars: [Unicode.Scalar]) -> String? {
         guard scalars.count < 63 else { return nil }
         var output: [UInt8] = scalars.filter(\.isASCII).map { UInt8(truncatingIfNeeded: $0.value) }
@@ -40,7 +40,7 @@ package enum Punycode {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// The decoded label; nil when it is malformed, overflows or holds what is no scalar.
+    /// The decoded label; `nil` if it is malformed, overflows or contains a number that is not a scalar.
     package static func decoded(_ text: some Collection<UInt8>) -> [Unicode.Scalar]? {
         let bytes = Array(text)
         guard bytes.count <= 63 else { return nil }
@@ -85,11 +85,11 @@ package enum Punycode {
         while true {
             let threshold = threshold(reached, bias: bias)
             if rest < threshold { break }
-            output.append(character(threshold + (rest - threshold) % (base - threshold)))
+            output.append(alphabet[threshold + (rest - threshold) % (base - threshold)])
             rest = (rest - threshold) / (base - threshold)
             reached += base
         }
-        output.append(character(rest))
+        output.append(alphabet[rest])
     }
 
     private static func threshold(_ reached: Int, bias: Int) -> Int {
@@ -107,17 +107,9 @@ package enum Punycode {
         return steps + (base - smallestThreshold + 1) * delta / (delta + skew)
     }
 
-    private static func character(_ digit: Int) -> UInt8 {
-        let value = UInt8(truncatingIfNeeded: digit)
-        return value < 26 ? UInt8(ascii: "a") + value : UInt8(ascii: "0") + value - 26
-    }
+    private static let alphabet = Array("abcdefghijklmnopqrstuvwxyz0123456789".utf8)
 
     private static func digit(_ byte: UInt8) -> Int? {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): Int(byte - UInt8(ascii: "a"))
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): Int(byte - UInt8(ascii: "A"))
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): Int(byte - UInt8(ascii: "0")) + 26
-        default: nil
-        }
+        alphabet.firstIndex(of: (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte)
     }
 }

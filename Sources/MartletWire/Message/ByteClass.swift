@@ -1,4 +1,4 @@
-/// The classes of bytes that HTTP's grammar tells apart (RFC 9110 §5.6).
+/// The classes of bytes in HTTP's grammar (RFC 9110 §5.6).
 package enum ByteClass {
     /// Horizontal tab.
     package static let tab: UInt8 = 0x09
@@ -37,14 +37,14 @@ package enum ByteClass {
     @inline(__always)
     package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
-    /// The value of an ASCII digit, or nil.
+    /// The value of an ASCII digit, or `nil`.
     @inline(__always)
     package static func digit(_ byte: UInt8) -> Int? {
         let value = byte &- 0x30
         return value < 10 ? Int(value) : nil
     }
 
-    /// The value of an ASCII hexadecimal digit in either case, or nil.
+    /// The value of an ASCII hexadecimal digit in either case, or `nil`.
     @inline(__always)
     package static func hexDigit(_ byte: UInt8) -> UInt64? {
         let digit = byte &- 0x30
@@ -53,20 +53,17 @@ package enum ByteClass {
         return letter < 6 ? UInt64(letter) + 10 : nil
     }
 
-    /// The byte with an ASCII capital letter made small.
+    /// The byte, an ASCII capital letter in lower case.
     @inline(__always)
     package static func lowercased(_ byte: UInt8) -> UInt8 {
         byte &- 0x41 < 26 ? byte | 0x20 : byte
     }
 
-    /// Whether two strings of bytes are the same but for the case of ASCII letters.
+    /// Whether two byte strings are equal except for the case of ASCII letters.
     package static func equalsIgnoringCase(_ left: ArraySlice<UInt8>, _ right: Span<UInt8>) -> Bool {
         guard left.count == right.count else { return false }
-        var index = left.startIndex
-        for other in right.indices {
-            guard lowercased(left[index]) == lowercased(right[other]) else { return false }
-            index &+= 1
-        }
+        for index in right.indices
+        where lowercased(left[left.startIndex &+ index]) != lowercased(right[index]) { return false }
         return true
     }
 
@@ -80,9 +77,9 @@ package enum ByteClass {
     }
 }
 
-/// How bytes of a head become characters.
+/// The conversion between bytes of a head and characters.
 package enum ByteText {
-    /// UTF-8 if the bytes are that, else Latin-1.
+    /// UTF-8 if the bytes are valid, else Latin-1.
     package static func string(_ bytes: ArraySlice<UInt8>) -> String {
         String(validating: bytes, as: UTF8.self) ?? latin1(bytes)
     }
@@ -94,7 +91,7 @@ package enum ByteText {
         return String(decoding: bytes.lazy.map { UInt16($0) }, as: UTF16.self)
     }
 
-    /// The bytes of a string whose characters are all below U+0100, or nil when one is not.
+    /// The bytes of a string whose characters are all below U+0100; `nil` if one is not.
     package static func latin1Bytes(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count)
@@ -104,4 +101,101 @@ package enum ByteText {
         }
         return bytes
     }
+}
+
+/// Scans eight bytes a step. Bounds are checked once a step, by making a span of exactly eight bytes: the reads inside it need
+/// no further checks and become one load.
+extension Span where Element == UInt8 {
+    /// The eight bytes from an index on, the first one in the lowest bits.
+    @inline(__always)
+    private func word(at index: Int) -> UInt64 {
+        let bytes = extracting(index..<index &+ 8)
+        let low = UInt64(bytes[0]) | UInt64(bytes[1]) << 8 | UInt64(bytes[2]) << 16 | UInt64(bytes[3]) << 24
+        let high = UInt64(bytes[4]) | UInt64(bytes[5]) << 8 | UInt64(bytes[6]) << 16 | UInt64(bytes[7]) << 24
+        return low | high << 32
+    }
+
+    /// The index of the first LF within a range, or `nil`.
+    @inline(__always)
+    func firstLineFeed(in range: Range<Int>) -> Int? {
+        var index = range.lowerBound
+        while index &+ 8 <= range.upperBound {
+            let word = word(at: index) ^ 0x0A0A_0A0A_0A0A_0A0A
+            let zeros = (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
+            // The lowest mark is exact; marks above it may be borrow and are ignored.
+            if zeros != 0 { return index &+ zeros.trailingZeroBitCount >> 3 }
+            index &+= 8
+        }
+        while index < range.upperBound {
+            if self[index] == ByteClass.lineFeed { return index }
+            index &+= 1
+        }
+        return nil
+    }
+
+    /// The index of the first byte within a range that no field value may have, or `nil`.
+    @inline(__always)
+    func firstInvalidValueByte(in range: Range<Int>) -> Int? {
+        var index = range.lowerBound
+        while index < range.upperBound {
+            // Bytes after the range, such as the line's end, are loaded along with its last bytes and ignored.
+            if index &+ 8 <= count {
+                let word = word(at: index)
+                let controls = (word &- 0x2020_2020_2020_2020) & ~word
+                let flipped = word ^ 0x7F7F_7F7F_7F7F_7F7F
+                let deletes = (flipped &- 0x0101_0101_0101_0101) & ~flipped
+                let within = range.upperBound &- index
+                let counted = within < 8 ? (1 as UInt64) << UInt64(within &* 8) &- 1 : .max
+                if (controls | deletes) & 0x8080_8080_8080_8080 & counted == 0 {
+                    index &+= 8
+                    continue
+                }
+            }
+            // The message ends in fewer than eight bytes, or one of these eight is a control byte, perhaps HTAB.
+            let end = Swift.min(index &+ 8, range.upperBound)
+            while index < end {
+                if !ByteClass.isFieldValue(self[index]) { return index }
+                index &+= 1
+            }
+        }
+        return nil
+    }
+
+    /// The index of the first byte within a range that is not a token byte, or the end of the range.
+    @inline(__always)
+    func endOfToken(in range: Range<Int>) -> Int {
+        var index = range.lowerBound
+        while index < range.upperBound {
+            if index &+ 8 <= range.upperBound {
+                // Nearly all names are letters and hyphens: skip those and check the others one by one.
+                let word = word(at: index)
+                let letters = (word | 0x2020_2020_2020_2020) & 0x7F7F_7F7F_7F7F_7F7F
+                let fromA = letters &+ 0x1F1F_1F1F_1F1F_1F1F
+                let afterZ = letters &+ 0x0505_0505_0505_0505
+                let differs = word ^ 0x2D2D_2D2D_2D2D_2D2D
+                let notHyphen = ((differs & 0x7F7F_7F7F_7F7F_7F7F) &+ 0x7F7F_7F7F_7F7F_7F7F) | differs
+                let others = ((~fromA | afterZ) & notHyphen | word) & 0x8080_8080_8080_8080
+                if others == 0 {
+                    index &+= 8
+                    continue
+                }
+                index &+= others.trailingZeroBitCount >> 3
+            }
+            if !ByteClass.isToken(self[index]) { return index }
+            index &+= 1
+        }
+        return index
+    }
+
+    /// A copy of the bytes in a range.
+    @inline(never)
+    func copied(_ range: Range<Int>) -> [UInt8] {
+        var copy: [UInt8] = []
+        copy.reserveCapacity(range.count)
+        unsafe extracting(range).withUnsafeBufferPointer { unsafe copy.append(contentsOf: $0) }
+        return copy
+    }
+
+    /// The bytes in a range as text: UTF-8 if they are valid, else Latin-1.
+    func text(_ range: Range<Int>) -> String { ByteText.string(copied(range)[...]) }
 }

@@ -1,13 +1,13 @@
-/// One range of bytes as a request asks for it (RFC 9110 §14.1.2).
+/// One range of bytes in a request (RFC 9110 §14.1.2).
 package enum ByteRange: Sendable, Hashable {
     /// From an offset to the end: `500-`.
     case from(UInt64)
     /// From an offset to another, both included: `500-999`.
     case closed(UInt64, UInt64)
-    /// The last bytes, so many of them: `-500`.
+    /// The last bytes, by their number: `-500`.
     case suffix(UInt64)
 
-    /// The range as it stands in a Range field, without `bytes=`.
+    /// The range in a Range field, without `bytes=`.
     package var text: String {
         switch self {
         case .from(let first): "\(first)-"
@@ -16,9 +16,7 @@ package enum ByteRange: Sendable, Hashable {
         }
     }
 
-    /// The bytes this means in a representation, or nil when it is unsatisfiable (RFC 9110 §14.1.1).
-    ///
-    /// - Parameter length: the bytes of the whole representation.
+    /// The bytes of a representation of a length; `nil` if the range is unsatisfiable (RFC 9110 §14.1.1).
     package func resolved(in length: UInt64) -> Range<UInt64>? {
         switch self {
         case .from(let first): first < length ? first..<length : nil
@@ -31,13 +29,12 @@ package enum ByteRange: Sendable, Hashable {
 
 /// The Content-Range field of a 206 or 416 (RFC 9110 §14.4).
 package enum ContentRange: Sendable, Hashable {
-    /// These bytes of a representation of so many, or of an unknown number: `bytes 0-499/1234`, `bytes
-    /// 0-499/*`.
+    /// These bytes of a representation of a known or unknown length: `bytes 0-499/1234`, `bytes 0-499/*`.
     case satisfied(Range<UInt64>, total: UInt64?)
-    /// No byte of a representation of so many: `bytes */1234`.
+    /// No byte of a representation of this length: `bytes */1234`.
     case unsatisfied(total: UInt64)
 
-    /// Reads a field value; nil when it is malformed, contradicts itself or is of another unit.
+    /// Parses a field value; `nil` if it is malformed, contradicts itself or has another unit.
     package init?(parsing text: String) {
         let bytes = Array(text.utf8)
         guard let blank = bytes.firstIndex(of: ByteClass.space),
@@ -75,20 +72,20 @@ package enum ContentRange: Sendable, Hashable {
 
 /// The Range field of a request: `bytes=0-499, -500` (RFC 9110 §14.2).
 package struct RangeField: Sendable, Hashable {
-    /// The most ranges that are read: stops fields that ask for thousands of overlapping ones.
+    /// The maximum number of ranges: stops fields that ask for thousands of overlapping ones.
     package static let rangeCountLimit = 64
 
-    /// The ranges in the order asked for; never empty.
+    /// The ranges in the order of the field; never empty.
     package let ranges: [ByteRange]
 
-    /// Makes the field of some ranges; nil for none.
+    /// Creates the field of some ranges; `nil` for none.
     package init?(_ ranges: [ByteRange]) {
         guard !ranges.isEmpty else { return nil }
         self.ranges = ranges
     }
 
-    /// Reads a field value; nil when it is malformed, of another unit or too long, in which case RFC 9110
-    /// §14.2 has a server ignore the field.
+    /// Parses a field value; `nil` if it is malformed, has another unit or is too long, in which case a server ignores the
+    /// field (RFC 9110 §14.2).
     package init?(parsing text: String) {
         let bytes = Array(text.utf8)
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")),
@@ -107,9 +104,7 @@ package struct RangeField: Sendable, Hashable {
     /// The field value.
     package var text: String { "bytes=" + ranges.map(\.text).joined(separator: ",") }
 
-    /// What the ranges mean in a representation; empty when none is satisfiable (status 416).
-    ///
-    /// - Parameter length: the bytes of the whole representation.
+    /// The bytes of a representation of a length; empty if no range is satisfiable (status 416).
     package func resolved(in length: UInt64) -> [Range<UInt64>] {
         ranges.compactMap { $0.resolved(in: length) }
     }

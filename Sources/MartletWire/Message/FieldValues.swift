@@ -1,18 +1,18 @@
 /// The members of a comma list (RFC 9110 §5.6.1), one after the other, in linear time and without allocating.
 ///
-/// Commas inside quoted strings do not separate; a backslash inside one quotes the next byte. Members are
-/// trimmed of SP and HTAB; empty members are skipped. An unterminated quoted string reaches to the end.
+/// Commas inside quoted strings do not separate; a backslash inside one quotes the next byte. Members are trimmed of SP and
+/// HTAB; empty members are skipped. An unterminated quoted string reaches to the end.
 package struct ElementList: Sequence, IteratorProtocol {
     private let bytes: ArraySlice<UInt8>
     private var position: Int
 
-    /// Lists the members of one field value.
+    /// Creates the list of one field value.
     package init(_ bytes: ArraySlice<UInt8>) {
         self.bytes = bytes
         position = bytes.startIndex
     }
 
-    /// The next member, or nil at the end.
+    /// The next member, or `nil` at the end.
     package mutating func next() -> ArraySlice<UInt8>? {
         while position < bytes.endIndex {
             let start = position
@@ -24,7 +24,7 @@ package struct ElementList: Sequence, IteratorProtocol {
         return nil
     }
 
-    /// Where the element at the position ends: at its comma or at the end of all.
+    /// The end of the element at the position: its comma, or the end of all.
     private func endOfElement() -> Int {
         var index = position
         var isQuoted = false
@@ -41,7 +41,7 @@ package struct ElementList: Sequence, IteratorProtocol {
     }
 }
 
-/// A number written as plain ASCII digits: what HTTP means by 1*DIGIT.
+/// A number written as plain ASCII digits: 1*DIGIT in HTTP's grammar.
 package enum DecimalNumber: Equatable, Sendable {
     /// The digits' value, at most 2^63 − 1, so that it also fits signed offsets.
     case value(UInt64)
@@ -50,19 +50,14 @@ package enum DecimalNumber: Equatable, Sendable {
     /// Not one or more digits: a sign, a blank, anything else, or nothing.
     case invalid
 
-    /// Reads all of the bytes; leading zeros are allowed.
+    /// Parses all of the bytes; leading zeros are allowed.
     package init(_ bytes: ArraySlice<UInt8>) {
-        guard !bytes.isEmpty else {
-            self = .invalid
-            return
-        }
+        self = .invalid
+        if bytes.isEmpty { return }
         var value: UInt64 = 0
         var isOverflown = false
         for byte in bytes {
-            guard ByteClass.isDigit(byte) else {
-                self = .invalid
-                return
-            }
+            guard ByteClass.isDigit(byte) else { return }
             // 2^63 − 1 times ten does not fit, so the overflow flags of both steps matter.
             let product = value.multipliedReportingOverflow(by: 10)
             let sum = product.partialValue.addingReportingOverflow(UInt64(byte &- 0x30))
@@ -72,18 +67,18 @@ package enum DecimalNumber: Equatable, Sendable {
         self = isOverflown ? .overflow : .value(value)
     }
 
-    /// The value, or nil when it is too large or not a number.
+    /// The value; `nil` if it is too large or not a number.
     package var exactValue: UInt64? { if case .value(let value) = self { value } else { nil } }
 }
 
-/// An entity tag: a name for one state of a representation (RFC 9110 §8.8.3).
+/// An entity tag: the name of one state of a representation (RFC 9110 §8.8.3).
 package struct EntityTag: Hashable, Sendable {
-    /// Whether it was marked `W/`: the representation it names may differ in bytes, though not in meaning.
+    /// Whether it was marked `W/`: representations with the tag may differ in bytes, though not in meaning.
     package let isWeak: Bool
-    /// What stands between its quotes, each byte as the character of the same number.
+    /// The bytes between its quotes, each as the character of the same number.
     package let opaque: String
 
-    /// Reads a tag; nil for anything else, such as a tag without quotes.
+    /// Parses a tag; `nil` for anything else, such as a tag without quotes.
     package init?(_ bytes: ArraySlice<UInt8>) {
         var rest = bytes
         isWeak = rest.starts(with: [0x57, 0x2F])
@@ -94,65 +89,24 @@ package struct EntityTag: Hashable, Sendable {
         opaque = ByteText.latin1(content)
     }
 
-    /// The tag of a message: nil without one, with a malformed one, and with several that differ.
+    /// The tag of a message; `nil` without one, with a malformed one, and with several that differ.
     package init?(of fields: FieldBlock) {
         let values = fields.rawValues(of: "ETag")
         guard let first = values.first, values.dropFirst().allSatisfy({ $0 == first }) else { return nil }
         self.init(first)
     }
 
-    /// Appends its bytes, as they stand in a field.
-    package func write(to bytes: inout [UInt8]) {
-        if isWeak { bytes += [0x57, 0x2F] }
-        bytes.append(0x22)
-        bytes += ByteText.latin1Bytes(opaque) ?? []
-        bytes.append(0x22)
-    }
-
-    /// The bytes of it, as they stand in a field.
+    /// Its bytes in a field.
     package var bytes: [UInt8] {
-        var bytes: [UInt8] = []
-        write(to: &bytes)
-        return bytes
+        let prefix: [UInt8] = isWeak ? [0x57, 0x2F, 0x22] : [0x22]
+        return prefix + (ByteText.latin1Bytes(opaque) ?? []) + [0x22]
     }
 
-    /// Whether both are strong and the same (RFC 9110 §8.8.3.2).
+    /// Whether both are strong and equal (RFC 9110 §8.8.3.2).
     package func matchesStrongly(_ other: EntityTag) -> Bool {
         !isWeak && !other.isWeak && opaque == other.opaque
     }
 
-    /// Whether both are the same but for being weak (RFC 9110 §8.8.3.2).
+    /// Whether both are equal except for being weak (RFC 9110 §8.8.3.2).
     package func matchesWeakly(_ other: EntityTag) -> Bool { opaque == other.opaque }
-}
-
-/// What a server says about how long it keeps an idle connection: `Keep-Alive: timeout=5, max=100`.
-package struct KeepAliveHint: Equatable, Sendable {
-    /// Seconds the server keeps the connection idle, or nil when it does not say.
-    package private(set) var timeout: Int?
-    /// Further requests the server accepts on the connection, or nil when it does not say.
-    package private(set) var remainingUses: Int?
-
-    /// Reads the hint of a head; members that are malformed or too large are ignored.
-    package init(_ fields: FieldBlock) {
-        var next = fields.firstIndex(of: "Keep-Alive")
-        while let index = next {
-            for element in ElementList(fields.value(at: index)) { read(element) }
-            next = fields.firstIndex(of: "Keep-Alive", from: index + 1)
-        }
-    }
-
-    private mutating func read(_ element: ArraySlice<UInt8>) {
-        guard let equals = element.firstIndex(of: UInt8(ascii: "=")) else { return }
-        let name = ByteClass.trimmed(element[..<equals])
-        var text = ByteClass.trimmed(element[(equals + 1)...])
-        if text.count >= 2, text.first == UInt8(ascii: "\""), text.last == UInt8(ascii: "\"") {
-            text = text.dropFirst().dropLast()
-        }
-        guard let value = DecimalNumber(text).exactValue else { return }
-        if ByteClass.equalsIgnoringCase(name, "timeout".utf8.span) {
-            timeout = Int(clamping: value)
-        } else if ByteClass.equalsIgnoringCase(name, "max".utf8.span) {
-            remainingUses = Int(clamping: value)
-        }
-    }
 }

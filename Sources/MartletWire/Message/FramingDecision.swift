@@ -1,13 +1,13 @@
-/// What kind of answer a method has, as far as its framing goes (RFC 9112 §6.3).
+/// The kind of response that a method has, as far as its framing goes (RFC 9112 §6.3).
 package enum ResponseKind: Sendable {
     /// A head and a body.
     case ordinary
-    /// To HEAD: a head alone, whatever its fields say.
+    /// To HEAD: a head alone, whatever its fields.
     case headOnly
-    /// To CONNECT: where it is 2xx, what follows the head is the tunnel's.
+    /// To CONNECT: if it is 2xx, the bytes after the head are the tunnel's.
     case tunnel
 
-    /// The kind of answer that a method has; methods are case-sensitive.
+    /// The kind of response to a method; methods are case-sensitive.
     package init(method: String) {
         self =
             switch method {
@@ -18,31 +18,20 @@ package enum ResponseKind: Sendable {
     }
 }
 
-/// How a body is framed, and whether that framing leaves the connection fit for another message.
+/// The framing of a body, and whether it leaves the connection fit for another message.
 ///
-/// Pure functions of the heads: RFC 9112 §6.3 in one place. Anything ambiguous is a ``WireError`` and never a
-/// guess.
+/// Pure functions of the heads: RFC 9112 §6.3 in one place. Anything ambiguous is a ``WireError`` and never a guess.
 package struct FramingDecision: Equatable, Sendable {
-    /// How the end of the body is found.
+    /// The framing of the body.
     package let framing: BodyFraming
-    /// False when the connection must be closed after this message whatever else it says.
+    /// `false` if the connection must be closed after this message whatever its other fields.
     package let permitsReuse: Bool
 
     /// Decides for a response (RFC 9112 §6.3).
-    ///
     /// - Parameters:
-    ///   - method: the method of the request it answers.
-    ///   - head: its head.
-    ///   - limits: whether ambiguity that RFC 9112 resolves is refused.
-    /// - Throws: a framing fault, with the offset of the offending field value.
-    package static func response(
-        to method: String, head: borrowing ResponseHead, limits: WireLimits
-    ) throws(WireError) -> FramingDecision {
-        try response(ResponseKind(method: method), head: head, limits: limits)
-    }
-
-    /// Decides for a response of a kind; else as `response(to:head:limits:)`.
-    /// - Parameter ignoresLength: whether `Content-Length` says nothing, whatever it says.
+    ///   - limits: Whether ambiguity that RFC 9112 resolves is refused.
+    ///   - ignoresLength: Whether `Content-Length` is ignored.
+    /// - Throws: A framing fault, with the offset of the offending field value.
     package static func response(
         _ kind: ResponseKind, head: borrowing ResponseHead, limits: WireLimits, ignoresLength: Bool = false
     ) throws(WireError) -> FramingDecision {
@@ -50,28 +39,42 @@ package struct FramingDecision: Equatable, Sendable {
             return FramingDecision(framing: .none, permitsReuse: isPlausible(head))
         }
         if kind == .tunnel, head.status < 300 {
-            // What follows is the tunnel's, so no HTTP message ever follows on this connection.
+            // The bytes that follow are the tunnel's, so no HTTP message ever follows on this connection.
             return FramingDecision(framing: .none, permitsReuse: false)
         }
-        let lengthField = ignoresLength ? nil : head.fields.firstIndex(of: "Content-Length")
-        if let codingField = head.fields.firstIndex(of: "Transfer-Encoding") {
-            try checkTransferCodings(head.fields, from: codingField, version: head.version)
-            if let lengthField, limits.isStrict {
-                throw WireError(.ambiguousFraming, at: head.fields.valueOffset(at: lengthField))
+        return try framed(
+            head.fields, head.version, isStrict: limits.isStrict, ignoresLength: ignoresLength)
+            ?? FramingDecision(framing: .untilClose, permitsReuse: false)
+    }
+
+    /// Decides for a request: never ``BodyFraming/untilClose`` (RFC 9112 §6.3).
+    /// - Throws: A framing fault, with the offset of the offending field value; a request with both fields is always refused.
+    package static func request(_ head: borrowing RequestHead) throws(WireError) -> FramingDecision {
+        try framed(head.fields, head.version, isStrict: true)
+            ?? FramingDecision(framing: .none, permitsReuse: true)
+    }
+
+    /// Decides by the framing fields; `nil` if there is none.
+    private static func framed(
+        _ fields: FieldBlock, _ version: WireVersion, isStrict: Bool, ignoresLength: Bool = false
+    ) throws(WireError) -> FramingDecision? {
+        let lengthField = ignoresLength ? nil : fields.firstIndex(of: "Content-Length")
+        if let codingField = fields.firstIndex(of: "Transfer-Encoding") {
+            try checkTransferCodings(fields, from: codingField, version: version)
+            if let lengthField, isStrict {
+                throw WireError(.ambiguousFraming, at: fields.valueOffset(at: lengthField))
             }
             return FramingDecision(framing: .chunked, permitsReuse: lengthField == nil)
         }
-        if let lengthField {
-            let length = try contentLength(head.fields, from: lengthField)
-            return FramingDecision(framing: .length(length), permitsReuse: true)
-        }
-        return FramingDecision(framing: .untilClose, permitsReuse: false)
+        guard let lengthField else { return nil }
+        let length = try contentLength(fields, from: lengthField)
+        return FramingDecision(framing: .length(length), permitsReuse: true)
     }
 
-    /// Whether the framing fields of a response without a body leave no doubt about where it ends.
+    /// Whether the framing fields of a response without a body leave no doubt about its end.
     ///
     /// Contradictory lengths, a `Transfer-Encoding` or, for a 204, a length other than 0 suggest that a body follows
-    /// (RFC 9110 §8.6, RFC 9112 §6.1). A response to HEAD and a 304 may say how a body would have been framed.
+    /// (RFC 9110 §8.6, RFC 9112 §6.1). A response to HEAD and a 304 may describe a body that they do not have.
     private static func isPlausible(_ head: borrowing ResponseHead) -> Bool {
         if head.fields.contains("Transfer-Encoding"), head.status == 204 || head.status == 304 {
             return false
@@ -87,31 +90,7 @@ package struct FramingDecision: Equatable, Sendable {
         }
     }
 
-    /// Decides for a request: never ``BodyFraming/untilClose`` (RFC 9112 §6.3).
-    ///
-    /// - Parameters:
-    ///   - head: the head of the request.
-    ///   - limits: reserved for leniencies; a request with both fields is always refused.
-    /// - Throws: a framing fault, with the offset of the offending field value.
-    package static func request(
-        _ head: borrowing RequestHead, limits: WireLimits
-    ) throws(WireError) -> FramingDecision {
-        let lengthField = head.fields.firstIndex(of: "Content-Length")
-        if let codingField = head.fields.firstIndex(of: "Transfer-Encoding") {
-            try checkTransferCodings(head.fields, from: codingField, version: head.version)
-            if let lengthField {
-                throw WireError(.ambiguousFraming, at: head.fields.valueOffset(at: lengthField))
-            }
-            return FramingDecision(framing: .chunked, permitsReuse: true)
-        }
-        if let lengthField {
-            let length = try contentLength(head.fields, from: lengthField)
-            return FramingDecision(framing: .length(length), permitsReuse: true)
-        }
-        return FramingDecision(framing: .none, permitsReuse: true)
-    }
-
-    /// Passes if the transfer codings are exactly `chunked`, once.
+    /// Checks that the transfer codings are exactly `chunked`, once.
     private static func checkTransferCodings(
         _ fields: FieldBlock, from first: Int, version: WireVersion
     ) throws(WireError) {
@@ -146,7 +125,7 @@ package struct FramingDecision: Equatable, Sendable {
         while let index = next {
             let offset = fields.valueOffset(at: index)
             let value = fields.value(at: index)
-            // Not ElementList: an empty member or a quoted one is no Content-Length.
+            // Not ElementList: an empty or a quoted member is not a Content-Length.
             var start = value.startIndex
             while true {
                 let end = value[start...].firstIndex(of: UInt8(ascii: ",")) ?? value.endIndex
@@ -172,9 +151,9 @@ package struct FramingDecision: Equatable, Sendable {
     }
 }
 
-/// How the end of a message's body is found (RFC 9112 §6.3).
+/// The way in which a message's body ends (RFC 9112 §6.3).
 package enum BodyFraming: Equatable, Sendable {
-    /// There is no body, whatever the fields say.
+    /// There is no body, whatever the fields.
     case none
     /// The body has this many bytes, 0 to 2^63 − 1.
     case length(UInt64)
@@ -184,12 +163,44 @@ package enum BodyFraming: Equatable, Sendable {
     case untilClose
 }
 
-/// Whether a message lets its connection live on (RFC 9112 §9.3).
+/// The persistence of a connection after a message (RFC 9112 §9.3).
 package enum PersistenceRule {
-    /// Decides by version and `Connection`, in any case and list form: `close` wins, HTTP/1.1 stays open, and
-    /// HTTP/1.0 only with `keep-alive`.
+    /// Decides by version and `Connection`, in any case and list form: `close` wins, HTTP/1.1 stays open, and HTTP/1.0 only
+    /// with `keep-alive`.
     package static func persists(version: WireVersion, fields: FieldBlock) -> Bool {
         if fields.contains("Connection", token: "close") { return false }
         return version == .http11 || fields.contains("Connection", token: "keep-alive")
+    }
+}
+
+/// A server's hint for keeping an idle connection: `Keep-Alive: timeout=5, max=100`.
+package struct KeepAliveHint: Equatable, Sendable {
+    /// The seconds for which the server keeps the connection idle; `nil` if it does not say.
+    package private(set) var timeout: Int?
+    /// The number of further requests that the server accepts on the connection; `nil` if it does not say.
+    package private(set) var remainingUses: Int?
+
+    /// Parses the hint of a head; members that are malformed or too large are ignored.
+    package init(_ fields: FieldBlock) {
+        var next = fields.firstIndex(of: "Keep-Alive")
+        while let index = next {
+            for element in ElementList(fields.value(at: index)) { read(element) }
+            next = fields.firstIndex(of: "Keep-Alive", from: index + 1)
+        }
+    }
+
+    private mutating func read(_ element: ArraySlice<UInt8>) {
+        guard let equals = element.firstIndex(of: UInt8(ascii: "=")) else { return }
+        let name = ByteClass.trimmed(element[..<equals])
+        var text = ByteClass.trimmed(element[(equals + 1)...])
+        if text.count >= 2, text.first == UInt8(ascii: "\""), text.last == UInt8(ascii: "\"") {
+            text = text.dropFirst().dropLast()
+        }
+        guard let value = DecimalNumber(text).exactValue else { return }
+        if ByteClass.equalsIgnoringCase(name, "timeout".utf8.span) {
+            timeout = Int(clamping: value)
+        } else if ByteClass.equalsIgnoringCase(name, "max".utf8.span) {
+            remainingUses = Int(clamping: value)
+        }
     }
 }

@@ -1,28 +1,26 @@
-/// An instant as HTTP writes it, to the second (RFC 9110 §5.6.7).
+/// A date in HTTP, to the second (RFC 9110 §5.6.7).
 package struct HTTPDate: Sendable, Hashable, Comparable {
     /// Seconds since 1970-01-01 00:00:00 UTC; negative before.
     package let secondsSinceEpoch: Int64
 
-    /// Makes the date of an instant.
+    /// Creates the date of an instant.
     package init(secondsSinceEpoch: Int64) { self.secondsSinceEpoch = secondsSinceEpoch }
 
-    /// Reads any of the three forms: IMF-fixdate, RFC 850, asctime. The name of the day is not compared with
-    /// the date.
-    ///
+    /// Parses any of the three forms: IMF-fixdate, RFC 850, asctime. The name of the day is not compared with the date.
     /// - Parameters:
-    ///   - text: the field value.
-    ///   - now: the present, for the two-digit years of RFC 850: a date more than 50 years ahead of it lies a
-    ///     century back. Without it 70...99 mean the 20th century and 00...69 the 21st.
-    ///   - ignoresCase: whether names of days and months, and `GMT`, may be in any case, as caches should have it
-    ///     (RFC 9111 §4.2); elsewhere dates are case-sensitive.
+    ///   - text: The field value.
+    ///   - now: The present, for the two-digit years of RFC 850: a date more than 50 years ahead of it is a century earlier.
+    ///     Without it 70...99 are in the 20th century and 00...69 in the 21st.
+    ///   - ignoresCase: Whether names of days and months, and `GMT`, may be in any case, as in caches (RFC 9111 §4.2);
+    ///     elsewhere dates are case-sensitive.
     package init?(_ text: String, now: HTTPDate? = nil, ignoresCase: Bool = false) {
         guard text.utf8.count <= 64 else { return nil }
-        var reader = HTTPDateReader(Array(text.utf8), ignoresCase: ignoresCase)
-        guard let seconds = reader.read(now: now?.secondsSinceEpoch) else { return nil }
+        var parser = HTTPDateParser(text, ignoresCase: ignoresCase)
+        guard let seconds = parser.parse(now: now?.secondsSinceEpoch) else { return nil }
         secondsSinceEpoch = seconds
     }
 
-    /// The date as IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`. Years are held within 0...9999.
+    /// The date as IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`. Years are clamped to 0...9999.
     package var text: String {
         let earliest = CivilDate(year: 0, month: 1, day: 1).daysSinceEpoch * 86_400
         let latest = CivilDate(year: 9999, month: 12, day: 31).daysSinceEpoch * 86_400 + 86_399
@@ -31,10 +29,10 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
         let days = (seconds - second) / 86_400
         let date = CivilDate(daysSinceEpoch: days)
         let weekday = CivilDate.weekdays[Int(((days + 4) % 7 + 7) % 7)]
-        let clock = [second / 3600, second / 60 % 60, second % 60].map { padded($0, 2) }.joined(
-            separator: ":")
+        let clock = [second / 3600, second / 60 % 60, second % 60].map { padded($0, 2) }
         let month = CivilDate.months[date.month - 1]
-        return "\(weekday), \(padded(Int64(date.day), 2)) \(month) \(padded(date.year, 4)) \(clock) GMT"
+        return "\(weekday), \(padded(Int64(date.day), 2)) \(month) \(padded(date.year, 4)) "
+            + clock.joined(separator: ":") + " GMT"
     }
 
     /// Whether one date is before another.
@@ -48,26 +46,26 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
     }
 }
 
-/// A day of the Gregorian calendar, reckoned in years that begin with March so that leap days come last.
+/// A day of the Gregorian calendar, computed in years that begin with March so that leap days come last.
 package struct CivilDate: Equatable, Sendable {
     static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 
-    /// The year, before 1 counted on through 0.
+    /// The year; the one before 1 is 0.
     package let year: Int64
     /// 1...12.
     package let month: Int
     /// 1...31.
     package let day: Int
 
-    /// A day by its numbers, which ``isValid`` checks.
+    /// Creates a day of its numbers, which ``isValid`` checks.
     package init(year: Int64, month: Int, day: Int) {
         self.year = year
         self.month = month
         self.day = day
     }
 
-    /// The day a number of days after 1970-01-01.
+    /// Creates the day that is a number of days after 1970-01-01.
     init(daysSinceEpoch: Int64) {
         // Days since 0000-03-01; an era is the 400 years after which the calendar repeats.
         let days = daysSinceEpoch + 719_468
@@ -101,33 +99,31 @@ package struct CivilDate: Equatable, Sendable {
     }
 }
 
-/// Reads the three forms of dates of RFC 9110 §5.6.7, byte by byte and with nothing tolerated between the
-/// parts.
-struct HTTPDateReader {
-    private let bytes: [UInt8]
-    private let ignoresCase: Bool
+/// Parses the three forms of dates of RFC 9110 §5.6.7; nothing is tolerated between the parts.
+private struct HTTPDateParser {
+    let bytes: [UInt8]
+    let ignoresCase: Bool
     private var position = 0
 
-    /// - Parameter ignoresCase: Whether letters may be in any case.
-    init(_ bytes: [UInt8], ignoresCase: Bool = false) {
-        self.bytes = bytes
+    init(_ text: String, ignoresCase: Bool) {
+        bytes = Array(text.utf8)
         self.ignoresCase = ignoresCase
     }
 
-    /// Seconds since the epoch, or nil when the text is none of the forms.
-    mutating func read(now: Int64?) -> Int64? {
+    /// Seconds since the epoch; `nil` if the text is none of the forms.
+    mutating func parse(now: Int64?) -> Int64? {
         guard let weekday = letters(), weekday.count >= 3, isWeekday(weekday) else { return nil }
         let seconds: Int64?
         if take(", ") {
-            seconds = weekday.count == 3 ? readIMF() : readRFC850(now: now)
+            seconds = weekday.count == 3 ? imfDate() : rfc850Date(now: now)
         } else {
-            seconds = weekday.count == 3 && take(" ") ? readAsctime() : nil
+            seconds = weekday.count == 3 && take(" ") ? asctimeDate() : nil
         }
         return position == bytes.count ? seconds : nil
     }
 
     /// `06 Nov 1994 08:49:37 GMT`
-    private mutating func readIMF() -> Int64? {
+    private mutating func imfDate() -> Int64? {
         guard let day = number(2), take(" "), let month = month(), take(" "), let year = number(4), take(" "),
             let clock = clock(), take(" GMT")
         else { return nil }
@@ -135,7 +131,7 @@ struct HTTPDateReader {
     }
 
     /// `06-Nov-94 08:49:37 GMT`
-    private mutating func readRFC850(now: Int64?) -> Int64? {
+    private mutating func rfc850Date(now: Int64?) -> Int64? {
         guard let day = number(2), take("-"), let month = month(), take("-"), let short = number(2),
             take(" "), let clock = clock(), take(" GMT")
         else { return nil }
@@ -143,7 +139,7 @@ struct HTTPDateReader {
             return seconds(
                 year: Int64(short < 70 ? 2000 + short : 1900 + short), month: month, day: day, clock: clock)
         }
-        // Held within the years 68...9892, so that no clock, however wrong, overflows the reckoning.
+        // Clamped to the years 68...9892, so that no clock, however wrong, overflows the computation.
         let present = min(max(now, -60_000_000_000), 250_000_000_000)
         let days = (present >= 0 ? present : present - 86_399) / 86_400
         let presentYear = CivilDate(daysSinceEpoch: days).year
@@ -153,7 +149,7 @@ struct HTTPDateReader {
     }
 
     /// `Nov  6 08:49:37 1994`
-    private mutating func readAsctime() -> Int64? {
+    private mutating func asctimeDate() -> Int64? {
         guard let month = month(), take(" ") else { return nil }
         let parsedDay = take(" ") ? number(1) : number(2)
         guard let day = parsedDay, take(" "), let clock = clock(), take(" "), let year = number(4) else {
@@ -186,7 +182,7 @@ struct HTTPDateReader {
     ]
 
     private func isWeekday(_ name: ArraySlice<UInt8>) -> Bool {
-        (name.count == 3 ? CivilDate.weekdays : HTTPDateReader.longWeekdays).contains { isSame(name, as: $0) }
+        (name.count == 3 ? CivilDate.weekdays : HTTPDateParser.longWeekdays).contains { isSame(name, as: $0) }
     }
 
     private func isSame(_ part: ArraySlice<UInt8>, as text: String) -> Bool {

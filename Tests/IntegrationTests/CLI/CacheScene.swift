@@ -31,7 +31,8 @@ struct CacheScene {
         let head = StoredHead(
             key: CacheKey(url: url, partition: partition), status: 200, reason: "OK",
             fields: FieldBlock(fields), selections: selections, requestTime: time, responseTime: time)
-        try #require(cache.store(head, body: body))
+        let writer = try #require(cache.begin(head, expectedByteCount: UInt64(body.count)))
+        try #require(writer.append(body) && writer.commit())
     }
 
     /// Runs `martlet cache` with a command on the folder.

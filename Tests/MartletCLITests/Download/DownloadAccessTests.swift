@@ -13,15 +13,15 @@ struct DownloadAccessTests {
 
     private func access(_ words: String...) async throws -> DownloadAccess {
         var reader = CommandLineReader(
-            DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
+            DownloadCommand.options)
         try reader.read(words)
         let group = reader.groups[0]
-        let caller = try await CallerPlan.load(group.transfer)
+        let caller = try await CallerPlan.load(group)
         var plans: [DownloadPlan] = []
-        if !group.transfer.urls.isEmpty {
+        if !group.urls.isEmpty {
             plans = try DownloadPlan.plans(for: group, lists: [], caller: caller)
         }
-        return try DownloadAccess(plans, group.transfer, caller)
+        return try DownloadAccess(plans, group, caller)
     }
 
     /// A download as it was found in a directory.

@@ -5,9 +5,9 @@ import Testing
 
 @Suite("Options of download")
 struct DownloadOptionTests {
-    private func read(_ words: String...) throws(UsageError) -> OptionGroup {
+    private func read(_ words: String...) throws(UsageError) -> TransferOptions {
         var reader = CommandLineReader(
-            DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
+            DownloadCommand.options)
         try reader.read(words)
         return reader.groups[0]
     }
@@ -17,8 +17,8 @@ struct DownloadOptionTests {
     )
     func defaults() throws {
         let group = try read("http://h/f")
-        #expect(group.transfer.urls == ["http://h/f"])
-        #expect(group.transfer.followsRedirects)
+        #expect(group.urls == ["http://h/f"])
+        #expect(group.redirects.isFollowing)
         let wish = group.download
         #expect(wish.segments == 4)
         #expect(wish.fileLimit == 3)
@@ -53,7 +53,7 @@ struct DownloadOptionTests {
         #expect(try read("--rename", "--overwrite", "--fail-if-exists").download.collision == .fail)
         #expect(try read("--overwrite", "--rename").download.collision == .rename)
         #expect(try read("-R", "--no-remote-time").download.keepsRemoteTime == false)
-        #expect(try read("--no-location").transfer.followsRedirects == false)
+        #expect(try read("--no-location").redirects.isFollowing == false)
     }
 
     @Test("Options of get for headers, callers, TLS, proxies and clocks are read alike")
@@ -62,13 +62,13 @@ struct DownloadOptionTests {
             "-H", "A: b", "-A", "agent", "-u", "me:word", "-x", "http://proxy:1", "--cacert", "ca",
             "--connect-timeout", "5", "-m", "9", "-sSv4", "--max-redirs", "3", "-b", "a=b", "--unix-socket",
             "u")
-        #expect(group.transfer.headerLines == ["A: b"])
-        #expect(group.transfer.userAgent == "agent" && group.transfer.user == "me:word")
-        #expect(group.transfer.proxy.address == "http://proxy:1" && group.transfer.authorityFile == "ca")
-        #expect(group.transfer.connectTimeout == .seconds(5) && group.transfer.totalTimeout == .seconds(9))
+        #expect(group.headerLines == ["A: b"])
+        #expect(group.userAgent == "agent" && group.user == "me:word")
+        #expect(group.proxy.address == "http://proxy:1" && group.authorityFile == "ca")
+        #expect(group.connectTimeout == .seconds(5) && group.totalTimeout == .seconds(9))
         #expect(group.global.isSilent && group.global.showsErrors && group.global.isVerbose)
-        #expect(group.transfer.families == .ipv4Only && group.transfer.redirectLimit == 3)
-        #expect(group.transfer.cookies == ["a=b"] && group.transfer.unixSocketPath == "u")
+        #expect(group.session.connectRace.families == .ipv4Only && group.redirects.limit == 3)
+        #expect(group.cookies == ["a=b"] && group.session.unixSocketPath == "u")
     }
 
     @Test(
@@ -81,7 +81,7 @@ struct DownloadOptionTests {
             ["--retry", "-1"], ["--dir", ""], ["--state", ""], ["--progress", "no"],
         ])
     func senseless(_ words: [String]) throws {
-        var reader = CommandLineReader(DownloadOptionTable.commandOptions)
+        var reader = CommandLineReader(DownloadCommand.options)
         let error = try #require(throws: UsageError.self) { try reader.read(words) }
         #expect(error.status == .usage)
         #expect(error.description.hasPrefix("option \(words[0]): "), "\(error)")
@@ -106,7 +106,7 @@ struct DownloadOptionTests {
     func all() throws {
         var refusedCount = 0
         for option in OptionTable.all {
-            let found = try #require(DownloadOptionTable.commandOptions[option.name], "--\(option.name)")
+            let found = try #require(DownloadCommand.options[option.name], "--\(option.name)")
             guard case .refused(let reason) = found.kind else { continue }
             refusedCount += 1
             #expect(!reason.isEmpty)
@@ -134,7 +134,7 @@ struct DownloadOptionTests {
 
     @Test("The help has a line for each option of its own, and tells the fields of JSON and the exit codes")
     func help() {
-        let text = OptionHelp.text(of: DownloadOptionTable.commandOptions, notes: DownloadJSON.help)
+        let text = DownloadCommand.options.help
         for name in [
             "output", "dir", "input-file", "segments", "max-files", "max-per-host", "checksum", "limit-rate",
             "continue", "restart", "state", "fail-if-exists", "overwrite", "rename", "resume-unverified",

@@ -10,12 +10,12 @@ import Testing
 struct DownloadPlanTests {
     private func plans(_ words: [String], list: String = "") async throws -> [DownloadPlan] {
         var reader = CommandLineReader(
-            DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
+            DownloadCommand.options)
         try reader.read(words)
         let group = reader.groups[0]
         return try DownloadPlan.plans(
             for: group, lists: try DownloadList.entries(of: Array(list.utf8), named: "list"),
-            caller: try await CallerPlan.load(group.transfer))
+            caller: try await CallerPlan.load(group))
     }
 
     @Test("A URL alone goes into the folder, under the name that the server or the URL gives")

@@ -15,11 +15,11 @@ struct DownloadRunnerTests {
         }
     ) async throws -> MartletCLI.ExitStatus {
         var reader = CommandLineReader(
-            DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
+            DownloadCommand.options)
         try reader.read((showsEvents ? ["--progress", "plain"] : ["-s"]) + words)
         let group = reader.groups[0]
         let plans = try DownloadPlan.plans(
-            for: group, lists: [], caller: try await CallerPlan.load(group.transfer))
+            for: group, lists: [], caller: try await CallerPlan.load(group))
         let form = DownloadForm(group.global, isTerminal: false, usesUnicode: true) { _ in nil }
         let runner = DownloadRunner(
             plans: plans, group: group, starter: downloads,

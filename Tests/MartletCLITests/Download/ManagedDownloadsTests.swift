@@ -30,16 +30,17 @@ struct ManagedDownloadsTests {
         }
     }
 
-    private func group(_ words: [String]) throws -> OptionGroup {
+    private func group(_ words: [String]) throws -> TransferOptions {
         var reader = CommandLineReader(
-            DownloadOptionTable.commandOptions, defaults: DownloadOptionTable.defaults)
+            DownloadCommand.options)
         try reader.read(["-s"] + words)
         return reader.groups[0]
     }
 
-    private func open(_ folder: Folder, _ words: [String]) async throws -> (OptionGroup, ManagedDownloads) {
+    private func open(_ folder: Folder, _ words: [String]) async throws -> (TransferOptions, ManagedDownloads)
+    {
         let group = try group(["--state", folder.queue, "--dir", folder.path] + words)
-        let caller = try await CallerPlan.load(group.transfer)
+        let caller = try await CallerPlan.load(group)
         let plans = try DownloadPlan.plans(for: group, lists: [], caller: caller)
         let session = HTTPSession(configuration: .ephemeral)
         return (group, try #require(try await ManagedDownloads.open(group, plans, caller, session)))
@@ -84,7 +85,7 @@ struct ManagedDownloadsTests {
     @Test("Without --state there is no queue")
     func none() async throws {
         let group = try group(["http://h/f"])
-        let caller = try await CallerPlan.load(group.transfer)
+        let caller = try await CallerPlan.load(group)
         let session = HTTPSession(configuration: .ephemeral)
         #expect(try await ManagedDownloads.open(group, [], caller, session) == nil)
     }

@@ -48,11 +48,11 @@ struct ConditionOptionTests {
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSince1970: 784_111_777)], ofItemAtPath: scene.file("file"))
         let group = try GetScene.groups(["-z", "-" + scene.file("file")])[0]
-        #expect(group.transfer.timeCondition?.date.text == old)
-        #expect(group.transfer.timeCondition?.relation == .unmodifiedSince)
+        #expect(group.timeCondition?.date.text == old)
+        #expect(group.timeCondition?.relation == .unmodifiedSince)
         #expect(group.global.warnings.isEmpty)
         let other = try GetScene.groups(["-z", old, "-z", scene.file("none")])[0]
-        #expect(other.transfer.timeCondition == nil)
+        #expect(other.timeCondition == nil)
         #expect(other.global.warnings.count == 1)
     }
 

@@ -160,9 +160,9 @@ struct ContinuationTests {
     @Test("A file named by the server's head cannot have that head in it", arguments: ["-i", "-I"])
     func headOfProposedName(_ option: String) async throws {
         let group = try GetScene.groups(["-OJ", option, "http://127.0.0.1:1/f"])[0]
-        let caller = try await CallerPlan.load(group.transfer)
+        let caller = try await CallerPlan.load(group)
         let error = #expect(throws: UsageError.self) {
-            try TransferPlan.plans(for: group.transfer, from: 0, caller: caller)
+            try TransferPlan.plans(for: group, from: 0, caller: caller)
         }
         #expect(error?.description.hasPrefix("option -J: ") == true)
     }
@@ -176,8 +176,8 @@ struct ContinuationTests {
     func senseless(_ words: [String]) async throws {
         let error = await #expect(throws: UsageError.self) {
             let group = try GetScene.groups(words + ["http://127.0.0.1:1/f"])[0]
-            let caller = try await CallerPlan.load(group.transfer)
-            _ = try TransferPlan.plans(for: group.transfer, from: 0, caller: caller)
+            let caller = try await CallerPlan.load(group)
+            _ = try TransferPlan.plans(for: group, from: 0, caller: caller)
         }
         #expect(error?.status == .usage && error?.description.hasPrefix("option -C: ") == true)
     }

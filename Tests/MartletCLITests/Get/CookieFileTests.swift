@@ -11,7 +11,7 @@ struct CookieFileTests {
         try scene.write(text, to: "cookies")
         let group = try GetScene.groups(words + ["-b", scene.file("cookies")])[0]
         let jar = CookiePlan.makeJar()
-        await CookiePlan.fill(jar, for: group.transfer, group.global)
+        await CookiePlan.fill(jar, for: group)
         return await jar.header(for: try HTTPURL(url))
     }
 

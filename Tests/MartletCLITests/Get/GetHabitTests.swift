@@ -77,7 +77,7 @@ struct GetHabitTests {
     @Test("A proxy is told of the same user agent as the server", arguments: [("me/1", "me/1"), ("", nil)])
     func userAgent(_ given: String, _ told: String?) throws {
         let group = try GetScene.groups(["-A", given, "http://h/"])[0]
-        let configuration = try SessionPlan.configuration(for: group.transfer, usesTLS: false)
+        let configuration = try SessionPlan.configuration(for: group, usesTLS: false)
         #expect(configuration.userAgent == told)
     }
 

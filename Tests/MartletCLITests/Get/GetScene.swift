@@ -28,7 +28,7 @@ final class GetScene: Sendable {
     }
 
     /// The groups of options that words make, silent ones.
-    static func groups(_ words: [String]) throws(UsageError) -> [OptionGroup] {
+    static func groups(_ words: [String]) throws(UsageError) -> [TransferOptions] {
         var reader = CommandLineReader()
         try reader.read(["-s"] + words)
         return reader.groups
@@ -41,7 +41,12 @@ final class GetScene: Sendable {
 
     /// Carries a command line out.
     func run(_ words: [String]) async throws -> MartletCLI.ExitStatus {
-        await GetRunner(groups: try GetScene.groups(words)).run()
+        let runner = GetRunner(groups: try GetScene.groups(words))
+        do throws(UsageError) {
+            return try await runner.run()
+        } catch {
+            return error.status
+        }
     }
 
     /// Carries out a command line of one URL.
@@ -51,10 +56,10 @@ final class GetScene: Sendable {
         _ words: String..., change: (inout TransferOptions) -> Void = { _ in }
     ) async throws -> TransferReport {
         var group = try GetScene.groups(words)[0]
-        change(&group.transfer)
-        let caller = try await CallerPlan.load(group.transfer)
-        let plan = try TransferPlan.plans(for: group.transfer, from: 0, caller: caller)[0]
-        let configuration = try SessionPlan.configuration(for: group.transfer, usesTLS: false)
+        change(&group)
+        let caller = try await CallerPlan.load(group)
+        let plan = try TransferPlan.plans(for: group, from: 0, caller: caller)[0]
+        let configuration = try SessionPlan.configuration(for: group, usesTLS: false)
         return await Transfer(plan, session: .init(configuration: configuration), global: group.global).run()
     }
 }

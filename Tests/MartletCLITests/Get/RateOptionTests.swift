@@ -8,7 +8,7 @@ import Testing
 @Suite("Rate and speed limits of get", .timeLimit(.minutes(10)))
 struct RateOptionTests {
     private func options(_ words: String...) throws(UsageError) -> TransferOptions {
-        try GetScene.groups(words)[0].transfer
+        try GetScene.groups(words)[0]
     }
 
     @Test("--limit-rate holds both directions back, with the units of curl, and 0 is no limit")
@@ -28,7 +28,7 @@ struct RateOptionTests {
             (["-y", "9", "-Y", "500"], 500, 9), (["-y", "0"], 1, 0), (["-Y", "500", "-y", "0"], 500, 0),
             (["--speed-limit", "7", "--speed-time", "8"], 7, 8),
         ] {
-            let options = try GetScene.groups(words)[0].transfer
+            let options = try GetScene.groups(words)[0]
             #expect(options.speedLimit == limit && options.speedTime == .seconds(time), "\(words)")
         }
     }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Files of options: -K")
 struct ConfigFileTests {
     /// Reads a file of these lines.
-    private func options(_ text: String) throws -> OptionGroup {
+    private func options(_ text: String) throws -> TransferOptions {
         let scene = try GetScene()
         try scene.write(text, to: "config")
         return try GetScene.groups(["-K", scene.file("config")])[0]
@@ -25,10 +25,10 @@ struct ConfigFileTests {
             header = X-A:1 rest
             silent # note
             """)
-        #expect(group.transfer.urls == ["http://h/x", "http://h/y", "http://h/z w"])
-        #expect(group.transfer.userAgent == "")
-        #expect(group.transfer.data == [.data("a=1")])
-        #expect(group.transfer.headerLines == ["X-A:1"])
+        #expect(group.urls == ["http://h/x", "http://h/y", "http://h/z w"])
+        #expect(group.userAgent == "")
+        #expect(group.data == [.data("a=1")])
+        #expect(group.headerLines == ["X-A:1"])
         #expect(group.global.warnings.count == 1)
     }
 

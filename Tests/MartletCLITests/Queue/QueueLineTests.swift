@@ -29,7 +29,8 @@ struct QueueLineTests {
     @Test("A line says what happened, to which request, and more behind a colon")
     func texts() throws {
         let ticket = try ticket()
-        let wait = OfflinePostponement(.unreachable, delay: .milliseconds(2500), message: "nobody there")
+        let wait = OfflinePostponement(
+            reason: .unreachable, delay: .milliseconds(2500), message: "nobody there")
         let events: [(OfflineEvent, String)] = [
             (.submitted(ticket), "submitted 7 POST http://h/p [note-1]"),
             (.attempt(ticket, number: 2), "attempt 7 POST http://h/p [note-1]: try 2"),
@@ -59,7 +60,7 @@ struct QueueLineTests {
         let hostile = try ticket(tag: "a\n\u{1B}[2J")
         let text = QueueEventText.line(.submitted(hostile))
         #expect(text == "submitted 7 POST http://h/p [a\\u{a}\\u{1b}[2J]")
-        let wait = OfflinePostponement(.refused, delay: .zero, message: "x\ry")
+        let wait = OfflinePostponement(reason: .refused, delay: .zero, message: "x\ry")
         #expect(QueueEventText.line(.postponed(hostile, wait)).hasSuffix(": x\\u{d}y"))
         #expect(!QueueEventJSON.line(.submitted(hostile)).contains("\u{1B}"))
     }
@@ -69,7 +70,7 @@ struct QueueLineTests {
     )
     func objects() throws {
         let ticket = try ticket(tag: nil)
-        let wait = OfflinePostponement(.unauthorized, delay: .milliseconds(2500), message: "m")
+        let wait = OfflinePostponement(reason: .unauthorized, delay: .milliseconds(2500), message: "m")
         #expect(
             QueueEventJSON.line(.postponed(ticket, wait))
                 == #"{"event":"postponed","id":7,"tag":null,"method":"POST","url":"http://h/p","lane":"http://h","#
@@ -112,7 +113,7 @@ struct QueueLineTests {
         let clockSetBack = QueueEntryLine(try entry(.waiting), now: .min)
         #expect(clockSetBack.text.contains("expires in "))
         #expect(
-            JSONLine.text(dead.json).contains(
+            dead.members.jsonLine.contains(
                 #""state":"dead","attempts":1,"submitted_ms":1000,"expires_ms":3601000,"bytes":12,"secret_fields":[],"#
                     + #""letter":{"reason":"refused""#))
     }

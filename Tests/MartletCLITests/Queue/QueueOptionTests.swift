@@ -5,15 +5,15 @@ import Testing
 
 @Suite("Options of queue add and queue run")
 struct QueueOptionTests {
-    private func add(_ words: String...) throws(UsageError) -> OptionGroup {
-        var reader = CommandLineReader(QueueAddOptionTable.commandOptions)
+    private func add(_ words: String...) throws(UsageError) -> TransferOptions {
+        var reader = CommandLineReader(QueueAddCommand.options)
         try reader.read(words)
         return reader.groups[0]
     }
 
-    private func run(_ words: String...) throws(UsageError) -> OptionGroup {
+    private func run(_ words: String...) throws(UsageError) -> TransferOptions {
         var reader = CommandLineReader(
-            QueueRunOptionTable.commandOptions, defaults: QueueRunOptionTable.defaults)
+            QueueRunCommand.options)
         try reader.read(words)
         return reader.groups[0]
     }
@@ -27,7 +27,7 @@ struct QueueOptionTests {
         #expect(wish.directory == "q" && wish.lane == "notes" && wish.tag == "n-1")
         #expect(wish.key == .value("k") && wish.expires == .seconds(43_200) && wish.files == .copy)
         #expect(wish.secretNames == ["x-api-key"])
-        #expect(group.transfer.cookies == ["a=1"] && group.transfer.data == [.data("x=1")])
+        #expect(group.cookies == ["a=1"] && group.data == [.data("x=1")])
         #expect(try add("--no-key", "http://h/").queue.key == .none)
     }
 
@@ -39,8 +39,8 @@ struct QueueOptionTests {
         #expect(wish.directory == nil && wish.lane == nil && wish.tag == nil && wish.key == .automatic)
         #expect(wish.expires == nil && wish.files == .reference && wish.secretNames.isEmpty)
         let run = try run()
-        #expect(run.transfer.followsRedirects && !run.queue.endsWhenEmpty && !run.queue.isJSON)
-        #expect(run.transfer.statusesThatKeepMethod == [301])
+        #expect(run.redirects.isFollowing && !run.queue.endsWhenEmpty && !run.queue.isJSON)
+        #expect(run.redirects.statusesThatKeepMethod == [301])
     }
 
     @Test(
@@ -108,11 +108,11 @@ struct QueueOptionTests {
     @Test("No option of get is unknown to add or to run")
     func complete() {
         for option in OptionTable.all {
-            #expect(QueueAddOptionTable.commandOptions[option.name] != nil, "\(option.name)")
-            #expect(QueueRunOptionTable.commandOptions[option.name] != nil, "\(option.name)")
+            #expect(QueueAddCommand.options[option.name] != nil, "\(option.name)")
+            #expect(QueueRunCommand.options[option.name] != nil, "\(option.name)")
             guard let letter = option.letter else { continue }
-            #expect(QueueAddOptionTable.commandOptions[letter] != nil, "\(letter)")
-            #expect(QueueRunOptionTable.commandOptions[letter] != nil, "\(letter)")
+            #expect(QueueAddCommand.options[letter] != nil, "\(letter)")
+            #expect(QueueRunCommand.options[letter] != nil, "\(letter)")
         }
     }
 
@@ -123,13 +123,13 @@ struct QueueOptionTests {
             "ca.pem",
             "-m", "5", "--json", "--until-empty", "--accept-redirects", "-H", "X-Key: 1", "--no-location",
             "-v")
-        #expect(group.transfer.user == "me:secret" && group.transfer.offersDigest)
-        #expect(group.transfer.cookieFiles == ["jar.txt"] && group.transfer.cookieOutput == "out.txt")
-        #expect(group.transfer.proxy.address == "http://p:1" && group.transfer.authorityFile == "ca.pem")
-        #expect(group.transfer.totalTimeout == .seconds(5) && group.transfer.headerLines == ["X-Key: 1"])
+        #expect(group.user == "me:secret" && group.offersDigest)
+        #expect(group.cookieFiles == ["jar.txt"] && group.cookieOutput == "out.txt")
+        #expect(group.proxy.address == "http://p:1" && group.authorityFile == "ca.pem")
+        #expect(group.totalTimeout == .seconds(5) && group.headerLines == ["X-Key: 1"])
         #expect(group.queue.isJSON && group.queue.endsWhenEmpty && group.global.isVerbose)
         #expect(group.queue.acceptsRedirectedResults)
-        #expect(!group.transfer.followsRedirects)
+        #expect(!group.redirects.isFollowing)
     }
 
     @Test("Values that cannot be are refused by the option's name")

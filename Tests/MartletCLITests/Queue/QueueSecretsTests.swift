@@ -10,9 +10,9 @@ import Testing
 struct QueueSecretsTests {
     private func secrets(_ words: String...) async throws(UsageError) -> QueueSecrets {
         var reader = CommandLineReader(
-            QueueRunOptionTable.commandOptions, defaults: QueueRunOptionTable.defaults)
+            QueueRunCommand.options)
         try reader.read(words)
-        return try await QueueSecrets(reader.groups[0].transfer)
+        return try await QueueSecrets(reader.groups[0])
     }
 
     @Test("A password goes to its origin alone, however many there are")

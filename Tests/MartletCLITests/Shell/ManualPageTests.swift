@@ -7,8 +7,8 @@ struct ManualPageTests {
     @Test("Every option that is listed is in it, and no line of text is taken for a command")
     func options() {
         let lines = ManualPage.text.split(separator: "\n").map(String.init)
-        for section in OptionSection.all {
-            for option in section.listed {
+        for command in MartletCommand.wordsCommands {
+            for option in command.options.listed {
                 let name = "\\fB\\-\\-\(option.name.replacing("-", with: "\\-"))\\fR"
                 #expect(lines.contains { $0.contains(name) }, "\(option.name)")
             }

@@ -375,8 +375,9 @@ struct DecisionTests {
     @Test("Requests with no-store, parts or conditions of their own do not share their answer")
     func shareable() {
         func isShareable(_ text: String, _ method: String = "GET") -> Bool? {
-            let decision = CacheDecision(Scene.request(text, method: method), variants: [], now: Scene.at(0))
-            if case .forward(let plan) = decision { return plan.isShareable }
+            let request = Scene.request(text, method: method)
+            let decision = CacheDecision(request, variants: [], now: Scene.at(0))
+            if case .forward = decision { return request.isShareable }
             return nil
         }
         #expect(isShareable("") == true)

@@ -84,7 +84,7 @@ enum Scene {
         return words
     }
 
-    private static func words(_ plan: ValidationPlan) -> String {
+    private static func words(_ plan: ForwardPlan) -> String {
         var words = "validate \(plan.reason.rawValue)"
         for field in plan.fields {
             words +=
@@ -92,6 +92,6 @@ enum Scene {
                 + (field.name == "If-None-Match" ? "INM" : field.name == "If-Modified-Since" ? "IMS" : "CC")
             if field.name != "If-Modified-Since" { words += "=" + field.value }
         }
-        return words + (plan.isStaleUsableOnError ? " bridged" : "")
+        return words + (plan.staleOnError == nil ? "" : " bridged")
     }
 }

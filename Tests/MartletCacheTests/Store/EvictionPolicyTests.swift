@@ -4,7 +4,7 @@ import Testing
 
 @Suite("What goes first")
 struct EvictionPolicyTests {
-    private func drain(_ policy: inout any EvictionPolicy) -> [Int] {
+    private func drain(_ policy: inout EvictionPolicy) -> [Int] {
         var order: [Int] = []
         while let victim = policy.victim(), order.count < 100 {
             order.append(victim)
@@ -15,7 +15,7 @@ struct EvictionPolicyTests {
 
     @Test("LRU gives up what was used longest ago")
     func leastRecentlyUsed() {
-        var policy = EvictionOrder.leastRecentlyUsed.makePolicy()
+        var policy = EvictionPolicy(.leastRecentlyUsed)
         for entry in [3, 0, 1, 2] { policy.insert(entry) }
         policy.touch(3)
         policy.touch(1)
@@ -25,7 +25,7 @@ struct EvictionPolicyTests {
 
     @Test("SIEVE spares what was used since its hand passed, once")
     func sieve() {
-        var policy = EvictionOrder.sieve.makePolicy()
+        var policy = EvictionPolicy(.sieve)
         for entry in 0..<5 { policy.insert(entry) }
         policy.touch(0)
         policy.touch(2)
@@ -40,7 +40,7 @@ struct EvictionPolicyTests {
     @Test("One pass over many entries drives the used ones out of LRU and not out of SIEVE")
     func scans() {
         for (order, survivors) in [(EvictionOrder.leastRecentlyUsed, 0), (.sieve, 10)] {
-            var policy = order.makePolicy()
+            var policy = EvictionPolicy(order)
             var held = Set<Int>()
             for entry in 0..<1000 {
                 if held.count == 20, let victim = policy.victim() {
@@ -60,7 +60,7 @@ struct EvictionPolicyTests {
         "Entries that are not there, twice there or negative change nothing",
         arguments: EvictionOrder.allCases)
     func strangers(_ order: EvictionOrder) {
-        var policy = order.makePolicy()
+        var policy = EvictionPolicy(order)
         #expect(policy.victim() == nil)
         policy.touch(9)
         policy.remove(9)

@@ -99,11 +99,11 @@ struct MemoryCacheTests {
         #expect(cache.statistics.entryCount == 0)
     }
 
-    @Test("A limit that is lowered holds at once")
-    func lowered() {
+    @Test("What is trimmed to a size holds it at once")
+    func trimmed() {
         let cache = MemoryCache(limit: 100_000)
         for number in 0..<20 { cache.insert(entry("\(number)"), isOnDisk: false) }
-        #expect(!cache.setLimit(10_000).isEmpty)
+        #expect(!cache.trim(to: 10_000).isEmpty)
         #expect(cache.statistics.byteCount <= 10_000)
     }
 
@@ -121,5 +121,15 @@ struct MemoryCacheTests {
         #expect(cache.responses(of: CacheKey(url: "1")).isEmpty)
         cache.noteUse(of: second.entry, at: second.place)
         #expect(cache.statistics.hits == 3)
+    }
+}
+
+extension MemoryCache {
+    /// The newest variant of a key that a test accepts, which counts as used.
+    fileprivate func entry(for key: CacheKey, where isAcceptable: (StoredHead) -> Bool) -> MemoryEntry? {
+        let found = variants(of: key).filter { isAcceptable($0.head) }
+            .max { $0.head.responseTime < $1.head.responseTime }
+        noteUse(of: found)
+        return found
     }
 }

@@ -40,7 +40,18 @@ extension ResponseStore {
     func remembers(_ url: String) -> Bool { !inMemory(CacheKey(url: url)).isEmpty }
 }
 
+extension TierStatistics {
+    /// Requests that a tier answered.
+    var hits: Int { memory.hits + (disk?.hits ?? 0) }
+
+    /// Requests that none did.
+    var misses: Int { disk?.misses ?? memory.misses }
+}
+
 extension StoredResponse {
+    /// Whether memory answered.
+    var isInMemory: Bool { entry != nil }
+
     /// All of the body.
     func bytes() throws -> [UInt8] {
         switch body {

@@ -1,5 +1,6 @@
 @testable import MartletCredentials
 import MartletTransport
+import MartletURL
 import Testing
 
 @testable import MartletCore
@@ -7,6 +8,13 @@ import Testing
 /// A challenge of one field.
 func challenge(_ value: String) throws -> HTTPChallenge {
     try #require(ChallengeParser.challenges(in: [Array(value.utf8)[...]]).challenges.first)
+}
+
+/// A request that a Digest response is computed for.
+private func digested(
+    _ method: String, _ target: String, _ body: AuthenticatedBody = .bytes([])
+) throws -> AuthenticatedRequest {
+    AuthenticatedRequest(origin: try HTTPURL("http://a/").origin, method: method, target: target, body: body)
 }
 
 /// The parameters of a field that was sent, without the quotes.
@@ -30,7 +38,7 @@ struct DigestAuthorizationTests {
         return try #require(
             try DigestAuthorization(
                 session: session, user: user,
-                request: DigestRequest(method: method, target: target, body: body), useCount: 1,
+                request: try digested(method, target, body), useCount: 1,
                 clientNonce: cnonce))
     }
 
@@ -182,7 +190,7 @@ struct DigestAuthorizationTests {
         let authorization = try #require(
             try DigestAuthorization(
                 session: DigestSession(challenge: challenge, clientNonce: [], key: key), user: "u",
-                request: DigestRequest(method: "GET", target: "/"), useCount: 1, clientNonce: [0x61]))
+                request: try digested("GET", "/"), useCount: 1, clientNonce: [0x61]))
         #expect(authorization.value.bytes.contains(0xE4))
     }
 
@@ -217,7 +225,7 @@ struct DigestAuthorizationTests {
         let challenge = try #require(DigestChallenge(challenge("Digest realm=r, nonce=n, qop=auth-int")))
         let answer = try DigestAuthorization(
             session: DigestSession(challenge: challenge, clientNonce: [], key: []), user: "u",
-            request: DigestRequest(method: "PUT", target: "/", body: .unknown), useCount: 1, clientNonce: [])
+            request: try digested("PUT", "/", .unknown), useCount: 1, clientNonce: [])
         #expect(answer?.value == nil)
     }
 
@@ -227,7 +235,7 @@ struct DigestAuthorizationTests {
         let session = DigestSession(challenge: challenge, clientNonce: [], key: [])
         let authorization = try #require(
             try DigestAuthorization(
-                session: session, user: "u", request: DigestRequest(method: "GET", target: "/"),
+                session: session, user: "u", request: try digested("GET", "/"),
                 useCount: 0xAB_CDEF, clientNonce: Array("c".utf8)))
         #expect(try parameters(authorization.value)["nc"] == "00abcdef")
     }
@@ -238,7 +246,7 @@ struct DigestChallengeTests {
     private func strongest(_ value: String, hasBodyDigest: Bool = true) -> String? {
         let challenges = ChallengeParser.challenges(in: [Array(value.utf8)[...]]).challenges
         return DigestChallenge.strongest(of: challenges, hasBodyDigest: hasBodyDigest).map {
-            "\($0.algorithm.name) \(String(decoding: $0.nonce, as: UTF8.self))"
+            "\($0.algorithm.rawValue) \(String(decoding: $0.nonce, as: UTF8.self))"
         }
     }
 

@@ -40,7 +40,7 @@ struct BriefBodyTests {
         let (flight, member, store) = try flight(length: body.count)
         flight.append(Array(body[..<1000]))
         member.collect()
-        guard case .wait(let wait) = flight.next(member.number) else {
+        guard case .wait(let wait) = member.piece() else {
             Issue.record("it got a part")
             return
         }
@@ -50,13 +50,13 @@ struct BriefBodyTests {
         let isAwaited = flight.state.withLock { $0.readers[member.number]?.waiter === wait }
         #expect(isAwaited)
         end(flight)
-        guard case .bytes(let bytes) = flight.next(member.number) else {
+        guard case .bytes(let bytes) = member.piece() else {
             Issue.record("it got nothing")
             return
         }
         #expect(bytes == body)
         let stored = try #require(store.inMemory(CacheKey(url: "http://a/")).first)
-        guard case .bytes(let held) = stored.body, case .end = flight.next(member.number) else {
+        guard case .bytes(let held) = stored.body, case .end = member.piece() else {
             Issue.record("it is not stored, or not over")
             return
         }
@@ -75,12 +75,12 @@ struct BriefBodyTests {
         var read: [UInt8] = []
         for start in stride(from: 0, to: body.count, by: 60_000) {
             flight.append(Array(body[start..<(start + 60_000)]))
-            while case .bytes(let bytes) = flight.next(reader.number) { read += bytes }
+            while case .bytes(let bytes) = reader.piece() { read += bytes }
             #expect(read.count == start + 60_000)
         }
         end(flight)
         #expect(read == body)
-        guard case .bytes(let bytes) = flight.next(collector.number), case .end = flight.next(reader.number)
+        guard case .bytes(let bytes) = collector.piece(), case .end = reader.piece()
         else {
             Issue.record("it is not over")
             return
@@ -105,12 +105,12 @@ struct BriefBodyTests {
         let (flight, member, _) = try flight(length: 1000)
         member.collect()
         flight.append([1, 2, 3])
-        guard case .wait = flight.next(member.number) else {
+        guard case .wait = member.piece() else {
             Issue.record("it got a part")
             return
         }
         flight.end(.failed(CancellationError()))
-        guard case .bytes([1, 2, 3]) = flight.next(member.number), case .failed = flight.next(member.number)
+        guard case .bytes([1, 2, 3]) = member.piece(), case .failed = member.piece()
         else {
             Issue.record("it got something else")
             return

@@ -109,3 +109,17 @@ final class Shared<Value: Sendable>: Sendable {
         }
     }
 }
+
+extension FlightRegistry {
+    /// How many requests take part in what is under way.
+    var memberCount: Int {
+        all.reduce(0) { sum, flight in sum + flight.state.withLock { $0.readers.count } }
+    }
+
+    /// How many bytes of bodies on their way are held in memory: for readers, and until they are written.
+    var heldByteCount: Int {
+        all.reduce(0) { sum, flight in
+            sum + flight.state.withLock { Int($0.received - $0.start) + $0.pendingByteCount }
+        }
+    }
+}

@@ -114,9 +114,9 @@ struct LeftTransferTests {
             let first = try #require(flight.join())
             try flight.landTransfer(of: StoredVariant(head: head, bodyLength: 0))
             flight.append([1, 2, 3])
-            #expect(flight.ending(for: first.number) != nil)
+            #expect(first.ending() != nil)
             if isWhole { flight.noteWhole {} }
-            #expect((flight.ending(for: first.number) == nil) == isWhole)
+            #expect((first.ending() == nil) == isWhole)
             first.leave()
             #expect(flight.control.isCancelled != isWhole)
             #expect((flight.join() != nil) == isWhole)
@@ -129,8 +129,8 @@ struct LeftTransferTests {
         let flight = CacheFlight(loop: .sharedOrStalled, watcher: nil, isUnattended: false) { true }
         let member = try #require(flight.join())
         flight.append([UInt8](repeating: 0, count: 64 * 1024))
-        #expect(flight.ending(for: member.number) != nil)
+        #expect(member.ending() != nil)
         flight.append([0])
-        #expect(flight.ending(for: member.number) == nil)
+        #expect(member.ending() == nil)
     }
 }

@@ -11,7 +11,8 @@ struct NetscapeCookieFileTests {
     private static let now = CookieScene.start
 
     private func read(_ text: String) -> (cookies: [Cookie], malformedLines: [Int]) {
-        NetscapeCookieFile.cookies(Array(text.utf8), now: NetscapeCookieFileTests.now)
+        let content = NetscapeCookieFile.cookies(Array(text.utf8), now: NetscapeCookieFileTests.now)
+        return (content.cookies, content.malformedLines)
     }
 
     @Test("A file as curl writes it is read")
@@ -94,9 +95,9 @@ struct NetscapeCookieFileTests {
             "__Host-g=1; Secure; Path=/")
         let cookies = scene.store.allCookies(at: scene.now)
         let text = NetscapeCookieFile.text(of: cookies)
-        let (read, malformed) = NetscapeCookieFile.cookies(text, now: scene.now)
-        #expect(malformed == [])
-        #expect(read == cookies)
+        let read = NetscapeCookieFile.cookies(text, now: scene.now)
+        #expect(read.malformedLines == [])
+        #expect(read.cookies == cookies)
         #expect(text.starts(with: "# Netscape HTTP Cookie File\n".utf8))
     }
 
@@ -111,8 +112,8 @@ struct NetscapeCookieFileTests {
             setCookieValues: [line, "b=2; Path=/"], from: try HTTPURL("http://site.test/"))
         #expect(refused.isEmpty)
         let text = await jar.exportNetscape()
-        let (cookies, malformed) = NetscapeCookieFile.cookies(text, now: NetscapeCookieFileTests.now)
-        #expect(cookies.map(\.name) == ["b"] && malformed.isEmpty)
+        let read = NetscapeCookieFile.cookies(text, now: NetscapeCookieFileTests.now)
+        #expect(read.cookies.map(\.name) == ["b"] && read.malformedLines.isEmpty)
     }
 
     @Test("A domain that includes names below it is written with its dot")

@@ -3,6 +3,8 @@ import MartletTesting
 import Synchronization
 import Testing
 
+@testable import MartletCore
+
 @Suite("Events of a session")
 struct SessionEventTests {
     /// What the event is, in a word or two; without what differs from run to run.
@@ -201,7 +203,7 @@ struct SessionEventTests {
                 _ = try await session.get(origin.url())
                 #expect(await iterator.next() != nil)
             }
-            #expect(session.eventSubscriberCount == 0)
+            #expect(session.core.events.count == 0)
         }
     }
 
@@ -255,7 +257,7 @@ struct SessionEventTests {
                 }
                 try await group.waitForAll()
             }
-            #expect(session.eventSubscriberCount == 0)
+            #expect(session.core.events.count == 0)
             #expect(session.runningCallCount == 0)
         }
     }

@@ -20,8 +20,11 @@ struct DefaultFieldTests {
         let session = HTTPSession(configuration: configuration)
         let url = try HTTPURL(DefaultFieldTests.url)
         let request = HTTPRequest(method: method, url: url, headerFields: fields)
-        let bytes = try await session.composedHead(request, to: url, body: body, options: options)
-        return String(decoding: bytes, as: UTF8.self)
+        let call = try Call(
+            request: request, url: url, body: body, options: options, settings: session.settings)
+        let composer = RequestComposer(call: call)
+        let sent = try composer.compose(try await composer.prepareBody())
+        return String(decoding: sent.head, as: UTF8.self)
     }
 
     @Test("A request without fields has the host, the agent, and what is accepted")

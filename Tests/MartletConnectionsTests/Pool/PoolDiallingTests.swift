@@ -87,7 +87,7 @@ struct PoolDiallingTests {
         #expect(effects.failures == [try #require(first.waiter)])
         let next = try #require(effects.dials.first).connection
         #expect(scene.fail(next) == StringPool.Effects(failures: [waiting]))
-        #expect(scene.pool.snapshot.hosts.isEmpty)
+        #expect(scene.pool.hostCounts.isEmpty)
         #expect(scene.faults.isEmpty)
     }
 
@@ -110,7 +110,7 @@ struct PoolDiallingTests {
         }
         #expect(told == 7)
         #expect(waiters.isEmpty)
-        #expect(scene.pool.snapshot.hosts.isEmpty)
+        #expect(scene.pool.hostCounts.isEmpty)
         #expect(scene.faults.isEmpty)
     }
 
@@ -156,7 +156,7 @@ struct PoolDiallingTests {
         )
         #expect(scene.pool.counts == PoolCounts(dialling: 1))
         #expect(scene.fail(dial).isEmpty)
-        #expect(scene.pool.snapshot.hosts.isEmpty)
+        #expect(scene.pool.hostCounts.isEmpty)
         #expect(scene.faults.isEmpty)
     }
 

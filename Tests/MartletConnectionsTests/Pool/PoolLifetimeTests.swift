@@ -17,7 +17,7 @@ struct PoolLifetimeTests {
         scene.now += 1
         #expect(scene.expire() == StringPool.Effects(closes: [connection]))
         #expect(scene.pool.nextDeadline == nil)
-        #expect(scene.pool.snapshot.hosts.isEmpty)
+        #expect(scene.pool.hostCounts.isEmpty)
         #expect(scene.faults.isEmpty)
     }
 

@@ -16,7 +16,7 @@ struct PoolLimitsTests {
         let admission = scene.request("d")
         #expect(admission.effects.closes == [b])
         #expect(admission.effects.dials.map(\.key) == ["d"])
-        #expect(scene.pool.snapshot.hosts["b"] == nil)
+        #expect(scene.pool.hostCounts["b"] == nil)
         #expect(scene.faults.isEmpty)
     }
 
@@ -92,7 +92,7 @@ struct PoolLimitsTests {
         let connection = try #require(scene.open("a"))
         let waiter = try #require(scene.wait("b"))
         #expect(scene.cancel(waiter).outcome == .withdrawn)
-        #expect(scene.pool.snapshot.hosts["b"] == nil)
+        #expect(scene.pool.hostCounts["b"] == nil)
         #expect(scene.release(connection).isEmpty)
         #expect(scene.faults.isEmpty)
     }
@@ -101,7 +101,7 @@ struct PoolLimitsTests {
     func deadHostIsBounded() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 4, totalConnections: 8))
         for _ in 0..<100 { _ = try #require(scene.wait("dead")) }
-        #expect(scene.pool.snapshot.hosts["dead"] == PoolCounts(dialling: 4, waiting: 100))
+        #expect(scene.pool.hostCounts["dead"] == PoolCounts(dialling: 4, waiting: 100))
         #expect(scene.open("alive") != nil)
         #expect(scene.faults.isEmpty)
     }
@@ -123,7 +123,7 @@ struct PoolLimitsTests {
         let b = try #require(scene.open("b"))
         _ = scene.release(a)
         #expect(scene.release(b) == StringPool.Effects(closes: [a]))
-        #expect(scene.pool.snapshot.hosts == ["b": PoolCounts(idle: 1)])
+        #expect(scene.pool.hostCounts == ["b": PoolCounts(idle: 1)])
         #expect(scene.faults.isEmpty)
     }
 
@@ -134,7 +134,7 @@ struct PoolLimitsTests {
         let waiter = try #require(scene.wait())
         #expect(scene.release(connection).grant?.waiter == waiter)
         #expect(scene.release(connection) == StringPool.Effects(closes: [connection]))
-        #expect(scene.pool.snapshot.hosts.isEmpty)
+        #expect(scene.pool.hostCounts.isEmpty)
         #expect(scene.faults.isEmpty)
     }
 

@@ -90,7 +90,7 @@ struct PoolModel {
         apply(pool.expire(now: now))
         check()
         if pool.counts != PoolCounts() { fault("left over: \(pool.counts)") }
-        if !pool.snapshot.hosts.isEmpty { fault("hosts left over") }
+        if !pool.hostCounts.isEmpty { fault("hosts left over") }
         if pool.nextDeadline != nil { fault("a deadline without a connection") }
         if !idle.isEmpty { fault("idle connections left over") }
     }
@@ -110,7 +110,7 @@ struct PoolModel {
             }
             check()
         }
-        if !pool.isDrained { fault("not drained: \(pool)") }
+        if !pool.isDrained { fault("not drained: \(pool.counts)") }
     }
 
     private mutating func request() {
@@ -149,7 +149,7 @@ struct PoolModel {
 
     private mutating func cancel() {
         guard let waiter = waiting.keys.sorted(by: order).randomElement(using: &random) else { return }
-        let answer = pool.cancelWaiter(waiter)
+        let answer = pool.cancel(waiter)
         if answer.outcome != .withdrawn { fault("a waiting request could not be cancelled") }
         waiting[waiter] = nil
         formerWaiters.append(waiter)
@@ -173,7 +173,7 @@ struct PoolModel {
         guard let connection = leased.keys.sorted(by: order).randomElement(using: &random) else { return }
         let key = leased[connection]?.key ?? -1
         if let waiter = leased[connection]?.waiter {
-            if pool.cancelWaiter(waiter).outcome != .alreadyGranted(connection) { fault("forgot a grant") }
+            if pool.cancel(waiter).outcome != .alreadyGranted(connection) { fault("forgot a grant") }
             formerWaiters.append(waiter)
         }
         leased[connection] = nil
@@ -206,7 +206,7 @@ struct PoolModel {
 
     /// Events that come too late or do not fit must change nothing.
     private mutating func stale() {
-        let before = pool.snapshot
+        let before = pool.hostCounts
         let candidates = gone.suffix(50) + leased.keys.sorted(by: order)
         if let connection = candidates.randomElement(using: &random) {
             if !pool.connectionDied(connection).isEmpty { fault("believed a late death") }
@@ -219,7 +219,7 @@ struct PoolModel {
             if pool.checkoutRefused(connection, now: now) != .init() { fault("believed a late refusal") }
         }
         if let waiter = formerWaiters.suffix(50).randomElement(using: &random) {
-            if pool.cancelWaiter(waiter) != .init(outcome: .unknown) { fault("believed a late cancellation") }
+            if pool.cancel(waiter) != .init(outcome: .unknown) { fault("believed a late cancellation") }
             pool.setPriority(.highest, of: waiter)
         }
         for dial in dialling.keys {
@@ -227,7 +227,7 @@ struct PoolModel {
             guard let waiter = pool.waiter(of: dial) else { continue }
             if waiting[waiter] == nil || !pool.isDialling(for: waiter) { fault("dials for nobody") }
         }
-        if pool.snapshot != before { fault("a late event changed the pool") }
+        if pool.hostCounts != before { fault("a late event changed the pool") }
     }
 
     private mutating func changeLimits() {
@@ -339,7 +339,7 @@ struct PoolModel {
 
     private mutating func check() {
         if isDraining {
-            let hosts = pool.snapshot.hosts
+            let hosts = pool.hostCounts
             let isOver =
                 pool.counts.connections > limits.totalConnections
                 || hosts.contains { $0.value.connections > limit(of: $0.key) }

@@ -80,7 +80,7 @@ struct PoolNestingTests {
         let dial = try #require(pool.nest(waiter, in: [outer]).dials.first?.connection)
         switch end {
         case "cancel":
-            let cancellation = pool.cancelWaiter(waiter)
+            let cancellation = pool.cancel(waiter)
             #expect(cancellation.effects.abandons == [dial])
             _ = pool.dialFailed(dial)
         case "fail":

@@ -213,7 +213,7 @@ struct PoolPriorityTests {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2, connectionsToHosts: ["a": 3, "b": 1]))
         for (key, limit) in [("a", 3), ("b", 1), ("c", 2)] {
             for _ in 0..<5 { _ = try #require(scene.wait(key)) }
-            #expect(scene.pool.snapshot.hosts[key] == PoolCounts(dialling: limit, waiting: 5))
+            #expect(scene.pool.hostCounts[key] == PoolCounts(dialling: limit, waiting: 5))
         }
         #expect(scene.faults.isEmpty)
     }

@@ -61,7 +61,7 @@ struct PoolQueriesTests {
         #expect(scene.closeIdle("a") == StringPool.Effects(closes: [all[1], all[0]]))
         #expect(scene.pool.counts == PoolCounts(leased: 1, idle: 1))
         #expect(scene.closeIdle("b").closes == [all[3]])
-        #expect(scene.pool.snapshot.hosts["b"] == nil)
+        #expect(scene.pool.hostCounts["b"] == nil)
         #expect(scene.closeIdle("unknown").isEmpty)
         #expect(scene.faults.isEmpty)
     }

@@ -64,7 +64,7 @@ struct PoolRandomTests {
             if let lease = admission.lease { ready.append(lease) }
             dials += admission.effects.dials.map(\.connection)
             let isCancelled = UInt8.random(in: 0..<4, using: &random) == 0
-            if isCancelled, let waiter = admission.waiter, pool.cancelWaiter(waiter).outcome == .withdrawn {
+            if isCancelled, let waiter = admission.waiter, pool.cancel(waiter).outcome == .withdrawn {
                 waiting.remove(waiter)
             }
         }

@@ -79,7 +79,7 @@ struct PoolReuseTests {
         let scene = PoolScene()
         let connection = try #require(scene.open())
         #expect(scene.release(connection, isReusable: false) == StringPool.Effects(closes: [connection]))
-        #expect(scene.pool.snapshot.hosts.isEmpty)
+        #expect(scene.pool.hostCounts.isEmpty)
         #expect(scene.faults.isEmpty)
     }
 

@@ -57,7 +57,7 @@ final class PoolScene {
     }
 
     func cancel(_ waiter: PoolWaiterID) -> StringPool.Cancellation {
-        checked(pool.cancelWaiter(waiter))
+        checked(pool.cancel(waiter))
     }
 
     func succeed(_ connection: PoolConnectionID) -> StringPool.Effects {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import MartletConnections
 
-@Suite("Pool: shutdown and snapshot")
+@Suite("Pool: shutdown")
 struct PoolShutdownTests {
     @Test("Shutdown fails those who wait, closes idle connections, gives up dials and drains those in use")
     func shutdown() throws {
@@ -22,7 +22,7 @@ struct PoolShutdownTests {
         for dial in effects.abandons { #expect(scene.fail(dial).isEmpty) }
         #expect(scene.release(leased) == StringPool.Effects(closes: [leased]))
         #expect(scene.pool.isDrained)
-        #expect(scene.pool.snapshot.hosts.isEmpty)
+        #expect(scene.pool.hostCounts.isEmpty)
         #expect(scene.faults.isEmpty)
     }
 
@@ -65,25 +65,6 @@ struct PoolShutdownTests {
         let waiter = try #require(scene.wait())
         #expect(scene.shutdown().failures == [waiter])
         #expect(scene.cancel(waiter).outcome == .unknown)
-        #expect(scene.faults.isEmpty)
-    }
-
-    @Test("The snapshot reads as text, hosts in the order of their names")
-    func description() throws {
-        let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
-        let b = try #require(scene.open("b.example"))
-        _ = try #require(scene.wait("b.example"))
-        let a = try #require(scene.open("a.example"))
-        _ = scene.release(a)
-        _ = try #require(scene.wait("c.example"))
-        _ = b
-        let text = """
-            pool: 1 leased, 1 idle, 1 dialling, 2 waiting
-            a.example: 0 leased, 1 idle, 0 dialling, 0 waiting
-            b.example: 1 leased, 0 idle, 0 dialling, 1 waiting
-            c.example: 0 leased, 0 idle, 1 dialling, 1 waiting
-            """
-        #expect(scene.pool.description == text)
         #expect(scene.faults.isEmpty)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 /// of its own.
 private struct ClockModel {
     private final class Request {
-        let clock: PoolWaiterClock
+        var clock: PoolWaiterClock
         let hasConnectClock: Bool
 
         init(connectTimeout: Duration?, poolTimeout: Duration?, now: MonotonicTime) {
@@ -83,7 +83,7 @@ private struct ClockModel {
         guard let waiter = candidates.sorted(by: { $0.index < $1.index }).randomElement(using: &random)
         else { return }
         waiting[waiter] = nil
-        apply(pool.cancelWaiter(waiter).effects)
+        apply(pool.cancel(waiter).effects)
     }
 
     private mutating func endDial(succeeds: Bool) {
@@ -128,7 +128,7 @@ private struct ClockModel {
         case .timedOut(let clock):
             if clock == .connect { endedByConnectClock += 1 } else { endedByPoolClock += 1 }
             waiting[waiter] = nil
-            apply(pool.cancelWaiter(waiter).effects)
+            apply(pool.cancel(waiter).effects)
         }
     }
 
@@ -195,7 +195,7 @@ struct PoolWaiterClockTests {
 
     @Test("A dial that is taken over when the first timer has fired sets another timer")
     func adoptedLate() {
-        let clock = PoolWaiterClock(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
+        var clock = PoolWaiterClock(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
         let later = start.advanced(by: .seconds(10))
         #expect(clock.firstTimer == start.advanced(by: .seconds(2)))
         #expect(clock.timerFired(isDialling: false, now: clock.firstTimer) == .goOn(nil))
@@ -207,7 +207,7 @@ struct PoolWaiterClockTests {
     @Test(
         "A dial that is taken over early keeps the timer that is set, and gives its request the whole clock")
     func adoptedEarly() {
-        let clock = PoolWaiterClock(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
+        var clock = PoolWaiterClock(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
         let later = start.advanced(by: .seconds(1))
         #expect(clock.dialBegan(at: later) == nil)
         #expect(
@@ -217,7 +217,7 @@ struct PoolWaiterClockTests {
 
     @Test("A request that loses its dial after the end of its pool clock is ended at once")
     func uncoveredLate() {
-        let clock = PoolWaiterClock(connectTimeout: nil, poolTimeout: .seconds(1), now: start)
+        var clock = PoolWaiterClock(connectTimeout: nil, poolTimeout: .seconds(1), now: start)
         #expect(clock.timerFired(isDialling: true, now: start.advanced(by: .seconds(1))) == .goOn(nil))
         let later = start.advanced(by: .seconds(5))
         #expect(clock.dialEnded(at: later) == later)

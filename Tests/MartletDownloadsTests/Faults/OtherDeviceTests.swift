@@ -57,7 +57,7 @@ struct OtherDeviceTests {
                 let job = DownloadJob(
                     DownloadJob.Plan(
                         url: try HTTPURL(scene.url), target: .file(FilePath(path)), options: options),
-                    session: scene.session, slots: FreeSlots(), status: DownloadStatus(),
+                    session: scene.session, status: DownloadStatus(),
                     files: SplitFileSystem(elsewhere: part))
                 let result = try await job.run()
                 let name = collision == .rename ? "file (1).bin" : "file.bin"
@@ -87,7 +87,7 @@ struct OtherDeviceTests {
                     DownloadJob.Plan(
                         url: try HTTPURL(scene.url), target: .file(path),
                         options: RangeScene.options { $0.collision = .overwrite }),
-                    session: scene.session, slots: FreeSlots(), status: DownloadStatus(),
+                    session: scene.session, status: DownloadStatus(),
                     files: SplitFileSystem(elsewhere: part))
                 let error = await #expect(throws: HTTPError.self) { try await job.run() }
                 #expect(error?.keptByteCount == Samples.one.byteCount)

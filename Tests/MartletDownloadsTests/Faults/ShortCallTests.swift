@@ -21,7 +21,7 @@ struct ShortCallTests {
             let status = DownloadStatus(.running)
             let job = DownloadJob(
                 DownloadJob.Plan(url: try HTTPURL(scene.url), target: .file(scene.path), options: options),
-                session: scene.session, slots: FreeSlots(), status: status, files: files)
+                session: scene.session, status: status, files: files)
             let result = try await job.run()
             #expect(result.byteCount == Samples.one.byteCount && !result.verified.isEmpty)
             #expect(files.count(of: .write) >= Int(Samples.one.byteCount) / 777)

@@ -17,7 +17,7 @@ struct SmallFileTests {
     ) throws -> DownloadJob {
         DownloadJob(
             DownloadJob.Plan(url: try HTTPURL(scene.url), target: .file(scene.path), options: options),
-            session: scene.session, slots: FreeSlots(), status: DownloadStatus(), files: files)
+            session: scene.session, status: DownloadStatus(), files: files)
     }
 
     @Test(

@@ -30,7 +30,7 @@ struct DownloadManagerRestartTests {
             return
         }
         #expect(result.path == "/data/1" && result.byteCount == 100 && result.resumedByteCount == 10)
-        #expect(third.download(ids[0])?.progress.source.value.fractionCompleted == 1)
+        #expect(third.download(ids[0])?.progress.current.fractionCompleted == 1)
         #expect(try await third.download(ids[0])?.value == result)
         await third.close()
     }
@@ -47,7 +47,7 @@ struct DownloadManagerRestartTests {
         let second = try await scene.manager()
         let download = try #require(second.download(id))
         #expect(download.state.word == "paused")
-        let progress = download.progress.source.value
+        let progress = download.progress.current
         #expect(progress.completedByteCount == 10 && progress.totalByteCount == 100 && progress.isFinished)
         #expect(scene.downloads.record("1").runs == 1)
         try await download.resume()

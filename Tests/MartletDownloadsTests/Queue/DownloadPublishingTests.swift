@@ -113,7 +113,7 @@ struct DownloadPublishingTests {
             let job = DownloadJob(
                 DownloadJob.Plan(
                     url: try HTTPURL(scene.url), target: .file(scene.path), options: RangeScene.options),
-                session: scene.session, slots: FreeSlots(), status: DownloadStatus(), files: files)
+                session: scene.session, status: DownloadStatus(), files: files)
             let error = await #expect(throws: HTTPError.self) { try await job.run() }
             #expect(error?.code == .fileFailed && error?.keptFile == scene.path)
             #expect(try scene.folder.names().contains(RangeScene.name))

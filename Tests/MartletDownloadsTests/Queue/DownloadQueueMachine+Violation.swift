@@ -45,3 +45,13 @@ extension DownloadQueueMachine {
         return nil
     }
 }
+
+extension DownloadQueueMachine.Phase {
+    /// Whether it has a place among those that run.
+    var isRunning: Bool {
+        switch self {
+        case .running, .stopping: true
+        case .waiting, .paused, .recording, .removing, .failed, .finished: false
+        }
+    }
+}

@@ -1,4 +1,4 @@
-import MartletNetwork
+@testable import MartletNetwork
 import MartletTransport
 import Testing
 
@@ -15,22 +15,22 @@ struct MemoryPressureMachineTests {
         var machine = MemoryPressureMachine(isCalled: false)
         machine.looked(MemoryStall(), now: start)
         #expect(machine.level == .normal)
-        #expect(machine.nextLook == after(2))
+        #expect(machine.nextEvent == after(2))
         machine.looked(MemoryStall(some: 1_000), now: after(2))
         #expect(machine.level == .warning)
         machine.looked(MemoryStall(some: 9_000, full: 1_000), now: after(4))
         #expect(machine.level == .critical)
-        #expect(machine.nextLook == after(6))
+        #expect(machine.nextEvent == after(6))
     }
 
     @Test("Where the kernel calls, nothing is looked at until it does")
     func silent() {
         var machine = MemoryPressureMachine(isCalled: true)
         machine.looked(MemoryStall(some: 999), now: start)
-        #expect(machine.nextLook == nil)
+        #expect(machine.nextEvent == nil)
         machine.called(for: .warning, now: after(60))
         #expect(machine.level == .warning)
-        #expect(machine.nextLook == after(62))
+        #expect(machine.nextEvent == after(62))
     }
 
     @Test(
@@ -48,7 +48,7 @@ struct MemoryPressureMachineTests {
         #expect(machine.level == .warning)
         machine.looked(MemoryStall(some: 499), now: after(21))
         #expect(machine.level == .normal)
-        #expect(machine.nextLook == nil)
+        #expect(machine.nextEvent == nil)
     }
 
     @Test("A level falls when its share is below half of where it began, and does not flicker in between")
@@ -69,6 +69,6 @@ struct MemoryPressureMachineTests {
         machine.called(for: .warning, now: start)
         machine.called(for: .critical, now: start)
         #expect(machine.level == .critical)
-        #expect(machine.nextLook == after(2))
+        #expect(machine.nextEvent == after(2))
     }
 }

@@ -1,5 +1,5 @@
 import Glibc
-import MartletNetwork
+@testable import MartletNetwork
 import MartletTransport
 import Synchronization
 
@@ -77,8 +77,6 @@ final class FakeNetwork: NetworkSource {
         }
         return pair[0]
     }
-
-    func matters(_ datagram: [UInt8]) -> Bool { NetlinkNewsRule.matters(datagram[...]) }
 
     func look() -> NetworkMonitorMachine.Look {
         // Only one thread looks.

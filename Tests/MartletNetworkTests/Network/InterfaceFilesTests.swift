@@ -1,5 +1,5 @@
 import FoundationEssentials
-import MartletNetwork
+@testable import MartletNetwork
 import MartletTransport
 import Testing
 
@@ -30,9 +30,8 @@ struct InterfaceFilesTests {
         let folder = Folder()
         try folder.make("wlan0/\(mark)")
         try folder.make("eth0")
-        let files = InterfaceFiles(root: folder.path)
-        #expect(files.traits(of: "wlan0", index: 3).isWireless)
-        #expect(!files.traits(of: "eth0", index: 4).isWireless)
+        #expect(InterfaceTraits(of: "wlan0", index: 3, sysfs: folder.path).isWireless)
+        #expect(!InterfaceTraits(of: "eth0", index: 4, sysfs: folder.path).isWireless)
     }
 
     @Test("The device type is that of uevent")
@@ -40,7 +39,7 @@ struct InterfaceFilesTests {
         let folder = Folder()
         try folder.make("wwan0")
         try folder.write("DEVTYPE=wwan\nINTERFACE=wwan0\nIFINDEX=5\n", to: "wwan0/uevent")
-        #expect(InterfaceFiles(root: folder.path).traits(of: "wwan0", index: 5).deviceType == "wwan")
+        #expect(InterfaceTraits(of: "wwan0", index: 5, sysfs: folder.path).deviceType == "wwan")
     }
 
     @Test("Files of another interface of the same name, in another namespace, say nothing")
@@ -48,9 +47,8 @@ struct InterfaceFilesTests {
         let folder = Folder()
         try folder.make("eth0/wireless")
         try folder.write("4\n", to: "eth0/ifindex")
-        let files = InterfaceFiles(root: folder.path)
-        #expect(files.traits(of: "eth0", index: 4).isWireless)
-        #expect(!files.traits(of: "eth0", index: 3).isWireless)
+        #expect(InterfaceTraits(of: "eth0", index: 4, sysfs: folder.path).isWireless)
+        #expect(!InterfaceTraits(of: "eth0", index: 3, sysfs: folder.path).isWireless)
     }
 
     @Test(
@@ -60,8 +58,8 @@ struct InterfaceFilesTests {
         let folder = Folder()
         try folder.make("wireless")
         #expect(
-            InterfaceFiles(root: "\(folder.path)/class/net/..").traits(of: name, index: 1)
+            InterfaceTraits(of: name, index: 1, sysfs: "\(folder.path)/class/net/..")
                 == InterfaceTraits())
-        #expect(InterfaceFiles(root: folder.path).traits(of: name, index: 1) == InterfaceTraits())
+        #expect(InterfaceTraits(of: name, index: 1, sysfs: folder.path) == InterfaceTraits())
     }
 }

@@ -1,4 +1,4 @@
-import MartletNetwork
+@testable import MartletNetwork
 import MartletTransport
 import Testing
 

@@ -1,4 +1,4 @@
-import MartletNetwork
+@testable import MartletNetwork
 import MartletTransport
 import Testing
 
@@ -9,7 +9,7 @@ struct NetlinkMessageTests {
     @Test("A request for links is what the kernel takes")
     func links() {
         #expect(
-            NetlinkRequest.links(sequence: 7)
+            NetlinkDump(.links, sequence: 7).request
                 == bytes(
                     "28000000120001030700000000000000000000000000000000000000000000000800 1d0008000000"
                         .filter { $0 != " " }))
@@ -18,14 +18,14 @@ struct NetlinkMessageTests {
     @Test("A request for addresses asks for those of all families")
     func addresses() {
         #expect(
-            NetlinkRequest.addresses(sequence: 258)
+            NetlinkDump(.addresses, sequence: 258).request
                 == bytes("180000001600010302010000000000000000000000000000"))
     }
 
     @Test("A request for routes names the family")
     func routes() {
         #expect(
-            NetlinkRequest.routes(.ipv6, sequence: 1)
+            NetlinkDump(.routes6, sequence: 1).request
                 == bytes("1c0000001a000103010000000000000" + "00a0000000000000000000000"))
     }
 
@@ -33,7 +33,7 @@ struct NetlinkMessageTests {
     func route() throws {
         let address = try #require(IPAddress("192.0.2.1"))
         #expect(
-            NetlinkRequest.route(to: address, sequence: 9)
+            RouteAnswer.request(to: address, sequence: 9)
                 == bytes("240000001a0001000900000000000000" + "022000000000000000000000" + "08000100c0000201")
         )
     }
@@ -77,12 +77,12 @@ struct NetlinkMessageTests {
     )
     func attributes() throws {
         #expect(throws: NetlinkFault("rtattr.length", at: 0)) {
-            try NetlinkAttributes([3, 0, 1, 0])
+            try NetlinkAttribute.all(in: [3, 0, 1, 0])
         }
         #expect(throws: NetlinkFault("rtattr.length", at: 8)) {
-            try NetlinkAttributes([5, 0, 1, 0, 9, 0, 0, 0, 6, 0, 1, 0, 9])
+            try NetlinkAttribute.all(in: [5, 0, 1, 0, 9, 0, 0, 0, 6, 0, 1, 0, 9])
         }
-        let read = try NetlinkAttributes([5, 0, 1, 0x80, 9, 0, 0, 0, 4, 0, 2, 0, 1, 1, 1]).all
+        let read = try NetlinkAttribute.all(in: [5, 0, 1, 0x80, 9, 0, 0, 0, 4, 0, 2, 0, 1, 1, 1])
         #expect(read.map(\.type) == [1, 2])
         #expect(read.map { Array($0.value) } == [[9], []])
     }

@@ -1,4 +1,4 @@
-import MartletNetwork
+@testable import MartletNetwork
 import MartletTransport
 import Testing
 
@@ -27,7 +27,7 @@ struct NetworkPathRuleTests {
         _ table: NetworkTable, traits: [UInt32: InterfaceTraits] = [:],
         overrides: [String: InterfaceOverride] = [:]
     ) -> NetworkPath {
-        NetworkPathRule(table, traits: traits, overrides: InterfaceOverrides(overrides)).path
+        NetworkPathRule(table, traits: traits, overrides: overrides).path
     }
 
     @Test("A link that runs, with an address and a default route, is a path")

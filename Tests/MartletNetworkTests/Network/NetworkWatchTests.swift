@@ -1,5 +1,5 @@
 import Glibc
-import MartletNetwork
+@testable import MartletNetwork
 import MartletTransport
 import Testing
 

@@ -1,5 +1,5 @@
 import Glibc
-import MartletTransport
+@testable import MartletTransport
 import Testing
 
 @Suite("Basic for proxies")

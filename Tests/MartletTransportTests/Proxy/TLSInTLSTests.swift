@@ -96,7 +96,7 @@ struct TLSInTLSTests {
             let chain = [issued.certificateChainPEM, try Certificates.authority.get().rootPEM]
             expected = .pinMismatch(found: try chain.map { try PublicKeyPin(of: .text($0)) })
         }
-        let server = try TLSContext.server(serverSettings)
+        let server = try TLSContext(server: serverSettings)
         let client = try TLSContext(client: settings)
         let direct = await (try TLSPair()).handshake(client: client, server: server)
         #expect(direct.clientError?.kind == expected)

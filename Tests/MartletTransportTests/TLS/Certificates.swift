@@ -15,7 +15,7 @@ enum Certificates {
         let issued = try template.map { template throws(TLSError) in try authority.get().issue(template) }
         var settings = TLSServerSettings(identity: try (issued ?? loopback.get()).identity)
         change(&settings)
-        return try TLSContext.server(settings)
+        return try TLSContext(server: settings)
     }
 
     /// A client's context that trusts the authority.

@@ -80,7 +80,7 @@ struct SystemRootsTests {
         let settings = TLSSettings(trust: .system.adding(.text(try Certificates.authority.get().rootPEM)))
         let client = try TLSContext(client: settings) { load(file: file) }
         for issued in [try stranger.issue(.loopback), try Certificates.authority.get().issue(.loopback)] {
-            let server = try TLSContext.server(TLSServerSettings(identity: issued.identity))
+            let server = try TLSContext(server: TLSServerSettings(identity: issued.identity))
             let outcome = await (try TLSPair()).handshake(client: client, server: server)
             #expect(throws: Never.self) { try outcome.client.get() }
         }

@@ -25,7 +25,7 @@ struct TLSConformanceTests {
             $0.publicSuffixes = suffixes
         }
         return await (try TLSPair()).handshake(
-            client: client, server: try TLSContext.server(settings), name: name
+            client: client, server: try TLSContext(server: settings), name: name
         ).clientError?.kind
     }
 

@@ -95,7 +95,8 @@ struct TLSVerificationTests {
         var settings = TLSServerSettings(identity: issued.identity)
         settings.allowsWeakKeys = true
         let client = try Certificates.client { $0.trust = root.trust }
-        let outcome = await (try TLSPair()).handshake(client: client, server: try TLSContext.server(settings))
+        let outcome = await (try TLSPair()).handshake(
+            client: client, server: try TLSContext(server: settings))
         return outcome.clientError?.kind
     }
 

@@ -123,7 +123,7 @@ struct HeadFieldTests {
             var parser = HeadParser()
             let head = Array("HTTP/1.1 200 OK\r\n".utf8) + name + Array(": v\r\n\r\n".utf8)
             if isToken {
-                #expect(try parser.parse(head.span)?.head.fields.name(at: 0) == name[...])
+                #expect(try parser.parse(head.span)?.fields.name(at: 0) == name[...])
             } else {
                 #expect(throws: WireError.self) { try parser.parse(head.span) }
             }
@@ -141,7 +141,7 @@ struct HeadFieldTests {
             var parser = HeadParser()
             let head = Array("HTTP/1.1 200 OK\r\nA: ".utf8) + value + Array("\r\n\r\n".utf8)
             if isAllowed {
-                #expect(try parser.parse(head.span)?.head.fields.value(at: 0) == value[...])
+                #expect(try parser.parse(head.span)?.fields.value(at: 0) == value[...])
             } else {
                 let code: WireErrorCode = byte == 0x0D ? .bareCarriageReturn : .malformedFieldValue(byte)
                 #expect(throws: WireError(code, at: 20 + index)) { try parser.parse(head.span) }

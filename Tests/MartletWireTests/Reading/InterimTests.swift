@@ -54,24 +54,4 @@ struct InterimTests {
         #expect(outcome.fault == WireError(.unexpectedUpgrade, at: 0))
         #expect(!outcome.isReusable)
     }
-
-    @Test("A body waits for 100, and a final response ends the wait too")
-    func awaitingContinue() {
-        var machine = ClientMachine()
-        machine.startRequest(method: "POST", expectsContinue: true)
-        var isAwaiting = machine.isAwaitingContinue
-        #expect(isAwaiting)
-        _ = machine.events(of: "HTTP/1.1 102 Processing\r\n\r\n")
-        isAwaiting = machine.isAwaitingContinue
-        #expect(isAwaiting)
-        _ = machine.events(of: "HTTP/1.1 100 Continue\r\n\r\n")
-        isAwaiting = machine.isAwaitingContinue
-        #expect(!isAwaiting)
-
-        var refused = ClientMachine()
-        refused.startRequest(method: "POST", expectsContinue: true)
-        _ = refused.events(of: "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
-        isAwaiting = refused.isAwaitingContinue
-        #expect(!isAwaiting)
-    }
 }

@@ -21,7 +21,6 @@ struct RequestEncoderTests {
                 try encoder.field(name: "A", value: "b")
             }
             encoder.end()
-            encoder.body([1, 2, 3].span)
             #expect(encoder.bytes.isEmpty)
             return error
         }
@@ -31,7 +30,7 @@ struct RequestEncoderTests {
     func plain() throws {
         let text = try text {
             try $0.begin(method: "GET", target: "/a?b=c%20d")
-            try $0.host("example.com", port: nil)
+            try $0.hostField("example.com")
             try $0.field(name: "X-A", value: "b, c")
             try $0.field(name: "Empty", value: "")
             $0.end()
@@ -117,35 +116,8 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "Host has brackets around an IPv6 literal, and a port only where it is not the default",
-        arguments: [
-            ("example.com", nil, "example.com"), ("example.com", 8080, "example.com:8080"),
-            ("::1", nil, "[::1]"),
-            ("[::1]", 81, "[::1]:81"), ("fe80::1", 443, "[fe80::1]:443"), ("127.0.0.1", 80, "127.0.0.1:80"),
-        ] as [(String, UInt16?, String)])
-    func host(host: String, port: UInt16?, expected: String) throws {
-        let text = try text {
-            try $0.begin(method: "GET", target: "/")
-            try $0.host(host, port: port)
-            $0.end()
-        }
-        #expect(text == "GET / HTTP/1.1\r\nHost: \(expected)\r\n\r\n")
-    }
-
-    @Test(
-        "A host that could end the line or name another one is refused",
-        arguments: ["a\r\nb", "a b", "", "a/b", "a@b", "a#b", "a?b", "a\\b", "a,b", "\u{E9}"])
-    func badHost(host: String) {
-        let fault = fault { encoder throws(WireError) in
-            try encoder.begin(method: "GET", target: "/")
-            try encoder.host(host, port: nil)
-        }
-        #expect(fault?.code == .invalidHost)
-    }
-
-    @Test(
         "A Host field given whole is refused where it could end the line or name two hosts",
-        arguments: ["a\r\nb", "a b", "a/b", "a@b", "a#b", "a?b", "a\\b", "a, b", "a\0", "\u{E9}"])
+        arguments: ["a\r\nb", "a b", "a/b", "a@b", "a#b", "a?b", "a\\b", "a,b", "a, b", "a\0", "\u{E9}"])
     func badHostField(value: String) {
         let fault = fault { encoder throws(WireError) in
             try encoder.begin(method: "GET", target: "/")
@@ -164,17 +136,6 @@ struct RequestEncoderTests {
             $0.end()
         }
         #expect(text == "GET / HTTP/1.1\r\nHost: \(value)\r\n\r\n")
-    }
-
-    @Test("Cookies go out as one line, and none as no line")
-    func cookies() throws {
-        let text = try text {
-            try $0.begin(method: "GET", target: "/")
-            try $0.cookies([])
-            try $0.cookies(["a=1", "b=2"])
-            $0.end()
-        }
-        #expect(text == "GET / HTTP/1.1\r\nCookie: a=1; b=2\r\n\r\n")
     }
 
     @Test("A second Cookie or Host line is refused", arguments: ["Cookie", "HOST"])
@@ -205,9 +166,8 @@ struct RequestEncoderTests {
             try $0.begin(method: "POST", target: "/")
             try $0.framing(.length(12))
             $0.end()
-            $0.body(Array("hello, world".utf8).span)
         }
-        #expect(length == "POST / HTTP/1.1\r\nContent-Length: 12\r\n\r\nhello, world")
+        #expect(length == "POST / HTTP/1.1\r\nContent-Length: 12\r\n\r\n")
         let chunked = try text {
             try $0.begin(method: "POST", target: "/")
             try $0.framing(.chunked)
@@ -239,20 +199,17 @@ struct RequestEncoderTests {
         try encoder.begin(method: "GET", target: "/")
         encoder.end()
         #expect(encoder.bytes == Array("GET / HTTP/1.1\r\n\r\n".utf8))
-        encoder.clear()
-        #expect(encoder.bytes.isEmpty)
     }
 
     @Test("What the encoder writes the server's machine reads back")
     func roundTrip() throws {
         var encoder = RequestEncoder()
         try encoder.begin(method: "PATCH", target: "/x?y#z")
-        try encoder.host("::1", port: 8080)
+        try encoder.hostField("[::1]:8080")
         try encoder.field(name: "X-Text", value: "gr\u{FC}n")
         try encoder.framing(.length(2))
         encoder.end()
-        encoder.body(Array("hi".utf8).span)
-        let outcome = RequestScript(bytes: encoder.bytes).run()
+        let outcome = RequestScript(bytes: encoder.bytes + Array("hi".utf8)).run()
         let fields = FieldBlock([("Host", "[::1]:8080"), ("X-Text", "gr\u{FC}n"), ("Content-Length", "2")])
         #expect(outcome.request == RequestHead(method: "PATCH", target: "/x?y#z", fields: fields))
         #expect(outcome.body == "hi")

@@ -31,8 +31,8 @@ struct HeadParsing {
         var statuses = 0
         let start = ContinuousClock.now
         for _ in 0..<count {
-            guard let parsed = try parser.parse(bytes.span) else { break }
-            statuses += parsed.head.status
+            guard let head = try parser.parse(bytes.span) else { break }
+            statuses += head.status
             parser.reset()
         }
         let seconds = (ContinuousClock.now - start) / .seconds(1)

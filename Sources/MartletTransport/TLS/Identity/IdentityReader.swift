@@ -1,7 +1,7 @@
 import COpenSSL
 
 /// Reads identities and checks that their parts belong together. Blocks: deriving a key from a pass phrase takes
-/// milliseconds, and as long as the file says.
+/// milliseconds, and as long as the file specifies.
 enum IdentityReader {
     /// Reads an identity.
     /// - Throws: `.identity`, `.passphraseRequired`, `.wrongPassphrase`.
@@ -11,8 +11,8 @@ enum IdentityReader {
         case .pem(let certificates, let key):
             loaded = try pem(certificates, key: key, passphrase: identity.passphrase)
         case .pkcs12(let source):
-            loaded = try PKCS12Reader.load(
-                bytes(of: source), source: source.description, passphrase: identity.passphrase)
+            let bytes = try source.bytes(TLSError.Kind.identity)
+            loaded = try PKCS12Reader.load(bytes, source: source.description, passphrase: identity.passphrase)
         }
         OpenSSLErrors.clear()
         guard unsafe X509_check_private_key(loaded.leaf.pointer, loaded.key.pointer) == 1 else {
@@ -28,7 +28,7 @@ enum IdentityReader {
     private static func pem(
         _ source: PEMSource, key: PEMSource?, passphrase: SecretBytes?
     ) throws(TLSError) -> LoadedIdentity {
-        var chainBytes = try bytes(of: source)
+        var chainBytes = try source.bytes(TLSError.Kind.identity)
         defer { wipe(&chainBytes, of: key == nil ? source : nil) }
         let certificates: [Certificate]
         do throws(PEMFault) {
@@ -39,39 +39,27 @@ enum IdentityReader {
         guard let leaf = certificates.first else {
             throw TLSError(.identity(reason: "no readable certificate in it", source: source.description))
         }
-        let opened: PrivateKey
+        let opened: PEMReader.KeyResult
         if let key {
-            var keyBytes = try bytes(of: key)
+            var keyBytes = try key.bytes(TLSError.Kind.identity)
             defer { wipe(&keyBytes, of: key) }
-            opened = try privateKey(keyBytes, key.description, passphrase)
+            opened = PEMReader.privateKey(in: keyBytes, passphrase: passphrase)
         } else {
-            opened = try privateKey(chainBytes, source.description, passphrase)
+            opened = PEMReader.privateKey(in: chainBytes, passphrase: passphrase)
         }
-        return LoadedIdentity(
-            leaf: leaf, key: opened, authorities: Array(certificates.dropFirst()),
-            certificateSource: source.description, keySource: (key ?? source).description)
-    }
-
-    private static func privateKey(
-        _ bytes: [UInt8], _ source: String, _ passphrase: SecretBytes?
-    ) throws(TLSError) -> PrivateKey {
-        switch PEMReader.privateKey(in: bytes, passphrase: passphrase) {
-        case .key(let key): return key
-        case .passphraseRequired: throw TLSError(.passphraseRequired(source: source))
-        case .wrongPassphrase: throw TLSError(.wrongPassphrase(source: source))
-        case .failed(let reason): throw TLSError(.identity(reason: reason, source: source))
+        let keySource = (key ?? source).description
+        switch opened {
+        case .key(let key):
+            return LoadedIdentity(
+                leaf: leaf, key: key, authorities: Array(certificates.dropFirst()),
+                certificateSource: source.description, keySource: keySource)
+        case .passphraseRequired: throw TLSError(.passphraseRequired(source: keySource))
+        case .wrongPassphrase: throw TLSError(.wrongPassphrase(source: keySource))
+        case .failed(let reason): throw TLSError(.identity(reason: reason, source: keySource))
         }
     }
 
-    private static func bytes(of source: PEMSource) throws(TLSError) -> [UInt8] {
-        do throws(SystemError) {
-            return try PEMReader.bytes(of: source)
-        } catch {
-            throw TLSError(.identity(reason: error.description, source: source.description))
-        }
-    }
-
-    /// Wipes what was read from a file; bytes that the user gave are the user's.
+    /// Wipes bytes that were read from a file; bytes in memory are the user's.
     private static func wipe(_ bytes: inout [UInt8], of source: PEMSource?) {
         guard case .file? = source?.place else { return }
         unsafe bytes.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
@@ -83,11 +71,11 @@ struct LoadedIdentity {
     let leaf: Certificate
     let key: PrivateKey
     let authorities: [Certificate]
-    /// Where certificate and key came from, for errors.
+    /// The sources of certificate and key, for errors.
     let certificateSource: String
     let keySource: String
 
-    /// The same identity, made anew from its bytes; `nil` when that fails.
+    /// A copy made from the bytes; `nil` if that fails.
     func copied() -> LoadedIdentity? {
         let certificates = ([leaf] + authorities).compactMap { certificate in
             PEMReader.certificates(in: unsafe Certificate.der(of: certificate.pointer))?.first
@@ -99,15 +87,104 @@ struct LoadedIdentity {
     }
 }
 
-/// An OpenSSL of its own with the legacy algorithms, so that the one that connections use has none of them. Gone with the
-/// object.
+/// Reads PKCS#12 files (RFC 7292).
+private enum PKCS12Reader {
+    /// The result of opening a file.
+    private enum Opened {
+        case contents(LoadedIdentity)
+        case wrongPassphrase
+        case malformed(String)
+        /// It is encrypted by a method that OpenSSL has only in its legacy provider.
+        case needsLegacy(String)
+    }
+
+    /// Reads a file's bytes.
+    static func load(
+        _ bytes: [UInt8], source: String, passphrase: SecretBytes?
+    ) throws(TLSError) -> LoadedIdentity {
+        var opened = open(bytes, source, passphrase)
+        if case .needsLegacy = opened, let library = LegacyLibrary() {
+            opened = withExtendedLifetime(library) {
+                let read = library.run { open(bytes, source, passphrase) }
+                guard case .contents(let identity) = read else { return read }
+                // Objects of the legacy library must not outlive it, so they are copied by their bytes.
+                return identity.copied().map { .contents($0) } ?? .malformed("its contents are unreadable")
+            }
+        }
+        switch opened {
+        case .contents(let identity): return identity
+        case .wrongPassphrase:
+            throw TLSError(
+                passphrase == nil ? .passphraseRequired(source: source) : .wrongPassphrase(source: source))
+        case .malformed(let reason): throw TLSError(.identity(reason: reason, source: source))
+        case .needsLegacy(let reason):
+            throw TLSError(
+                .identity(
+                    reason:
+                        "it is encrypted by an old method (RC2, or DES) that needs OpenSSL's legacy provider,"
+                        + " which cannot be loaded here; convert it: openssl pkcs12 -legacy -in OLD -nodes |"
+                        + " openssl pkcs12 -export -out NEW (\(reason))", source: source))
+        }
+    }
+
+    private static func open(_ bytes: [UInt8], _ source: String, _ passphrase: SecretBytes?) -> Opened {
+        OpenSSLErrors.clear()
+        defer { OpenSSLErrors.clear() }
+        let read = unsafe PEMReader.withMemory(bytes) { bio in unsafe d2i_PKCS12_bio(bio, nil) }
+        guard let file = unsafe read ?? nil else {
+            return .malformed("it is no PKCS#12 file (\(OpenSSLErrors.drain().text))")
+        }
+        defer { unsafe PKCS12_free(file) }
+        let opened = unsafe parse(file, source, passphrase)
+        guard case .wrongPassphrase = opened, passphrase?.count ?? 0 == 0 else { return opened }
+        // An empty pass phrase is written in two ways: as none, and as one without characters.
+        return unsafe parse(file, source, passphrase == nil ? SecretBytes("") : nil)
+    }
+
+    private static func parse(_ file: OpaquePointer, _ source: String, _ passphrase: SecretBytes?) -> Opened {
+        OpenSSLErrors.clear()
+        var (keyPointer, leafPointer): (OpaquePointer?, OpaquePointer?) = (nil, nil)
+        var chainPointer: OpaquePointer?
+        let parse = { (text: UnsafePointer<CChar>?) -> Int32 in
+            unsafe PKCS12_parse(file, text, &keyPointer, &leafPointer, &chainPointer)
+        }
+        // A pass phrase is passed to OpenSSL as a C string.
+        if passphrase?.holdsNUL ?? false { return .wrongPassphrase }
+        let result = unsafe passphrase?.withCString { unsafe parse($0) } ?? parse(nil)
+        let errors = OpenSSLErrors.drain()
+        let key = unsafe keyPointer.map { unsafe PrivateKey(owning: $0) }
+        let leaf = unsafe leafPointer.map { unsafe Certificate(owning: $0) }
+        var authorities: [Certificate] = []
+        if let chain = unsafe chainPointer {
+            while let raw = unsafe OPENSSL_sk_shift(chain) {
+                authorities.append(unsafe Certificate(owning: OpaquePointer(raw)))
+            }
+            unsafe OPENSSL_sk_free(chain)
+        }
+        guard result == 1 else {
+            if errors.contains(PKCS12_R_MAC_VERIFY_FAILURE, of: ERR_LIB_PKCS12) { return .wrongPassphrase }
+            if errors.isUnsupportedAlgorithm { return .needsLegacy(errors.text) }
+            // Without a MAC a wrong pass phrase shows only in unreadable contents.
+            let isUnreadable = errors.contains(PKCS12_R_PKCS12_CIPHERFINAL_ERROR, of: ERR_LIB_PKCS12)
+            return isUnreadable ? .wrongPassphrase : .malformed(errors.text)
+        }
+        guard let key else { return .malformed("there is no private key in it") }
+        guard let leaf else { return .malformed("there is no certificate for its private key in it") }
+        return .contents(
+            LoadedIdentity(
+                leaf: leaf, key: key, authorities: authorities, certificateSource: source, keySource: source))
+    }
+}
+
+/// An OpenSSL library context with the legacy algorithms, separate from the one of connections, which has none of them. It
+/// ends with the object.
 @safe package final class LegacyLibrary {
     /// OpenSSL's object.
     package let pointer: OpaquePointer
     private let legacy: OpaquePointer
     private let standard: OpaquePointer
 
-    /// `nil` where the provider is not installed, as in programs that are linked statically.
+    /// `nil` if the provider is not installed, as in statically linked programs.
     package init?() {
         guard let pointer = unsafe OSSL_LIB_CTX_new() else { return nil }
         let legacy = unsafe OSSL_PROVIDER_load(pointer, "legacy")
@@ -128,8 +205,8 @@ struct LoadedIdentity {
         unsafe OSSL_LIB_CTX_free(pointer)
     }
 
-    /// Calls a closure with this library in the place of the usual one, on this thread alone. Nothing that OpenSSL made in
-    /// it may be kept for longer than the library.
+    /// Calls a closure with this library instead of the usual one, on this thread alone. Objects that OpenSSL creates in it
+    /// must not outlive the library.
     func run<Value>(_ body: () -> Value) -> Value {
         let usual = unsafe OSSL_LIB_CTX_set0_default(pointer)
         defer { _ = unsafe OSSL_LIB_CTX_set0_default(usual) }

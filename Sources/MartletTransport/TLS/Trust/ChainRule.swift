@@ -1,38 +1,32 @@
 import COpenSSL
 
-/// What every certificate of a verified chain must be, beyond what OpenSSL asks of it (RFC 5280 §4, and the rules that the
+/// The requirements for every certificate of a verified chain, beyond those of OpenSSL (RFC 5280 §4, and the rules that the
 /// public authorities have agreed on).
 enum ChainRule {
-    /// Far more extensions than any certificate has; a bound on the work of comparing them.
+    /// More extensions than any certificate has; it limits the work of comparing them.
     private static let extensionLimit = 64
 
-    /// Why a chain is refused; `nil` when it is not.
+    /// The fault of a chain; `nil` if it has none.
     /// - Parameter chain: The leaf first, the trust anchor last.
     static func fault(of chain: [OpaquePointer]) -> TLSError.Kind? {
         defer { OpenSSLErrors.clear() }
         for index in unsafe chain.indices {
             let certificate = unsafe chain[index]
             if let fault = unsafe fault(of: certificate) { return fault }
-            // What an anchor says of itself binds nobody: it is trusted as it is.
+            // A trust anchor's statements about itself do not matter: it is trusted as it is.
             guard unsafe index < chain.count - 1 else { continue }
             if let fault = unsafe formalFault(of: certificate) {
                 return .badCertificate(reason: fault, code: Int(X509_V_ERR_CERT_REJECTED))
             }
         }
-        return unsafe wildcardFault(in: chain)
-    }
-
-    /// A wildcard of the leaf that stands for a host which an authority above it is not to sign for (RFC 5280 §4.2.1.10).
-    /// OpenSSL compares the wildcard as if it were a name, and so sees no host below it.
-    private static func wildcardFault(in chain: [OpaquePointer]) -> TLSError.Kind? {
-        guard let leaf = unsafe chain.first else { return nil }
-        for index in unsafe chain.indices.dropFirst()
-        where unsafe martlet_has_excluded_wildcard(leaf, chain[index]) != 0 {
-            return .badCertificate(
-                reason: "a wildcard stands for a host that its authority must not sign for",
-                code: Int(X509_V_ERR_EXCLUDED_VIOLATION))
-        }
-        return nil
+        // OpenSSL compares a wildcard of the leaf as if it were a name, and so misses the hosts below it that an authority
+        // must not sign for (RFC 5280 §4.2.1.10).
+        guard let leaf = unsafe chain.first,
+            unsafe chain.dropFirst().contains(where: { unsafe martlet_has_excluded_wildcard(leaf, $0) != 0 })
+        else { return nil }
+        return .badCertificate(
+            reason: "a wildcard stands for a host that its authority must not sign for",
+            code: Int(X509_V_ERR_EXCLUDED_VIOLATION))
     }
 
     private static func fault(of certificate: OpaquePointer) -> TLSError.Kind? {
@@ -57,16 +51,15 @@ enum ChainRule {
     private static func formalFault(of certificate: OpaquePointer) -> String? {
         let serial = unsafe X509_get0_serialNumber(certificate)
         var number: Int64 = 0
-        let isSmall = unsafe ASN1_INTEGER_get_int64(&number, serial) == 1
+        let isZero = unsafe ASN1_INTEGER_get_int64(&number, serial) == 1 && number == 0
         let isNegative = unsafe ASN1_STRING_type(serial) == V_ASN1_NEG_INTEGER
-        let isLong = unsafe ASN1_STRING_length(serial) > 20
-        if isNegative || isLong || (isSmall && number <= 0) {
+        if unsafe isNegative || isZero || ASN1_STRING_length(serial) > 20 {
             return "its serial number is not a positive one of at most 20 bytes"
         }
         if unsafe isCritical(certificate, NID_info_access) == true {
             return "its authority information access is marked as critical"
         }
-        if unsafe isMalformed(certificate, NID_info_access) {
+        if unsafe hasMalformedInfoAccess(certificate) {
             return "its authority information access is malformed"
         }
         for identifier in [NID_policy_constraints, NID_inhibit_any_policy]
@@ -86,16 +79,15 @@ enum ChainRule {
         return false
     }
 
-    /// Whether an extension is critical; `nil` when there is none.
+    /// Whether an extension is critical; `nil` without the extension.
     static func isCritical(_ certificate: OpaquePointer, _ identifier: Int32) -> Bool? {
         let index = unsafe X509_get_ext_by_NID(certificate, identifier, -1)
         guard index >= 0 else { return nil }
         return unsafe X509_EXTENSION_get_critical(X509_get_ext(certificate, index)) == 1
     }
 
-    /// Whether an extension is there and cannot be read.
-    private static func isMalformed(_ certificate: OpaquePointer, _ identifier: Int32) -> Bool {
-        let index = unsafe X509_get_ext_by_NID(certificate, identifier, -1)
+    private static func hasMalformedInfoAccess(_ certificate: OpaquePointer) -> Bool {
+        let index = unsafe X509_get_ext_by_NID(certificate, NID_info_access, -1)
         guard index >= 0 else { return false }
         guard let value = unsafe X509V3_EXT_d2i(X509_get_ext(certificate, index)) else { return true }
         unsafe AUTHORITY_INFO_ACCESS_free(OpaquePointer(value))
@@ -103,40 +95,80 @@ enum ChainRule {
     }
 }
 
-/// What pins are compared with: the chain that was verified, or the leaf alone where nothing was verified, since of no
-/// other key it is proven that the server has it.
-///
-/// Kept with the session of a connection, so that the connections that resume it are held to the pins as well.
-struct ChainEvidence: Hashable, Sendable {
-    /// The keys, the leaf's first.
-    var publicKeys: [PublicKeyPin]
-    /// SHA-256 of each certificate, the leaf's first.
-    var certificates: [[UInt8]]
+/// The requirements for a peer's own certificate, beyond those of OpenSSL.
+enum LeafRule {
+    /// The fault of a leaf whose chain is valid; `nil` if it has none.
+    /// - Parameters:
+    ///   - isServer: Whether the certificate is a server's.
+    ///   - matchedName: The certificate's name that matched the host, if one was requested.
+    ///   - isNamed: Whether this very certificate is pinned, or given as a root, and so may be an authority's, as those that
+    ///     `openssl req -x509` creates are.
+    static func fault(
+        of leaf: OpaquePointer, isServer: Bool, matchedName: String?, host: String, isNamed: Bool,
+        suffixes: PublicSuffixRule
+    ) -> TLSError.Kind? {
+        let flags = unsafe X509_get_extension_flags(leaf)
+        if flags & UInt32(EXFLAG_CA) != 0, !isNamed {
+            return bad("it is an authority's own certificate, which must not stand for a host")
+        }
+        if flags & UInt32(EXFLAG_XKUSAGE) != 0 {
+            let wanted = UInt32(isServer ? XKU_SSL_SERVER : XKU_SSL_CLIENT)
+            // "Any" is not enough: such a certificate is not for this use (RFC 9525 and the rules of the authorities).
+            if unsafe X509_get_extended_key_usage(leaf) & wanted == 0 {
+                let kind = isServer ? "servers" : "clients"
+                return .wrongPurpose(reason: "its extended key usage does not name TLS \(kind)")
+            }
+        }
+        if flags & UInt32(EXFLAG_CA) == 0, unsafe ChainRule.isCritical(leaf, NID_name_constraints) != nil {
+            return bad("it has name constraints, which only an authority's may have")
+        }
+        if unsafe ChainRule.isCritical(leaf, NID_subject_alt_name) == true,
+            unsafe X509_NAME_entry_count(X509_get_subject_name(leaf)) > 0
+        {
+            return bad("its alternative names are marked as critical though it has a subject")
+        }
+        if let matchedName, isTooWide(matchedName, suffixes), unsafe !isNamedInFull(host, by: leaf) {
+            return unsafe .nameMismatch(Certificate.names(of: leaf))
+        }
+        return nil
+    }
 
-    /// The evidence of certificates, the leaf first.
-    init(_ chain: [OpaquePointer]) {
-        unsafe publicKeys = chain.map { unsafe PublicKeyPin(of: $0) }
-        unsafe certificates = chain.map { unsafe Certificate.sha256(of: $0) }
+    private static func bad(_ reason: String) -> TLSError.Kind {
+        .badCertificate(reason: reason, code: Int(X509_V_ERR_INVALID_PURPOSE))
+    }
+
+    /// Whether a wildcard would match everything below a public suffix (RFC 9525 §6.3 leaves the limit to the verifier).
+    static func isTooWide(_ name: String, _ suffixes: PublicSuffixRule = .singleLabel) -> Bool {
+        guard name.utf8.first == UInt8(ascii: "*") else { return false }
+        var domain = name.utf8.dropFirst().drop { $0 == UInt8(ascii: ".") }
+        if domain.last == UInt8(ascii: ".") { domain = domain.dropLast() }
+        return suffixes.isPublicSuffix(String(Substring(domain)).lowercased())
+    }
+
+    /// Whether a certificate also names the host without a wildcard.
+    private static func isNamedInFull(_ host: String, by leaf: OpaquePointer) -> Bool {
+        let flags = UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS)
+        return unsafe X509_check_host(leaf, host, host.utf8.count, flags, nil) == 1
     }
 }
 
-/// Which wildcards stand for hosts whose name has an underscore, as `my_host.example.com` does.
+/// The wildcards that match hosts with an underscore, such as `my_host.example.com`.
 ///
-/// OpenSSL lets a wildcard stand for letters, digits and hyphens alone, while everybody else takes the first label as it is
-/// (RFC 9525 §6.3). Other names are left to OpenSSL.
+/// In OpenSSL a wildcard matches letters, digits and hyphens alone, while other implementations accept any first label
+/// (RFC 9525 §6.3). All other names are OpenSSL's.
 enum UnderscoreRule {
-    /// Whether a host is one of those.
+    /// Whether a host has an underscore.
     static func concerns(_ host: String) -> Bool { host.utf8.contains(UInt8(ascii: "_")) }
 
-    /// Whether a certificate's names have a wildcard that stands for the host's first label.
+    /// Whether the names of a certificate include a wildcard that matches the host's first label.
     /// - Parameters:
     ///   - host: In ASCII and lower case, without a trailing dot.
     ///   - names: The alternative names of the certificate; see ``Certificate/names(of:)``.
-    ///   - suffixes: Below which domains a wildcard would stand for too much.
+    ///   - suffixes: The domains directly below which no wildcard counts.
     static func isNamed(_ host: String, among names: [String], suffixes: PublicSuffixRule) -> Bool {
         guard concerns(host), let dot = host.utf8.firstIndex(of: UInt8(ascii: ".")) else { return false }
         let domain = host[dot...].dropFirst()
-        // As OpenSSL has it: two labels at the least.
+        // As in OpenSSL: at least two labels.
         guard dot != host.startIndex, domain.utf8.contains(UInt8(ascii: ".")) else { return false }
         let wildcard = "*.\(domain)"
         return !LeafRule.isTooWide(wildcard, suffixes) && names.contains { $0.lowercased() == wildcard }

@@ -1,13 +1,13 @@
 import COpenSSL
 
-/// The SHA-256 of a public key (its SubjectPublicKeyInfo in DER, RFC 7469 §2.4): what a server is recognised by, however
-/// often its certificate is renewed with the same key.
+/// The SHA-256 of a public key (its SubjectPublicKeyInfo in DER, RFC 7469 §2.4), which identifies a server even after its
+/// certificate is renewed with the same key.
 public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     /// The 32 bytes of the digest.
     public let sha256: [UInt8]
 
-    /// A pin by the digest's bytes.
-    /// - Throws: ``TLSError`` of kind `.configuration` when there are not 32.
+    /// Creates a pin from the digest's bytes.
+    /// - Throws: ``TLSError`` of kind `.configuration` unless there are 32.
     public init(sha256: [UInt8]) throws(TLSError) {
         guard sha256.count == 32 else {
             throw TLSError(
@@ -16,80 +16,55 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
         self.sha256 = sha256
     }
 
-    /// A pin as text: 44 characters of base64, with or without `sha256//` before them, as curl writes it.
-    /// - Throws: ``TLSError`` of kind `.configuration` that shows the text.
+    /// Parses a pin: 44 characters of base64, with or without the prefix `sha256//`, as curl writes it.
+    /// - Throws: ``TLSError`` of kind `.configuration` that contains the text.
     public init(_ text: String) throws(TLSError) {
         let digits = text.hasPrefix("sha256//") ? text.dropFirst("sha256//".count) : text[...]
         let input = Array(digits.utf8)
         var output = [UInt8](repeating: 0, count: 48)
         OpenSSLLibrary.load()
-        // 44 characters give 33 bytes, the last of which the padding stands for.
+        // 44 characters give 33 bytes, the last of which is padding. Several texts would give the same bytes; only one of
+        // them is base64.
         guard input.count == 44, input.last == UInt8(ascii: "="), input[42] != UInt8(ascii: "="),
-            unsafe EVP_DecodeBlock(&output, input, 44) == 33
-        else { throw PublicKeyPin.malformed(text) }
-        OpenSSLErrors.clear()
+            unsafe EVP_DecodeBlock(&output, input, 44) == 33,
+            Base64.encoded(Array(output[..<32])).utf8.elementsEqual(input)
+        else {
+            OpenSSLErrors.clear()
+            throw TLSError(
+                .configuration(
+                    reason: "“\(text.prefix(80))” is no public key pin: 44 characters of base64, sha256//"
+                        + " before them or not"))
+        }
         sha256 = Array(output[..<32])
-        // Several texts would give the same bytes; only one of them is base64.
-        guard base64.utf8.elementsEqual(input) else { throw PublicKeyPin.malformed(text) }
     }
 
     /// The pin of a public key, or of a certificate's, in PEM or DER. Reads a file on the calling thread.
     /// - Throws: ``TLSError`` of kind `.configuration` that names the source.
     public init(of source: PEMSource) throws(TLSError) {
-        let bytes: [UInt8]
-        do throws(SystemError) {
-            bytes = try PEMReader.bytes(of: source)
-        } catch {
-            throw TLSError(.configuration(reason: "public key from \(source): \(error)"))
-        }
-        if let certificate = try? PEMReader.readCertificates(in: bytes).first {
-            unsafe self.init(of: certificate.pointer)
-            return
-        }
-        guard let key = PEMReader.publicKey(in: bytes) else {
+        let bytes = try source.bytes { .configuration(reason: "public key from \($1): \($0)") }
+        let certificate = (try? PEMReader.readCertificates(in: bytes))?.first
+        let key =
+            certificate.map { unsafe Certificate.publicKey(of: $0.pointer) }
+            ?? PEMReader.publicKey(in: bytes)?.publicBytes
+        guard let key else {
             throw TLSError(.configuration(reason: "no readable public key or certificate in \(source)"))
         }
-        self.init(digestOf: key.publicBytes)
+        sha256 = MessageDigest.sha256(key)
     }
 
     /// The pin of a certificate's key.
     init(of certificate: OpaquePointer) {
-        var output: UnsafeMutablePointer<UInt8>?
-        let count = unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &output)
-        guard count > 0, let output = unsafe output else {
-            OpenSSLErrors.clear()
-            sha256 = []
-            return
-        }
-        defer { unsafe CRYPTO_free(output, nil, 0) }
-        sha256 = unsafe Digest.sha256(unsafe UnsafeRawBufferPointer(start: output, count: Int(count)))
-    }
-
-    /// The pin of a key's DER.
-    private init(digestOf bytes: [UInt8]) {
-        sha256 = unsafe bytes.withUnsafeBytes { unsafe Digest.sha256($0) }
-    }
-
-    private static func malformed(_ text: String) -> TLSError {
-        TLSError(
-            .configuration(
-                reason:
-                    "“\(text.prefix(80))” is no public key pin: 44 characters of base64, sha256// before them or not"
-            ))
+        sha256 = MessageDigest.sha256(unsafe Certificate.publicKey(of: certificate))
     }
 
     /// The digest in base64.
-    public var base64: String {
-        var output = [UInt8](repeating: 0, count: 64)
-        let count = unsafe EVP_EncodeBlock(&output, sha256, Int32(sha256.count))
-        return String(decoding: output[..<Int(max(0, count))], as: UTF8.self)
-    }
+    public var base64: String { Base64.encoded(sha256) }
 
     /// `sha256//` and the digest in base64, as curl takes it.
     public var description: String { "sha256//\(base64)" }
 }
 
-/// Pins ready to be compared: certificates are read.
+/// Pins with their certificates read.
 struct PinSet: Sendable {
     let publicKeys: Set<PublicKeyPin>?
     /// SHA-256 of each certificate's DER.
@@ -109,12 +84,12 @@ struct PinSet: Sendable {
         certificates = digests
     }
 
-    /// Whether a certificate is itself one of those pinned.
+    /// Whether a certificate is itself pinned.
     func contains(_ certificate: OpaquePointer) -> Bool {
         !certificates.isEmpty && certificates.contains(unsafe Certificate.sha256(of: certificate))
     }
 
-    /// Whether a chain has what is pinned.
+    /// Whether a chain contains what is pinned.
     func isSatisfied(by evidence: ChainEvidence) -> Bool {
         let keys = scope == .leaf ? Array(evidence.publicKeys.prefix(1)) : evidence.publicKeys
         let hasKey = publicKeys.map { keys.contains(where: $0.contains) } ?? true
@@ -124,37 +99,19 @@ struct PinSet: Sendable {
     }
 }
 
-/// What a server's chain must contain, beyond being valid.
-struct CertificatePins: Hashable, Sendable {
-    /// Which certificates may have the pinned key.
-    enum Scope: Hashable, Sendable {
-        /// Any of the verified chain: the server's own or an authority's.
-        case verifiedChain
-        /// The server's own alone, as curl's `--pinnedpubkey`.
-        case leaf
-    }
+/// The part of a chain that pins are compared with: the chain that was verified, or the leaf alone if nothing was verified,
+/// since only for the leaf's key it is proven that the server has it.
+///
+/// Stored with the session of a connection, so that pins apply to the connections that resume it as well.
+struct ChainEvidence: Hashable, Sendable {
+    /// The keys, the leaf's first.
+    var publicKeys: [PublicKeyPin]
+    /// SHA-256 of each certificate, the leaf's first.
+    var certificates: [[UInt8]]
 
-    /// Keys, one of which must be there; `nil`: any.
-    var publicKeys: Set<PublicKeyPin>?
-    /// Certificates, one of which must be there; none: any.
-    var certificates: [PEMSource] = []
-    /// Where the key must be.
-    var scope = Scope.verifiedChain
-}
-
-/// SHA-256 by OpenSSL.
-enum Digest {
-    /// The 32 bytes; none when OpenSSL cannot make them.
-    static func sha256(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
-        var output = [UInt8](repeating: 0, count: 32)
-        var count: UInt32 = 0
-        guard
-            unsafe EVP_Digest(bytes.baseAddress, bytes.count, &output, &count, EVP_sha256(), nil) == 1,
-            count == 32
-        else {
-            OpenSSLErrors.clear()
-            return []
-        }
-        return output
+    /// The evidence of certificates, the leaf first.
+    init(_ chain: [OpaquePointer]) {
+        unsafe publicKeys = chain.map { unsafe PublicKeyPin(of: $0) }
+        unsafe certificates = chain.map { unsafe Certificate.sha256(of: $0) }
     }
 }

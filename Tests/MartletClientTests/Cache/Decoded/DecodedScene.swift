@@ -79,12 +79,11 @@ final class DecodedScene: Sendable {
         let sent = try Call(
             request: request, url: try HTTPSession.url(of: request), body: .none, options: call.options,
             settings: SessionSettings(.ephemeral))
-        return HTTPExchange(
-            ExchangeStorage(
-                sent, head: ResponseHead(status: answer.status, fields: FieldBlock()),
-                body: Array(answer.body.utf8),
-                trailers: nil, interim: [], metrics: .made(HTTPMetrics()), source: .network,
-                representation: answer.representation))
+        return MartletCore.Answer(
+            call: sent, channel: .stored(ServedBody(representation: answer.representation)),
+            head: ResponseHead(status: answer.status, fields: FieldBlock()), codings: [],
+            announcedByteCount: nil, hasTrailers: false, interim: [], attempts: 1, waited: sent.start
+        ).exchange(with: Array(answer.body.utf8), isCollected: true)
     }
 
     private func decode(_ exchange: HTTPExchange) async throws -> DecodedText {
@@ -102,4 +101,23 @@ final class DecodedScene: Sendable {
         if refuses { throw Refused() }
         return DecodedText(text: exchange.text, number: number)
     }
+}
+
+/// A body that was read before; only its number is of interest.
+private final class ServedBody: StoredBody {
+    let representation: UInt64?
+    let exchange: Exchange? = nil
+    let trailers: FieldBlock? = nil
+    let collected: [UInt8] = []
+
+    init(representation: UInt64?) { self.representation = representation }
+
+    func takeWhole() -> [UInt8]? { nil }
+    func collect() {}
+    func next(
+        for call: Call, control: TransferControl, patience: MonotonicTime?
+    ) async throws -> [UInt8]? { nil }
+    func leave() {}
+    func leave(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {}
+    func withdraw() async {}
 }

@@ -108,7 +108,7 @@ struct DecodedValuesTests {
             if number % 7 == 0 { dropped += values.removeAll(of: UInt64(number / 2)).count }
         }
         #expect(values.count == kept - dropped && values.cost <= 5_000 && values.count <= 1_000)
-        dropped += values.removeAll().count
+        dropped += values.removeAll { _ in true }.count
         #expect(values.count == 0 && values.cost == 0 && kept == dropped)
     }
 }

@@ -153,15 +153,22 @@ struct DecodingMachineTests {
 
     @Test("Ends that are told while a request hangs take bounded room")
     func manyEndings() {
-        var endings = RecentEndings()
-        for number in 0..<5_000 { endings.note(UInt64(number), lastFlight: 3) }
-        #expect(endings.hasEnded(4_999, since: 3) && !endings.hasEnded(4_999, since: 4))
-        #expect(endings.hasEnded(UInt64(5_000 - RecentEndings.limit), since: 1))
-        #expect(!endings.hasEnded(UInt64(4_999 - RecentEndings.limit), since: 1))
-        endings.note(4_999, lastFlight: 4)
-        #expect(endings.hasEnded(4_999, since: 4))
-        endings.removeAll()
-        #expect(!endings.hasEnded(4_999, since: 0))
+        var endings = RecentKeys<UInt64>()
+        for number in 0..<5_000 { endings.update(3, for: UInt64(number)) }
+        #expect(endings[4_999] == 3)
+        #expect(endings[UInt64(5_000 - RecentKeys<UInt64>.limit)] == 3)
+        #expect(endings[UInt64(4_999 - RecentKeys<UInt64>.limit)] == nil)
+        endings.update(4, for: 4_999)
+        #expect(endings[4_999] == 4)
+        var machine = machine()
+        for last in [1, 2] as [UInt64] {
+            _ = machine.asked(.sample, sharing: nil)
+            _ = machine.ended(last)
+        }
+        #expect(word(machine.answered(2, representation: 1)) == "decode")
+        #expect(machine.decoded(2, "a", cost: 1).flights == [2] && machine.kept.count == 1)
+        #expect(word(machine.answered(1, representation: 2)) == "decode")
+        #expect(machine.decoded(1, "b", cost: 1).flights == [1] && machine.kept.count == 1)
     }
 
     @Test("What is removed while it is decoded is delivered and not kept")
@@ -176,7 +183,7 @@ struct DecodingMachineTests {
         _ = machine.answered(2, representation: 7)
         _ = machine.decoded(2, "b", cost: 1)
         #expect(machine.removed { _ in false }.isEmpty)
-        #expect(machine.removedAll() == ["b"])
+        #expect(machine.removed { _ in true } == ["b"])
     }
 
     @Test("Requests that differ in a field, an option or who asks share nothing")

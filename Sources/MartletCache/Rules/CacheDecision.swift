@@ -1,0 +1,208 @@
+package import MartletWire
+
+/// The decision about a request, given what is stored for it (RFC 9111 §4).
+package enum CacheDecision: Equatable, Sendable {
+    /// The stored response is served, without the network.
+    case serve(CachedAnswer)
+    /// The stored response is served and then validated, once for all requests in the meantime (RFC 5861 §3).
+    case serveStaleWhileRevalidating(CachedAnswer, ForwardPlan)
+    /// The stored response is delivered first, and the result of its validation second (``CacheMode/cacheThenNetwork``).
+    case serveThenValidate(CachedAnswer, ForwardPlan)
+    /// The network is asked whether the stored response is still valid, without conditions if it has no validator.
+    case validate(ForwardPlan)
+    /// The response comes from the network.
+    case forward(ForwardPlan)
+    /// Only the cache may respond, and it has no usable response: status 504 (RFC 9111 §5.2.1.7).
+    case unsatisfiable(CacheStatus)
+
+    /// Decides about a request.
+    /// - Parameter variants: everything that is stored under its key, in any order; only complete responses.
+    package init(
+        _ request: CacheRequest, variants: [StoredVariant], now: WallTime, policy: CachePolicy = CachePolicy()
+    ) { self = CacheDecider(request: request, variants: variants, now: now, policy: policy).decide() }
+
+    /// The plan for the network, now or after a stored response was served; `nil` if the network is not asked.
+    package var plan: ForwardPlan? {
+        switch self {
+        case .validate(let plan), .forward(let plan), .serveThenValidate(_, let plan),
+            .serveStaleWhileRevalidating(_, let plan):
+            plan
+        case .serve, .unsatisfiable: nil
+        }
+    }
+}
+
+/// The plan of a request to the network, with or without conditions that validate stored responses (RFC 9111 §4.3.1).
+package struct ForwardPlan: Equatable, Sendable {
+    /// The reason why the network is asked.
+    package let reason: CacheStatus.Forwarding
+    /// The fields that the cache adds to the request: `If-None-Match`, `If-Modified-Since`, and a `Cache-Control` by which
+    /// other caches validate as well, or store nothing.
+    package let fields: FieldBlock
+    /// The stored responses that the conditions refer to, by index; empty if the cache adds none.
+    package var offered: [Int] = []
+    /// The stored response that may replace an error, by index (RFC 5861 §4).
+    package let staleOnError: Int?
+
+    /// Whether a 304 refers to conditions that the cache added.
+    package var isConditional: Bool { !offered.isEmpty }
+}
+
+/// The steps to a ``CacheDecision``, in the order of RFC 9111 §4.
+private struct CacheDecider {
+    let request: CacheRequest
+    let variants: [StoredVariant]
+    let now: WallTime
+    let policy: CachePolicy
+
+    /// The maximum size of the tags in `If-None-Match`, in bytes: servers reject requests with very long fields.
+    private static let tagLimit = 4096
+
+    func decide() -> CacheDecision {
+        // A request cannot refuse a response that is not stored (RFC 9211 §2.2).
+        let refused: CacheStatus.Forwarding = variants.isEmpty ? .uriMiss : .request
+        if request.isNoStore { return network(request.mode == .noStore ? .bypass : refused) }
+        guard request.isLookedUp else { return network(.method) }
+        if request.mode == .reload || request.hasOriginPrecondition { return network(refused) }
+        // Most URLs have one variant, which needs no list.
+        if variants.count == 1 { return VariantRule.matches(request, variants[0]) ? decide(0) : miss() }
+        return VariantRule.matching(request, variants).first.map(decide(_:)) ?? miss()
+    }
+
+    /// Decides if no stored response matches the request.
+    private func miss() -> CacheDecision {
+        guard !variants.isEmpty else { return network(.uriMiss) }
+        let plan = validation(.varyMiss)
+        return plan.isConditional && !request.isOffline ? .validate(plan) : network(.varyMiss)
+    }
+
+    /// Decides whether a stored response that matches the request may be used.
+    private func decide(_ best: Int) -> CacheDecision {
+        let stored = variants[best]
+        guard CachedAnswer.canServe(request, stored) else { return network(.miss) }
+        let control = stored.control
+        let freshness = Freshness(of: stored, now: now, defaults: policy.defaults)
+        let answer = {
+            CachedAnswer(
+                variant: best, stored, to: request, freshness: freshness,
+                status: CacheStatus(isHit: true, timeToLive: freshness.timeToLive))
+        }
+        let isUnwanted = isUnwanted(freshness, control)
+        let mayServe = freshness.isFresh ? !control.isNoCache : mayServeStale(freshness, control)
+        if !isUnwanted, mayServe { return .serve(answer()) }
+        let reason: CacheStatus.Forwarding = freshness.isFresh && isUnwanted ? .request : .stale
+        let staleOnError = mayReplaceError(freshness, control) ? best : nil
+        guard request.isShareable, !request.isOffline else {
+            return network(reason, staleOnError: staleOnError)
+        }
+        let plan = validation(reason, staleOnError: staleOnError)
+        if request.mode == .cacheThenNetwork { return .serveThenValidate(answer(), plan) }
+        if !isUnwanted, mayServeWhileRevalidating(freshness, control) {
+            return .serveStaleWhileRevalidating(answer(), plan)
+        }
+        return .validate(plan)
+    }
+
+    /// Whether the request itself rejects the response, fresh or not.
+    private func isUnwanted(_ freshness: Freshness, _ control: CacheControl) -> Bool {
+        let (asked, age) = (request.control, freshness.ageInMilliseconds)
+        return asked.isNoCache
+            || request.mode == .revalidate && !(control.isImmutable && freshness.isFresh)
+            || asked.maxAge.map { age > $0 * 1000 } ?? false
+            || asked.minFresh.map { freshness.lifetime * 1000 - age < $0 * 1000 } ?? false
+    }
+
+    /// Whether the request accepts the response although it is stale (RFC 9111 §4.2.4).
+    private func mayServeStale(_ freshness: Freshness, _ control: CacheControl) -> Bool {
+        guard !control.forbidsStale else { return false }
+        if request.mode == .preferCache || request.mode == .onlyIfCached { return true }
+        if let limit = request.control.maxStale,
+            limit == .max || freshness.stalenessInMilliseconds <= limit * 1000
+        {
+            return true
+        }
+        // There is no revalidation without a network, but the response may be used as if there were.
+        return request.isOffline && mayServeWhileRevalidating(freshness, control)
+    }
+
+    private func mayServeWhileRevalidating(_ freshness: Freshness, _ control: CacheControl) -> Bool {
+        guard !freshness.isFresh, !control.forbidsStale, let seconds = control.staleWhileRevalidate else {
+            return false
+        }
+        return freshness.stalenessInMilliseconds < seconds * 1000
+    }
+
+    /// Whether the response may replace an error: neither side forbids it, and either side or the policy allows the time.
+    /// This includes a fresh response that was to be validated.
+    private func mayReplaceError(_ freshness: Freshness, _ control: CacheControl) -> Bool {
+        guard !control.forbidsStale, !request.control.isNoCache, request.mode != .revalidate else {
+            return false
+        }
+        let stated = [control.staleIfError, request.control.staleIfError].compactMap { $0 }.max()
+        guard let seconds = stated ?? policy.staleIfError else { return false }
+        return freshness.stalenessInMilliseconds < seconds * 1000
+    }
+
+    private func network(_ reason: CacheStatus.Forwarding, staleOnError: Int? = nil) -> CacheDecision {
+        if request.isOffline { return .unsatisfiable(CacheStatus(detail: reason.rawValue)) }
+        return .forward(
+            ForwardPlan(reason: reason, fields: request.fieldsForOthers, staleOnError: staleOnError))
+    }
+
+    // MARK: Validation
+
+    /// Plans a validation, to which conditions are only added if the caller has set none.
+    ///
+    /// The tags of all stored responses are offered, so that the server can name the one that matches; a date only for the
+    /// selected response. Only successes have validators. Responses in a coding that the request does not accept are left
+    /// out: a server that compares tags weakly would name them (RFC 9110 §13.1.2).
+    private func validation(_ reason: CacheStatus.Forwarding, staleOnError: Int? = nil) -> ForwardPlan {
+        var fields = FieldBlock()
+        var offered: [Int] = []
+        if request.isShareable {
+            let matching = VariantRule.matching(request, variants)
+            let valid = variants.indices.filter { isValidated(variants[$0]) }
+            let best = matching.first.flatMap { valid.contains($0) ? $0 : nil }
+            let modified = best.flatMap { lastModified(variants[$0]) }
+            let hasTag = best.map { variants[$0].entityTag != nil } ?? false
+            // A server that receives a tag ignores the date: the date of a response without a tag must stand alone.
+            if hasTag || modified == nil {
+                let others = VariantRule.newestFirst(valid.filter { !matching.contains($0) }, variants)
+                let tags = tags(matching.filter(valid.contains) + others, offered: &offered)
+                if !tags.isEmpty { fields.append(name: "If-None-Match".utf8, value: tags) }
+            }
+            if let best, let modified, hasTag == (offered.first == best) {
+                fields.append(name: "If-Modified-Since".utf8, value: modified)
+                if !hasTag { offered = [best] }
+            }
+        }
+        if request.mode == .revalidate, !request.fields.contains("Cache-Control") {
+            fields.append(name: "Cache-Control", value: "max-age=0")
+        }
+        return ForwardPlan(reason: reason, fields: fields, offered: offered, staleOnError: staleOnError)
+    }
+
+    /// The tags of stored responses as a list; the first ones within the limit.
+    private func tags(_ indices: [Int], offered: inout [Int]) -> [UInt8] {
+        var tags: [UInt8] = []
+        for index in indices {
+            guard let tag = variants[index].entityTag?.bytes,
+                tags.count + tag.count + 2 <= CacheDecider.tagLimit
+            else { continue }
+            if !tags.isEmpty { tags += [0x2C, 0x20] }
+            tags += tag
+            offered.append(index)
+        }
+        return tags
+    }
+
+    /// The date as the server wrote it, since some servers only compare the text; `nil` if it is invalid.
+    private func lastModified(_ variant: StoredVariant) -> ArraySlice<UInt8>? {
+        variant.dates.lastModified.flatMap { _ in variant.head.fields.rawValues(of: "Last-Modified").first }
+    }
+
+    private func isValidated(_ variant: StoredVariant) -> Bool {
+        (200..<300).contains(variant.head.status) && variant.head.key == request.key
+            && CodingRule.accepts(variant, request)
+    }
+}

@@ -1,0 +1,131 @@
+package import MartletWire
+
+/// Whether a response is stored, and with which head (RFC 9111 §3, §3.1, §3.5).
+///
+/// The decision is based on the head. Before the response is stored, the caller must check that the body is complete
+/// according to its framing (RFC 9111 §3.3), and that the URL was not invalidated meanwhile (``InvalidationLedger``).
+package enum StorageDecision: Equatable, Sendable {
+    /// It is stored with this head.
+    case store(StoredHead)
+    /// It is not stored.
+    case refuse(StorageRefusal)
+
+    /// Decides about a response, by its head as it was received.
+    package init(
+        _ response: ResponseHead, to request: CacheRequest, requestTime: WallTime, responseTime: WallTime
+    ) {
+        if let refusal = StorageDecision.refusal(response, request) {
+            self = .refuse(refusal)
+        } else if let selections = VaryRule(response.fields).selections(of: request) {
+            self = .store(
+                StoredHead(
+                    key: request.key, status: response.status,
+                    reason: response.isReasonLatin1 ? "" : response.reason,
+                    fields: StoredFields.kept(response.fields, received: responseTime),
+                    selections: selections, requestTime: requestTime, responseTime: responseTime,
+                    wasAuthorized: request.isAuthorized))
+        } else {
+            self = .refuse(.vary)
+        }
+    }
+
+    private static func refusal(_ response: ResponseHead, _ request: CacheRequest) -> StorageRefusal? {
+        if request.isNoStore { return .noStore }
+        if request.method != "GET" { return .method }
+        if request.hasRange { return .range }
+        let status = response.status
+        if status < 200 || status > 999 || StatusRule.neverStored.contains(status) { return .status }
+        let control = CacheControl(response: response.fields)
+        if control.mustUnderstand {
+            // A cache that understands the status ignores the no-store, which is for those that do not.
+            guard StatusRule.understood.contains(status) else { return .status }
+        } else if control.isNoStore {
+            return .noStore
+        }
+        if request.isAuthorized, request.key.partition.isEmpty, !control.allowsSharing {
+            return .authorization
+        }
+        if StoredFields.isDoubtful(response.fields) { return .connection }
+        let isExplicit =
+            control.isPublic || control.isPrivate != nil || control.maxAge != nil
+            || response.fields.contains("Expires")
+        return isExplicit || StatusRule.heuristicallyCacheable.contains(status) ? nil : .notCacheable
+    }
+}
+
+/// The reason why a response is not stored.
+package enum StorageRefusal: String, Equatable, Sendable {
+    /// The request, its mode or the response specifies `no-store`.
+    case noStore = "no-store"
+    /// The method is not GET.
+    case method
+    /// The status is 1xx, 206 or 304, or one that does not satisfy `must-understand`.
+    case status
+    /// The request asked for ranges.
+    case range
+    /// The caller made the request conditional: the response refers to that.
+    case condition
+    /// The request had credentials, the key is for everyone, and the response does not allow that (RFC 9111 §3.5).
+    case authorization
+    /// The response varies with everything, with too much, or with a secret that cannot be concealed.
+    case vary
+    /// Neither the fields nor the status allow storing (RFC 9111 §3).
+    case notCacheable = "not-cacheable"
+    /// `Connection` names a field that the use of the response depends on.
+    case connection
+    /// The response is an error, and the stored one that it would replace is not.
+    case error
+}
+
+/// Whether concurrent requests may share the response to one of them: collapsed requests (RFC 9111 §4).
+package enum SharingRule {
+    /// Decides about a response that is to be stored.
+    ///
+    /// A response that may be served without validation may be shared. Requests that were made before its head was received
+    /// may also share one that specifies no lifetime: it was made for a request of the same time.
+    /// - Parameter askedBefore: whether the request was made before the head was received.
+    package static func allows(
+        _ response: StoredVariant, for request: CacheRequest, askedBefore: Bool, now: WallTime,
+        policy: CachePolicy
+    ) -> Bool {
+        guard request.key == response.head.key, VaryRule.matches(response.head, request) else { return false }
+        if case .serve = CacheDecision(request, variants: [response], now: now, policy: policy) {
+            return true
+        }
+        let control = response.control
+        guard askedBefore, request.isShareable, !control.isNoCache else { return false }
+        switch request.mode {
+        case .standard, .cacheThenNetwork, .preferCache:
+            return control.maxAge == nil && !control.forbidsStale
+                && !response.head.fields.contains("Expires") && !request.control.isNoCache
+        case .reload, .revalidate:
+            // They reject stored responses, but this one was not stored: it is as new as their own would be.
+            return Freshness(of: response, now: now, defaults: policy.defaults).isFresh
+        case .onlyIfCached, .noStore: return false
+        }
+    }
+}
+
+/// The status codes that matter to a cache (RFC 9110 §15.1, RFC 9111 §3, RFC 5861 §4).
+enum StatusRule {
+    /// Responses that may be stored, and whose lifetime may be estimated, without explicit permission.
+    static let heuristicallyCacheable: Set = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
+
+    /// Responses that are never stored: parts, 304, those of a proxy itself, and those that RFC 6585 §3–6 forbids to store.
+    static let neverStored: Set = [206, 304, 407, 428, 429, 431, 511]
+
+    /// Statuses whose meaning for caches is known (`must-understand`, RFC 9111 §5.2.2.3). 206 is not: parts are not stored.
+    static let understood: Set = [
+        200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 406, 409, 410, 411, 414, 415,
+        421, 422, 451, 500, 501, 502, 503, 504,
+    ]
+
+    /// Errors that a stale response may replace (`stale-if-error`).
+    static let errorsForStale: Set = [500, 502, 503, 504]
+
+    /// Whether a response to GET describes the current state, so that an older stored one is out of date even if the new one
+    /// may not be stored: not failures, parts, 304 and rejections that concern only the request.
+    static func supersedes(_ status: Int) -> Bool {
+        status == 404 || status == 410 || (200..<400).contains(status) && status != 206 && status != 304
+    }
+}

@@ -1,0 +1,61 @@
+package import MartletTransport
+import Synchronization
+
+// Connections whose address on this machine is lost.
+extension ConnectionPool {
+    /// This machine has these addresses now. Connections from one that it had before are closed if they are idle, and fail if
+    /// they are in use, as though the peer had closed them: no byte will come on them any more, and a read would wait until a
+    /// clock runs out.
+    package func localAddresses(are addresses: Set<IPAddress>) {
+        let (works, busy) = state.withLock { state -> ([Work], [HTTP1Connection]) in
+            guard state.addresses.update(addresses) else { return ([], []) }
+            var works: [Work] = []
+            var busy: [HTTP1Connection] = []
+            for (index, connection) in state.connections.enumerated() {
+                guard let connection, state.addresses.isLost(connection.stream.information.localAddress)
+                else { continue }
+                if let id = state.machine.idleConnection(at: index) {
+                    if let work = collect(state.machine.connectionDied(id), &state) { works.append(work) }
+                } else {
+                    busy.append(connection)
+                }
+            }
+            return (works, busy)
+        }
+        for work in works { run(work) }
+        for connection in busy { connection.loseAddress() }
+    }
+}
+
+/// The addresses that this machine had and has no more.
+///
+/// Only addresses that were there before can be lost: a program may use addresses that no interface has (`IP_FREEBIND`,
+/// local routes).
+package struct AddressLoss: Sendable {
+    /// The number of lost addresses at which they are forgotten: private addresses of IPv6 change daily, for years.
+    private static let countLimit = 1_024
+
+    private var held: Set<IPAddress> = []
+    /// The addresses that are lost, and have not come back.
+    package private(set) var lost: Set<IPAddress> = []
+
+    /// Creates an empty set.
+    package init() {}
+
+    /// Sets the addresses that the machine has now.
+    /// - Returns: Whether an address was lost since the last update.
+    package mutating func update(_ now: Set<IPAddress>) -> Bool {
+        let gone = held.subtracting(now)
+        held = now
+        lost.subtract(now)
+        if lost.count + gone.count > AddressLoss.countLimit { lost = [] }
+        lost.formUnion(gone)
+        return !gone.isEmpty
+    }
+
+    /// Whether a socket's own address, as it is described, is lost. Loopback addresses never are.
+    package func isLost(_ localAddress: String) -> Bool {
+        guard !lost.isEmpty, let address = IPAddress(socket: localAddress) else { return false }
+        return !address.isLoopback && lost.contains(address)
+    }
+}

@@ -1,0 +1,200 @@
+import DequeModule
+import MartletTransport
+import Synchronization
+
+// Connections as they are opened.
+extension ConnectionPool {
+    /// A connection that is to be opened.
+    struct PendingDial {
+        var id: PoolConnectionID
+        var key: ConnectionKey
+        var dialer: Dialer
+        /// The time that it may take, from its beginning; `nil` for no limit.
+        var timeout: Duration?
+    }
+
+    /// A connection that is being opened.
+    struct EnclosingDial: Sendable {
+        let pool: ObjectIdentifier
+        let id: PoolConnectionID
+    }
+
+    /// The connections that the running task opens, the outermost first: resolvers and decisions about trust may make
+    /// calls.
+    @TaskLocal static var enclosingDials: [EnclosingDial] = []
+
+    /// Begins to open a connection.
+    func begin(_ dial: PendingDial) {
+        // Unstructured: a dial belongs to the pool, and may serve another request than the one that caused it.
+        let dials = Self.enclosingDials + [EnclosingDial(pool: ObjectIdentifier(self), id: dial.id)]
+        let task = Task {
+            await Self.$enclosingDials.withValue(dials) {
+                let deadline = MonotonicTime.now().deadline(after: dial.timeout)
+                do throws(ExchangeError) {
+                    self.dialSucceeded(dial.id, try await self.open(dial, until: deadline))
+                } catch {
+                    self.dialFailed(dial.id, error)
+                }
+            }
+        }
+        let isAbandoned = state.withLock { state in
+            if state.abandoned.remove(dial.id) != nil { return true }
+            if state.machine.isDialling(dial.id) { state.dials[dial.id] = task }
+            return false
+        }
+        if isAbandoned { task.cancel() }
+    }
+
+    private func open(
+        _ dial: PendingDial, until deadline: MonotonicTime
+    ) async throws(ExchangeError) -> ProxyDial.Way {
+        if let proxy = dial.key.proxy {
+            let way = ProxyDial(
+                dialer: dial.dialer, proxy: proxy, destination: dial.key.destination, limits: wireLimits,
+                deadline: deadline)
+            return try await way.run()
+        }
+        do throws(DialError) {
+            return ProxyDial.Way(
+                connected: try await dial.dialer.dial(dial.key.destination, until: deadline))
+        } catch {
+            throw ExchangeError(error)
+        }
+    }
+
+    private func dialSucceeded(_ id: PoolConnectionID, _ way: ProxyDial.Way) {
+        let connected = way.connected
+        let connection = HTTP1Connection(
+            stream: connected.stream, timings: connected.timings, tunnelHeads: way.heads, limits: wireLimits)
+        let (work, isKnown, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
+            state.forgetDial(id)
+            guard state.machine.isDialling(id) else { return (nil, false, false) }
+            if state.addresses.isLost(connected.stream.information.localAddress) {
+                // The address was lost while the connection was being made: it will never carry anything.
+                let failure = ExchangeError(
+                    cause: .transport(.addressLost), phase: .connecting, wasSent: false)
+                return (collect(state.machine.dialFailed(id), &state, failure: failure), false, false)
+            }
+            while state.connections.count <= id.index { state.connections.append(nil) }
+            state.connections[id.index] = connection
+            state.openedCount += 1
+            let effects = state.machine.dialSucceeded(id, now: PoolClock.now())
+            let work = collect(effects, &state, isFresh: true)
+            return (work, true, effects.grant == nil && state.connections[id.index] === connection)
+        }
+        if !isKnown { connection.stream.close() }
+        run(work)
+        if isIdle {
+            connection.stream.watchWhileIdle(
+                Lease(connection: connection, id: id, isReused: false, pool: self, isReleased: true))
+        }
+    }
+
+    private func dialFailed(_ id: PoolConnectionID, _ failure: ExchangeError) {
+        let work = state.withLock { state in
+            state.forgetDial(id)
+            return collect(state.machine.dialFailed(id), &state, failure: failure)
+        }
+        run(work)
+    }
+}
+
+extension ConnectionPool.State {
+    /// A dial as it begins, with the connect timeout of the request that it is made for.
+    mutating func beginning(_ dial: ConnectionPool.PendingDial) -> ConnectionPool.PendingDial {
+        var dial = dial
+        let id = machine.waiter(of: dial.id)
+        // The wait at the gate does not count. The timer that is set may fire before that, and is set again.
+        if let id { _ = waiters[id]?.clock.dialBegan(at: MonotonicTime.now()) }
+        let waiting = id.flatMap { waiters[$0] }
+        dial.timeout = waiting.map { $0.clock.connectTimeout } ?? .seconds(10)
+        return dial
+    }
+
+    /// Forgets a dial that has ended.
+    fileprivate mutating func forgetDial(_ id: PoolConnectionID) {
+        dials[id] = nil
+        abandoned.remove(id)
+        gate.ended(id)
+    }
+}
+
+/// Keeps thousands of connections from being opened in the same moment.
+///
+/// While a connection is opened it takes several times the memory that it takes later, and what is opened together with ten
+/// thousand others finds the server's backlog full and is retried a second later. So at most ``limit`` dials are on their
+/// way; but each counts for no more than ``interval``, so that hosts which are far away, or dead, delay no others: ten
+/// thousand dials begin each second, whatever their outcome.
+///
+/// It only counts and keeps dials; the caller begins them.
+struct DialGate<Dial> {
+    /// Nanoseconds of the pool's clock.
+    typealias Instant = UInt64
+
+    /// The maximum number of dials on their way.
+    static var limit: Int { 256 }
+    /// The time for which a dial counts at most, in nanoseconds: 25 ms.
+    static var interval: UInt64 { 25_000_000 }
+
+    /// The dials that count.
+    private var counting: Set<PoolConnectionID> = []
+    /// The dials that passed, the oldest first, with the time until which they count; some have ended since.
+    private var passages = Deque<(id: PoolConnectionID, until: Instant)>()
+    private var waiting: [PoolConnectionID: Dial] = [:]
+    /// The dials that wait, in order; some were withdrawn since.
+    private var line = Deque<PoolConnectionID>()
+
+    /// Creates a gate that nothing has passed.
+    init() {}
+
+    /// The number of dials that wait.
+    var waitingCount: Int { waiting.count }
+
+    /// The time at which a waiting dial may begin, unless another ends before; `nil` if none waits.
+    var nextDeadline: Instant? { waiting.isEmpty ? nil : passages.first?.until }
+
+    /// Asks for a dial to begin.
+    /// - Returns: The dial, if it may begin now; else `nil`, and it waits.
+    mutating func admit(_ id: PoolConnectionID, _ dial: Dial, now: Instant) -> Dial? {
+        forget(now)
+        guard waiting.isEmpty, counting.count < DialGate.limit else {
+            waiting[id] = dial
+            line.append(id)
+            return nil
+        }
+        pass(id, now)
+        return dial
+    }
+
+    /// Removes a dial that is not wanted any more.
+    /// - Returns: The dial; `nil` if it does not wait.
+    mutating func withdraw(_ id: PoolConnectionID) -> Dial? { waiting.removeValue(forKey: id) }
+
+    /// Notes that a dial has ended, in whatever way.
+    mutating func ended(_ id: PoolConnectionID) { counting.remove(id) }
+
+    /// Returns the waiting dials that may begin now.
+    mutating func next(now: Instant) -> [Dial] {
+        forget(now)
+        var dials: [Dial] = []
+        while counting.count < DialGate.limit, let id = line.popFirst() {
+            guard let dial = waiting.removeValue(forKey: id) else { continue }
+            pass(id, now)
+            dials.append(dial)
+        }
+        return dials
+    }
+
+    private mutating func pass(_ id: PoolConnectionID, _ now: Instant) {
+        counting.insert(id)
+        passages.append((id, PoolAmounts.sum(now, DialGate.interval)))
+    }
+
+    /// Forgets the dials that have ended, or have counted for long enough.
+    private mutating func forget(_ now: Instant) {
+        while let passage = passages.first, passage.until <= now || !counting.contains(passage.id) {
+            counting.remove(passage.id)
+            passages.removeFirst()
+        }
+    }
+}

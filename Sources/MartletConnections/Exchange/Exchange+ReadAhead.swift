@@ -1,0 +1,104 @@
+package import MartletTransport
+import Synchronization
+
+// Bodies that are read before or after the program wants them.
+extension Exchange {
+    /// The longest body that is read ahead, in bytes.
+    package static let readAheadLimit = 64 * 1024
+
+    /// Reads the rest of a short body into memory, so that the connection is free while the program decides about the
+    /// response. ``tryReadBody(into:)`` then returns these bytes first.
+    /// - Parameter deadline: The end of the wait for more; `nil` to read only what was received.
+    package func readAhead(until deadline: MonotonicTime?) async {
+        guard state.withLock({ $0.ahead == nil && $0.isReceivingOnly }), !isPaused, !isHeldBack(.down) else {
+            return
+        }
+        let bound = connection.payloadByteCountBound
+        guard bound <= Exchange.readAheadLimit || bound == .max else { return }
+        var bytes: [UInt8] = []
+        var failure: ExchangeError.Cause?
+        do throws(ExchangeError) {
+            reading: while bytes.count < Exchange.readAheadLimit {
+                let room = max(1, min(8192, bound, Exchange.readAheadLimit - bytes.count))
+                let piece = try readBodyAtOnce(upTo: room)
+                bytes += piece
+                if isFinished { break }
+                if piece.isEmpty {
+                    guard let deadline, MonotonicTime.now() < deadline else { break reading }
+                    do throws(TransportError) {
+                        try await connection.stream.waitUntilReadable(until: deadline)
+                    } catch {
+                        // Whatever ended the wait ends the next attempt as well, but for the deadline.
+                        break reading
+                    }
+                }
+            }
+        } catch {
+            failure = error.cause
+        }
+        guard !bytes.isEmpty || failure != nil else { return }
+        let ahead = BodyAhead(bytes, failure: failure)
+        state.withLock { ($0.ahead, $0.aheadOffset) = (ahead, 0) }
+        hasReadAhead.store(true, ordering: .releasing)
+    }
+
+    private static let drainLimit = 64 * 1024
+
+    /// Ends the exchange as ``finish()`` does, but waits a moment for the rest of a small body: the connection is free for
+    /// the next request then, which else would open another. Many servers send a head and its body apart.
+    package func finish(waitingUntil deadline: MonotonicTime) async {
+        if state.withLock({ $0.isReceivingOnly }), let payload = connection.remainingPayload,
+            payload <= UInt64(Exchange.drainLimit)
+        {
+            _ = await connection.drain(limit: Exchange.drainLimit, until: deadline)
+        }
+        finish()
+    }
+
+    /// Gives up a body that was not read to its end.
+    func abandon() {
+        guard let payload = connection.remainingPayload, payload <= UInt64(Exchange.drainLimit) else {
+            lease.release(isReusable: false)
+            return
+        }
+        var left = Exchange.drainLimit
+        if let isDrained = connection.drainReceived(limit: &left) {
+            lease.release(isReusable: isDrained)
+            return
+        }
+        // Unstructured: the caller is done and must not wait for a peer. It ends after a second at the latest.
+        Task { [left, connection, lease] in
+            let deadline = MonotonicTime.now().advanced(by: .seconds(1))
+            lease.release(isReusable: await connection.drain(limit: left, until: deadline))
+        }
+    }
+}
+
+/// The part of a body that was read ahead.
+final class BodyAhead: Sendable {
+    let bytes: [UInt8]
+    /// The error that ended the reading.
+    let failure: ExchangeError.Cause?
+
+    init(_ bytes: [UInt8], failure: ExchangeError.Cause?) {
+        self.bytes = bytes
+        self.failure = failure
+    }
+}
+
+extension Exchange.State {
+    /// Reads bytes that were read ahead; `nil` if there are none.
+    mutating func takeAhead(into target: ReceiveTarget) -> HTTP1Connection.BodyStep? {
+        guard let ahead else { return nil }
+        let left = ahead.bytes.count - aheadOffset
+        guard left > 0 else {
+            self.ahead = nil
+            return ahead.failure.map { .failure($0) }
+        }
+        let buffer = unsafe target.buffer
+        let count = min(left, buffer.count)
+        unsafe buffer.copyBytes(from: ahead.bytes[aheadOffset..<(aheadOffset + count)])
+        aheadOffset += count
+        return .bytes(count, isLast: false)
+    }
+}

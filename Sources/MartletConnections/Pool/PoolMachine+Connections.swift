@@ -1,0 +1,325 @@
+// A waiting request is *covered* when a dial is made for it. A dial whose request needs it no more is passed on to the first
+// uncovered request of its host. If there is none, it is spare (its request was served otherwise) or abandoned (its request
+// was cancelled). A spare dial covers the next request that comes.
+
+// MARK: Dials
+
+extension PoolMachine {
+    /// The connections that count against the total limit.
+    var countedCount: Int { connections.count - exemptCount }
+
+    /// Whether connections have to be closed to get below the limits that concern this host.
+    func isOverLimit(_ host: Int) -> Bool {
+        countedCount > amounts.total || hosts.records[host].counted > hosts.records[host].limit
+    }
+
+    /// After an event that concerned a host: makes the dials that became possible, forgets the host if it is empty.
+    mutating func settle(_ host: Int, _ effects: inout Effects) {
+        // A request whose dial failed may be left uncovered beside a spare one.
+        while let waiter = hosts.records[host].uncovered.first?.index, coverBySpare(waiter, of: host) {
+            effects.orders.append(.coverageChanged(waiters.name(waiter)))
+        }
+        reconsider(host)
+        dialForBlocked(&effects)
+        forgetIfEmpty(host)
+    }
+
+    /// Makes the dials that the limits permit, and those that are made above them.
+    mutating func dialForBlocked(_ effects: inout Effects) {
+        dialBelowLimit(&effects)
+        if !nested.isEmpty, lendPlaces() { dialBelowLimit(&effects) }
+    }
+
+    /// Makes dials for hosts as long as there is room below the total limit, or room can be made.
+    private mutating func dialBelowLimit(_ effects: inout Effects) {
+        while let host = blocked.first?.index {
+            while countedCount >= amounts.total, idle.count > 0 { closeIdle(idle.oldest, &effects) }
+            guard countedCount < amounts.total else { return }
+            dial(host, &effects)
+            reconsider(host)
+        }
+    }
+
+    /// Dials for the first uncovered request of a host.
+    private mutating func dial(_ host: Int, _ effects: inout Effects) {
+        guard let waiter = hosts.records[host].uncovered.first?.index, let key = hosts.records[host].key
+        else {
+            assertionFailure("a dial for nobody")
+            return
+        }
+        let index = connections.insert(PoolConnectionRecord(host: host))
+        hosts.records[host].open += 1
+        hosts.records[host].dialling += 1
+        diallingCount += 1
+        cover(waiter, by: index, as: .dialling)
+        effects.orders.append(.dial(Dial(connection: connections.name(index), key: key)))
+    }
+
+    /// Ends a dial: its request, if it has one, is uncovered again. The state of the connection is about to be set.
+    mutating func endDial(_ index: Int) {
+        endLoan(by: index)
+        detachDial(index)
+        hosts.records[connections.records[index].host].dialling -= 1
+        diallingCount -= 1
+    }
+
+    /// Separates a dial from its request, or from the spare dials.
+    private mutating func detachDial(_ index: Int) {
+        let waiter = connections.records[index].waiter
+        if waiter != PoolIndex.none {
+            uncover(waiter)
+            connections.records[index].waiter = PoolIndex.none
+        } else if connections.records[index].state == .spare {
+            hosts.records[connections.records[index].host].spareDials.removeAll { $0 == index }
+        }
+    }
+
+    /// Reports a request whose dial has ended, if it still waits.
+    func noteUncovered(_ waiter: Int, _ effects: inout Effects) {
+        guard waiter != PoolIndex.none, waiters.records[waiter].isUncovered else { return }
+        effects.orders.append(.coverageChanged(waiters.name(waiter)))
+    }
+
+    /// Passes a dial whose request has left on to the first uncovered one. Returns whether there was one.
+    mutating func passOn(_ index: Int, _ effects: inout Effects) -> Bool {
+        connections.records[index].waiter = PoolIndex.none
+        guard let waiter = hosts.records[connections.records[index].host].uncovered.first?.index else {
+            return false
+        }
+        cover(waiter, by: index, as: .adopted)
+        effects.orders.append(.coverageChanged(waiters.name(waiter)))
+        return true
+    }
+
+    /// Covers a waiter by a spare dial of its host. Returns whether there was one.
+    private mutating func coverBySpare(_ waiter: Int, of host: Int) -> Bool {
+        guard let index = hosts.records[host].spareDials.popLast() else { return false }
+        cover(waiter, by: index, as: .adopted)
+        return true
+    }
+
+    /// Cancels a dial.
+    mutating func abandon(_ index: Int, _ effects: inout Effects) {
+        connections.records[index].state = .abandoned
+        effects.orders.append(.abandon(connections.name(index)))
+    }
+
+    /// Cancels all dials, for shutdown.
+    mutating func abandonDials(_ effects: inout Effects) {
+        for index in connections.records.indices
+        where connections.records[index].state.isDialling && connections.records[index].state != .abandoned {
+            detachDial(index)
+            abandon(index, &effects)
+        }
+    }
+}
+
+// MARK: Leased and idle connections
+
+extension PoolMachine {
+    /// Leases the idle connection of a host that was used last, if it is still good.
+    @inline(__always)
+    mutating func takeIdle(of host: Int, for place: PoolPlace, now: Instant) -> PoolConnectionID? {
+        let index = hosts.records[host].idle.newest
+        guard index != PoolIndex.none, connections.records[index].deadline > now else { return nil }
+        endIdle(index)
+        lease(index, place)
+        return connections.name(index)
+    }
+
+    /// Gives a free connection to a waiting request.
+    mutating func grant(_ index: Int, to waiter: Int, _ effects: inout Effects) {
+        if let dial = leaveLine(waiter), !passOn(dial, &effects) {
+            connections.records[dial].state = .spare
+            hosts.records[waiters.records[waiter].host].spareDials.append(dial)
+        }
+        waiters.records[waiter].state = .granted(index)
+        lease(index, waiters.records[waiter].place)
+        connections.records[index].waiter = waiter
+        effects.grant = PoolGrant(waiter: waiters.name(waiter), connection: connections.name(index))
+    }
+
+    /// Marks a free connection as held by the request with that place.
+    private mutating func lease(_ index: Int, _ place: PoolPlace) {
+        connections.records[index].state = .leased
+        connections.records[index].place = place
+        connections.records[index].uses &+= 1
+    }
+
+    /// Takes a connection from its request. Its state is about to be set, or it is about to be dropped.
+    mutating func endLease(_ index: Int) {
+        let waiter = connections.records[index].waiter
+        if waiter != PoolIndex.none {
+            connections.records[index].waiter = PoolIndex.none
+            forgetWaiter(waiter)
+        }
+        endLoan(by: index)
+        if connections.records[index].isExempt { count(index) }
+    }
+
+    /// Keeps a free connection for later, or closes the connections that the idle limits do not allow.
+    mutating func becomeIdle(_ index: Int, now: Instant, _ effects: inout Effects) {
+        let host = connections.records[index].host
+        connections.records[index].idleSince = now
+        let deadline = idleDeadline(index)
+        guard deadline > now, amounts.idlePerHost > 0, amounts.idleTotal > 0 else {
+            drop(index, &effects)
+            return
+        }
+        if hosts.records[host].idle.count >= amounts.idlePerHost {
+            closeIdle(hosts.records[host].idle.oldest, &effects)
+        } else if idle.count >= amounts.idleTotal {
+            closeIdle(idle.oldest, &effects)
+        }
+        connections.records[index].state = .idle
+        connections.records[index].deadline = deadline
+        earliestDeadline = idle.count == 0 ? deadline : min(earliestDeadline, deadline)
+        hosts.records[host].idle.append(index, .host, &connections)
+        idle.append(index, .pool, &connections)
+    }
+
+    /// The time from which a connection must not carry another request, by the server's word and its age.
+    func useDeadline(_ index: Int) -> Instant {
+        let oldAge = PoolAmounts.sum(connections.records[index].openedAt, amounts.age)
+        return min(oldAge, connections.records[index].serverDeadline)
+    }
+
+    /// The time from which an idle connection must not be kept.
+    private func idleDeadline(_ index: Int) -> Instant {
+        let idleEnd = PoolAmounts.sum(connections.records[index].idleSince, amounts.idleLifetime)
+        return min(idleEnd, useDeadline(index))
+    }
+
+    /// Takes a connection out of the lists of idle ones. Its state is about to be set, or it is about to be dropped.
+    mutating func endIdle(_ index: Int) {
+        hosts.records[connections.records[index].host].idle.remove(index, .host, &connections)
+        idle.remove(index, .pool, &connections)
+    }
+
+    /// Closes an idle connection, and forgets its host if that has no other connection and no request.
+    mutating func closeIdle(_ index: Int, _ effects: inout Effects) {
+        endIdle(index)
+        drop(index, &effects)
+        forgetIfEmpty(connections.records[index].host)
+    }
+
+    /// Has a connection closed that is in no list any more.
+    mutating func drop(_ index: Int, _ effects: inout Effects) {
+        effects.orders.append(.close(connections.name(index)))
+        forget(index)
+    }
+
+    /// Forgets a connection that is in no list any more.
+    mutating func forget(_ index: Int) {
+        connections.records[index].state = .gone
+        connections.remove(index)
+        hosts.records[connections.records[index].host].open -= 1
+    }
+
+    /// Closes the idle connections that have expired, and finds the next deadline.
+    mutating func closeExpired(now: Instant, _ effects: inout Effects) {
+        earliestDeadline = .max
+        for index in idle.indices(.pool, connections) {
+            if connections.records[index].deadline <= now {
+                closeIdle(index, &effects)
+            } else {
+                earliestDeadline = min(earliestDeadline, connections.records[index].deadline)
+            }
+        }
+    }
+
+    /// Computes the deadlines of all idle connections again, after a change of limits.
+    mutating func renewDeadlines() {
+        for index in idle.indices(.pool, connections) {
+            connections.records[index].deadline = idleDeadline(index)
+        }
+    }
+
+    /// Closes the idle connections of one host beyond its limits, the longest idle first.
+    mutating func trimIdle(of host: Int, _ effects: inout Effects) {
+        while hosts.records[host].idle.count > 0,
+            hosts.records[host].counted > hosts.records[host].limit
+                || hosts.records[host].idle.count > amounts.idlePerHost
+        {
+            closeIdle(hosts.records[host].idle.oldest, &effects)
+        }
+    }
+}
+
+// MARK: Lines of waiting requests
+
+extension PoolMachine {
+    /// Puts a request into its host's line. Returns its slot.
+    ///
+    /// A request that had a connection before has its old rank, and so its old place.
+    mutating func enterLine(_ place: PoolPlace, of host: Int) -> Int {
+        let waiter = waiters.insert(PoolWaiterRecord(place: place, host: host))
+        waitingCount += 1
+        _ = coverBySpare(waiter, of: host)
+        updateRank(waiter)
+        return waiter
+    }
+
+    /// Takes a request out of its line. Returns the dial that was made for it, which is now made for nobody.
+    mutating func leaveLine(_ waiter: Int) -> Int? {
+        let host = waiters.records[waiter].host
+        let dial = waiters.records[waiter].dial
+        waiters.records[waiter].state = .uncovered
+        hosts.records[host].line.remove(waiter, &linePositions)
+        hosts.records[host].uncovered.remove(waiter, &uncoveredPositions)
+        waitingCount -= 1
+        if !waiters.records[waiter].holders.isEmpty { nested.removeAll { $0 == waiter } }
+        return dial
+    }
+
+    /// Makes a dial for a waiting request.
+    private mutating func cover(_ waiter: Int, by dial: Int, as state: PoolConnectionRecord.State) {
+        connections.records[dial].state = state
+        connections.records[dial].waiter = waiter
+        waiters.records[waiter].state = .covered(by: dial)
+        hosts.records[waiters.records[waiter].host].uncovered.remove(waiter, &uncoveredPositions)
+    }
+
+    /// Notes that no dial is made for a waiting request.
+    private mutating func uncover(_ waiter: Int) {
+        waiters.records[waiter].state = .uncovered
+        updateRank(waiter)
+    }
+
+    /// Puts a waiting request where its rank belongs.
+    mutating func updateRank(_ waiter: Int) {
+        let record = waiters.records[waiter]
+        let rank = record.place.rank(ageing: amounts.ageing)
+        hosts.records[record.host].line.set(waiter, rank, &linePositions)
+        if record.isUncovered { hosts.records[record.host].uncovered.set(waiter, rank, &uncoveredPositions) }
+    }
+
+    /// The time by which a request to another host must have come before the first request of a host to get the place of
+    /// a free connection, in nanoseconds. Without it, two busy hosts at the total limit would open a connection for each
+    /// request.
+    static var patience: UInt64 { 1_000_000_000 }
+
+    /// Whether a free connection of a host is closed, so that the first blocked request gets its place.
+    ///
+    /// Hosts are blocked only while the total limit is reached and nothing is idle.
+    func yieldsPlace(_ host: Int) -> Bool {
+        guard let first = blocked.first, first.index != host, let own = hosts.records[host].line.first,
+            first.rank < own.rank, let uncovered = hosts.records[first.index].uncovered.first
+        else { return false }
+        let place = waiters.records[own.index].place
+        let other = waiters.records[uncovered.index].place
+        return other.priority > place.priority
+            || PoolAmounts.sum(other.arrival, Self.patience) <= place.arrival
+    }
+
+    /// Puts a host among the blocked ones, moves it there, or takes it out, as its requests and its own limit demand.
+    mutating func reconsider(_ host: Int) {
+        if !isShutDown, let first = hosts.records[host].uncovered.first,
+            hosts.records[host].counted < hosts.records[host].limit
+        {
+            blocked.set(host, first.rank, &blockedPositions)
+        } else {
+            blocked.remove(host, &blockedPositions)
+        }
+    }
+}

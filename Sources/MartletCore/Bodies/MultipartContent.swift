@@ -1,0 +1,197 @@
+/// A form in its final order: bytes in memory, and between them bodies that are read as they are sent.
+package struct MultipartContent: Sendable {
+    private enum Segment: Sendable {
+        case bytes([UInt8])
+        /// A body that is read.
+        case body(HTTPBody, part: String)
+    }
+
+    /// The largest part that is copied into the bytes around it.
+    private static let smallByteCount = 64 * 1024
+    /// The parts, for descriptions of the form.
+    package let parts: [MultipartForm.Part]
+    private let segments: [Segment]
+
+    init(parts: [MultipartForm.Part], boundary: MultipartBoundary) {
+        var segments: [Segment] = []
+        var pending: [UInt8] = []
+        for part in parts {
+            pending += boundary.opening + part.head + [0x0D, 0x0A]
+            switch part.body.storage {
+            case .none, .failure: break
+            case .bytes(let bytes):
+                if bytes.count <= MultipartContent.smallByteCount {
+                    pending += bytes
+                } else {
+                    segments += [.bytes(pending), .bytes(bytes)]
+                    pending = []
+                }
+            case .file, .stream, .once, .multipart:
+                segments += [.bytes(pending), .body(part.body, part: part.name)]
+                pending = []
+            }
+            pending += [0x0D, 0x0A]
+        }
+        segments.append(.bytes(pending + boundary.closing))
+        self.segments = segments
+        self.parts = parts
+    }
+
+    /// The whole form, if it is one segment in memory.
+    var bytes: [UInt8]? {
+        if segments.count == 1, case .bytes(let bytes) = segments[0] { bytes } else { nil }
+    }
+
+    /// The bodies that are read.
+    private var bodies: [HTTPBody] {
+        segments.compactMap { if case .body(let body, _) = $0 { body } else { nil } }
+    }
+
+    /// Whether it can be sent again: as its parts can.
+    var replay: HTTPBody.Replay {
+        let replays = bodies.map(\.replay)
+        if replays.contains(.once) { return .once }
+        return replays.contains(.restartable) ? .restartable : .replayable
+    }
+
+    /// Whether nothing was read of bodies that can be read only once.
+    var isWhole: Bool { bodies.allSatisfy(\.isWhole) }
+
+    /// Takes back the bodies that can be read only once.
+    /// - Returns: Whether nothing of them was read.
+    func takeBack() -> Bool { bodies.allSatisfy { $0.takeBack() } }
+
+    /// The length in bytes, if it is known without opening the files.
+    var length: UInt64? {
+        segments.reduce(0) { sum, segment in
+            switch segment {
+            case .bytes(let bytes): MultipartContent.sum(sum, UInt64(bytes.count))
+            case .body(let body, _): MultipartContent.sum(sum, body.length)
+            }
+        }
+    }
+
+    /// Opens the form to be sent once: reads the lengths of its files, all in one job of a worker, and keeps none of them
+    /// open, so that a form of many files holds one descriptor at a time.
+    /// - Throws: ``StorageError`` for a file that cannot be read; ``MultipartError/partNotReplayable(part:)``.
+    func open() async throws -> (source: any BodySource, length: UInt64?) {
+        let measured = try await measure()
+        var stretches: [MultipartSource.Stretch] = []
+        var total: UInt64? = 0
+        var files = measured[...]
+        for segment in segments {
+            let (stretch, length) = try await stretch(of: segment, &files)
+            stretches.append(stretch)
+            total = MultipartContent.sum(total, length)
+        }
+        return (MultipartSource(stretches), total)
+    }
+
+    private func stretch(
+        of segment: Segment, _ files: inout ArraySlice<UInt64>
+    ) async throws -> (MultipartSource.Stretch, UInt64?) {
+        switch segment {
+        case .bytes(let bytes): return (.bytes(bytes), UInt64(bytes.count))
+        case .body(let body, let part):
+            switch body.storage {
+            case .none, .failure: return (.bytes([]), 0)
+            case .bytes(let bytes): return (.bytes(bytes), UInt64(bytes.count))
+            case .file(let path):
+                let length = files.popFirst() ?? 0
+                return (.file(path, length: length), length)
+            case .stream(let length, let open): return (.source(open(), length: length, part: part), length)
+            case .once(let length, let once):
+                guard let source = once.open() else { throw MultipartError.partNotReplayable(part: part) }
+                return (.source(source, length: length, part: part), length)
+            case .multipart(let content):
+                let (source, length) = try await content.open()
+                return (.source(source, length: length, part: part), length)
+            }
+        }
+    }
+
+    /// The lengths of all files, in order.
+    private func measure() async throws -> [UInt64] {
+        let paths = bodies.compactMap { $0.file?.string }
+        guard !paths.isEmpty else { return [] }
+        return try await BlockingWorkers.shared.run { () throws(StorageError) in
+            var lengths: [UInt64] = []
+            for path in paths { lengths.append(try FileReader(path: path).byteCount) }
+            return lengths
+        }
+    }
+
+    private static func sum(_ total: UInt64?, _ length: UInt64?) -> UInt64? {
+        guard let total, let length else { return nil }
+        let (sum, overflow) = total.addingReportingOverflow(length)
+        return overflow ? nil : sum
+    }
+}
+
+/// Returns a form, stretch by stretch. A file is opened when its turn comes and closed after it.
+actor MultipartSource: BodySource {
+    /// A stretch of the form.
+    enum Stretch: Sendable {
+        case bytes([UInt8])
+        /// A file that had this length when the form was opened.
+        case file(FilePath, length: UInt64)
+        /// A source, and the length that it must have, if any.
+        case source(any BodySource, length: UInt64?, part: String)
+    }
+
+    private var stretches: ArraySlice<Stretch>
+    private var file: FileSource?
+    /// The number of bytes that the current stretch has returned.
+    private var given: UInt64 = 0
+
+    init(_ stretches: [Stretch]) { self.stretches = stretches[...] }
+
+    /// The next bytes; `nil` at the end.
+    /// - Throws: ``MultipartError``, ``StorageError``, or any error of a part's source.
+    func next() async throws -> [UInt8]? {
+        while let stretch = stretches.first {
+            switch stretch {
+            case .bytes(let bytes):
+                advance()
+                if !bytes.isEmpty { return bytes }
+            case .file(let path, let length):
+                let source = try await opened(path, length)
+                if let piece = try await source.next() {
+                    given += UInt64(piece.count)
+                    guard given <= length else { throw MultipartError.fileChanged(path, expected: length) }
+                    return piece
+                }
+                guard given == length else { throw MultipartError.fileChanged(path, expected: length) }
+                advance()
+            case .source(let source, let length, let part):
+                if let piece = try await source.next() {
+                    given += UInt64(piece.count)
+                    if let length, given > length {
+                        throw MultipartError.lengthMismatch(part: part, expected: length)
+                    }
+                    if !piece.isEmpty { return piece }
+                } else {
+                    if let length, given != length {
+                        throw MultipartError.lengthMismatch(part: part, expected: length)
+                    }
+                    advance()
+                }
+            }
+        }
+        return nil
+    }
+
+    private func advance() {
+        stretches = stretches.dropFirst()
+        file = nil
+        given = 0
+    }
+
+    private func opened(_ path: FilePath, _ length: UInt64) async throws -> FileSource {
+        if let file { return file }
+        let source = try await FileSource.open(path)
+        guard source.byteCount == length else { throw MultipartError.fileChanged(path, expected: length) }
+        file = source
+        return source
+    }
+}

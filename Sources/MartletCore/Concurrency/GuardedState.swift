@@ -1,0 +1,102 @@
+import Synchronization
+
+/// A state behind a lock, and the tasks that wait for it to change.
+///
+/// Each change resumes all waiting tasks, which then check the state again. Closures run under the lock.
+final class GuardedState<State: Sendable>: Sendable {
+    private struct Content {
+        var state: State
+        /// The number of changes: a task that is about to wait sees one that it has missed.
+        var version: UInt64 = 0
+        var waiters: [UInt64: Waiter<Void>] = [:]
+        var lastWaiter: UInt64 = 0
+    }
+
+    /// Guards the state and the waiters: tasks that change the state, and those that wait for it.
+    private let content: Mutex<Content>
+
+    init(_ state: State) { content = Mutex(Content(state: state)) }
+
+    /// Accesses the state without resuming the tasks that wait.
+    func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+        content.withLock { body(&$0.state) }
+    }
+
+    /// Changes the state and resumes the tasks that wait.
+    func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+        let (result, waiters) = content.withLock { content -> (Result, [UInt64: Waiter<Void>]) in
+            let result = body(&content.state)
+            content.version += 1
+            guard !content.waiters.isEmpty else { return (result, [:]) }
+            defer { content.waiters = [:] }
+            return (result, content.waiters)
+        }
+        for waiter in waiters.values { waiter.resume(returning: ()) }
+        return result
+    }
+
+    /// Waits until a closure finds a value in the state. The closure may take the value out of it.
+    /// - Returns: The value; `nil` if the task is cancelled before there is one.
+    func next<Value: Sendable>(_ take: (inout State) -> Value?) async -> Value? {
+        await next(isCancellable: true, take)
+    }
+
+    /// Waits for a condition, also in a task that is cancelled.
+    func wait(until isMet: (State) -> Bool) async {
+        _ = await next(isCancellable: false) { isMet($0) ? true : nil }
+    }
+
+    private func next<Value: Sendable>(
+        isCancellable: Bool, _ take: (inout State) -> Value?
+    ) async -> Value? {
+        while true {
+            // The result is read under the lock, since the thread sanitizer does not see the order of a resumption.
+            let (value, version, number) = content.withLock { content -> (Value?, UInt64, UInt64) in
+                content.lastWaiter += 1
+                return (take(&content.state), content.version, content.lastWaiter)
+            }
+            if let value { return value }
+            if isCancellable, Task.isCancelled { return nil }
+            await withTaskCancellationHandler {
+                await suspend { (waiter: Waiter<Void>) in
+                    let isLate = content.withLock { content in
+                        if content.version != version || isCancellable && Task.isCancelled { return true }
+                        content.waiters[number] = waiter
+                        return false
+                    }
+                    if isLate { waiter.resume(returning: ()) }
+                }
+            } onCancel: {
+                guard isCancellable else { return }
+                let waiter = content.withLock { $0.waiters.removeValue(forKey: number) }
+                waiter?.resume(returning: ())
+            }
+        }
+    }
+}
+
+/// A result that any number of tasks wait for, each of which can be cancelled alone.
+///
+/// `Task.value` does not do: a cancelled waiter does not return early there.
+package final class Outcome<Value: Sendable>: Sendable {
+    private let state = GuardedState<Result<Value, any Error>?>(nil)
+
+    package init() {}
+
+    /// The result; `nil` until there is one.
+    var settled: Result<Value, any Error>? { state.withLock { $0 } }
+
+    /// Sets the result. Only the first one counts.
+    package func settle(_ result: Result<Value, any Error>) { state.change { $0 = $0 ?? result } }
+
+    /// Sets the value, or replaces the one that was set: a later attempt has another.
+    func replace(with value: Value) { state.change { $0 = .success(value) } }
+
+    /// The value, once there is a result; throws `CancellationError` if the waiting task is cancelled first.
+    package var value: Value {
+        get async throws {
+            guard let result = await state.next({ $0 }) else { throw CancellationError() }
+            return try result.get()
+        }
+    }
+}

@@ -1,0 +1,249 @@
+/// The conditions under which a response is accepted: its status, its content type, its size, or a closure's.
+///
+/// ```swift
+/// let exchange = try await session.get(url).validated(.status(200..<300), .contentType("application/json"))
+/// ```
+///
+/// Validators compose: ``all(_:)`` and ``and(_:)`` check one after the other, and the first rejection is the error. Martlet's own
+/// is an ``HTTPError`` whose ``HTTPError/exchange`` is the response, head and body; a closure's own error is thrown as it is.
+///
+/// One may be set for a session (``SessionConfiguration/validator``) and for a call (``RequestOptions/validator``). It then checks
+/// head and body of collected responses. Of streams and downloads it checks the head, before any of the body is
+/// passed on or a file is written: only an announced size is checked, and closures receive an empty body. After a rejection
+/// the error has up to 64 KiB of the body, as far as they come within two seconds, and the connection is free or closed.
+public struct ResponseValidator: Sendable {
+    /// One condition.
+    enum Rule: Sendable {
+        case status([ClosedRange<Int>])
+        case contentType(MediaRangeList)
+        /// The content type is one that the request accepts.
+        case requestedContentType
+        /// The number of bytes of the body.
+        case byteCount(ClosedRange<Int>)
+        case custom(@Sendable (HTTPExchange) async throws -> Void)
+    }
+
+    /// The conditions, in the order they are checked.
+    private let rules: [Rule]
+
+    /// Accepts anything: for a call whose session is stricter.
+    public static let anything = ResponseValidator(rules: [])
+    /// Accepts any status of success, 200–299.
+    public static let success = ResponseValidator(rules: [.status([200...299])])
+    /// Accepts any status of success, and a content type that the request's `Accept` lists (RFC 9110 §12.5.1), or the session's
+    /// if the request has none.
+    public static let standard = ResponseValidator.success.and(.acceptedContentType)
+
+    /// Accepts these statuses.
+    public static func status(_ ranges: ClosedRange<Int>...) -> ResponseValidator {
+        ResponseValidator(rules: [.status(ranges)])
+    }
+
+    /// Accepts these statuses, such as `200..<300`.
+    public static func status(_ ranges: Range<Int>...) -> ResponseValidator {
+        ResponseValidator(rules: [.status(ranges.filter { !$0.isEmpty }.map { ClosedRange($0) })])
+    }
+
+    /// Accepts only these statuses.
+    public static func status(_ codes: Int...) -> ResponseValidator {
+        ResponseValidator(rules: [.status(codes.map { $0...$0 })])
+    }
+
+    /// Accepts these content types.
+    ///
+    /// A response whose body has come and is empty is accepted whatever its type, as in AFNetworking and Alamofire.
+    /// One without `Content-Type` is accepted if its body is to be empty, or if `*/*` is among the ranges.
+    /// - Parameter ranges: Media ranges as in an `Accept` field, one or several in each: `text/*`, `*/*`,
+    ///   `application/json;q=0.9`, where a weight of 0 excludes a type and the most specific range applies. A range with
+    ///   parameters requires them, `charset` only if the response has one. `application/*+json` stands for all types of
+    ///   that suffix. An invalid media range accepts nothing.
+    public static func contentType(_ ranges: String...) -> ResponseValidator {
+        ResponseValidator(rules: [.contentType(MediaRangeList(ranges))])
+    }
+
+    /// Accepts the content types in the `Accept` field that the request was sent with, as ``contentType(_:)`` does: the request's
+    /// own, else that of the session's ``SessionConfiguration/headers``; all if there is none.
+    public static let acceptedContentType = ResponseValidator(rules: [.requestedContentType])
+
+    /// Accepts bodies of at most this size; a larger one is rejected with `.bodyTooLarge`.
+    public static func body(atMost limit: ByteCount) -> ResponseValidator {
+        ResponseValidator(rules: [.byteCount(0...limit.bytes)])
+    }
+
+    /// Accepts bodies of at least this size, one byte by default; a smaller one is rejected with `.unacceptableBody`.
+    public static func body(atLeast limit: ByteCount = 1) -> ResponseValidator {
+        ResponseValidator(rules: [.byteCount(limit.bytes ... .max)])
+    }
+
+    /// Accepts responses for which a closure does not throw.
+    ///
+    /// The closure may await. It receives the head and the collected part of the body, which
+    /// ``SessionConfiguration/bufferedBodyLimit`` limits.
+    ///
+    /// Within a call it runs in its own task, and may make calls. When the call is cancelled or its total timeout expires,
+    /// that task is cancelled, and the call ends without waiting for it.
+    public static func custom(
+        _ check: @escaping @Sendable (HTTPExchange) async throws -> Void
+    ) -> ResponseValidator { ResponseValidator(rules: [.custom(check)]) }
+
+    /// Accepts a response that all of them accept. They are checked in this order.
+    public static func all(_ validators: ResponseValidator...) -> ResponseValidator {
+        ResponseValidator(rules: validators.flatMap(\.rules))
+    }
+
+    /// Accepts a response that both accept. This one is checked first.
+    public func and(_ other: ResponseValidator) -> ResponseValidator {
+        ResponseValidator(rules: rules + other.rules)
+    }
+}
+
+extension ResponseValidator {
+    /// The largest part of a rejected body that the error has, in bytes.
+    private static let beginningByteCount = 64 * 1024
+    /// The maximum wait for it.
+    private static let beginningPatience = Duration.seconds(2)
+
+    /// Checks all conditions.
+    /// - Parameters:
+    ///   - userCode: Runs closures for the call that has the response; `nil` outside of calls.
+    ///   - exchange: The exchange whose connection that call holds.
+    func check(
+        _ subject: ValidationSubject, by userCode: @autoclosure () -> UserCode? = nil,
+        holding exchange: Exchange? = nil
+    ) async throws {
+        for rule in rules {
+            guard case .custom(let check) = rule, let userCode = userCode() else {
+                try await subject.check(rule)
+                continue
+            }
+            let response = subject.exchange
+            try await userCode.run("the validator's closure", .evaluating, holding: exchange, sentCount: 1) {
+                try await check(response)
+            }
+        }
+    }
+
+    /// Checks all conditions of a collected response.
+    /// - Throws: An ``AnswerRefusal``, which ``HTTPSession/run(_:_:isRestartable:isDownload:before:_:)`` unwraps.
+    @inline(never)
+    func checked(_ exchange: HTTPExchange, by userCode: UserCode) async throws -> HTTPExchange {
+        do {
+            try await check(ValidationSubject(exchange), by: userCode)
+        } catch {
+            throw AnswerRefusal(reason: error)
+        }
+        return exchange
+    }
+
+    /// Checks all conditions of a response whose body has not been read. The error of a rejection has the beginning of the
+    /// body.
+    /// - Throws: An ``HTTPError``; any error of a closure; `CancellationError`.
+    package func admit(_ answer: Answer, _ reader: BodyReader) async throws {
+        guard !rules.isEmpty else { return }
+        do {
+            // The announced size is that before a coding is decoded.
+            let announced = answer.codings.isEmpty ? answer.announcedByteCount : nil
+            try await check(
+                ValidationSubject(answer.exchange(with: []), announced: announced),
+                by: UserCode(answer.call, control: reader.control, loop: .sharedOrStalled),
+                holding: answer.channel.heldExchange)
+        } catch var error as HTTPError {
+            let beginning = await reader.beginning(
+                upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningPatience)
+            if reader.isCancelled { throw CancellationError() }
+            error.exchange = answer.exchange(with: beginning)
+            throw error
+        }
+    }
+}
+
+/// A response as validators check it.
+struct ValidationSubject: Sendable {
+    let exchange: HTTPExchange
+    /// The size of the body, collected or announced; `nil` if it was not announced.
+    private let byteCount: UInt64?
+
+    /// A response with its body.
+    init(_ exchange: HTTPExchange) { self.init(exchange, announced: UInt64(exchange.body.count)) }
+
+    /// A response whose body has not been read.
+    init(_ exchange: HTTPExchange, announced: UInt64?) {
+        self.exchange = exchange
+        byteCount = announced
+    }
+
+    /// Checks one condition.
+    /// - Throws: An ``HTTPError`` that carries the exchange; any error of a closure.
+    func check(_ rule: ResponseValidator.Rule) async throws {
+        switch rule {
+        case .status(let ranges): try checkStatus(ranges)
+        case .contentType(let list): try checkContentType(list)
+        case .requestedContentType:
+            let list = MediaRangeList(exchange.storage.sentFields.values(of: "accept"))
+            // A field without a valid range is ignored.
+            if !list.ranges.isEmpty { try checkContentType(list) }
+        case .byteCount(let range): try checkSize(range)
+        case .custom(let check): try await check(exchange)
+        }
+    }
+
+    func checkStatus(_ ranges: [ClosedRange<Int>]) throws(HTTPError) {
+        guard !ranges.contains(where: { $0.contains(exchange.statusCode) }) else { return }
+        throw refusal(
+            .unacceptableStatus,
+            "the status is \(exchange.response.status.code) \(exchange.response.status.reasonPhrase)")
+    }
+
+    /// Checks the content type, unless the body has come and is empty: it has no type then, whatever the field says.
+    /// - Parameter takesUntyped: Whether a response without a content type is accepted whatever the list says.
+    func checkContentType(_ list: MediaRangeList, takesUntyped: Bool = false) throws(HTTPError) {
+        if byteCount == 0, exchange.storage.isBodyCollected { return }
+        let wanted = list.ranges.map { "\($0.type)/\($0.subtype)" }.prefix(8).joined(separator: ", ")
+        guard let field = exchange.response.headerFields[.contentType] else {
+            if takesUntyped || byteCount == 0 || list.acceptsUntyped { return }
+            throw refusal(.unacceptableContentType, "the content type is missing, and not one of \(wanted)")
+        }
+        let type = MediaType(field)
+        guard !(type.map(list.accepts) ?? list.acceptsUntyped) else { return }
+        throw refusal(
+            .unacceptableContentType,
+            "the content type is “\(type?.essence ?? String(field.prefix(100)))”, and not one of \(wanted)")
+    }
+
+    /// Checks that the content type is one that a decoder accepts.
+    func checkContentType(of decoder: some ResponseDecoder) throws(HTTPError) {
+        let types = decoder.acceptableContentTypes
+        guard !types.isEmpty else { return }
+        try checkContentType(MediaRangeList(types), takesUntyped: true)
+    }
+
+    private func checkSize(_ range: ClosedRange<Int>) throws(HTTPError) {
+        guard let count = byteCount else { return }
+        if count > UInt64(range.upperBound) {
+            throw refusal(
+                .bodyTooLarge, "the body has \(count) bytes, more than the \(range.upperBound) accepted")
+        }
+        if count < UInt64(range.lowerBound) {
+            throw refusal(
+                .unacceptableBody, "the body has \(count) bytes, fewer than the \(range.lowerBound) accepted")
+        }
+    }
+
+    private func refusal(_ code: HTTPError.Code, _ message: String) -> HTTPError {
+        HTTPError(
+            code, phase: .evaluating, message: message, wasSent: true,
+            origin: exchange.url.origin.description, attempts: exchange.metrics.attempts, exchange: exchange)
+    }
+}
+
+/// The rejection of a collected response by a validator, on its way out of a call.
+///
+/// It is not an ``HTTPError``, so that no stage takes the rejection for a failure that a retry could fix: retries come before
+/// validators.
+struct AnswerRefusal: Error {
+    /// The error of the validator, which the call throws.
+    let reason: any Error
+
+    /// The error that a call throws.
+    static func reason(of error: any Error) -> any Error { (error as? AnswerRefusal)?.reason ?? error }
+}

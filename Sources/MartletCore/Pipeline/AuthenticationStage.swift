@@ -1,0 +1,202 @@
+import Synchronization
+
+/// Sends credentials, and answers challenges of origins, as ``AuthenticationMachine`` decides.
+package final class AuthenticationStage: CallStage {
+    private struct State {
+        var flow: AuthenticationFlow
+        /// Whether the server accepted a request without its body, and so requests no credentials.
+        var hasProbed = false
+    }
+
+    private let progress: CallProgress
+    /// Guards the flow between two requests: taken by this stage, also when a middleware runs that the call no longer waits for.
+    private let state: Mutex<State>
+
+    /// Creates the stage of a call whose credentials, or whose delegate, can answer a challenge.
+    package init(_ sources: CredentialSources, _ call: Call, _ progress: CallProgress) {
+        var sources = sources
+        if let observer = call.observer { observer.addDelegate(to: &sources) }
+        self.progress = progress
+        state = Mutex(
+            State(
+                flow: AuthenticationFlow(
+                    AuthenticationMachine(
+                        party: .origin, sources: sources,
+                        memory: progress.core.state { AuthenticationMemory() }, firstOrigin: call.url.origin,
+                        trustsOtherOrigins: call.redirectPolicy.trustsOtherOrigins), progress.userCode)))
+    }
+
+    package func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+        var call = call
+        while true {
+            var (flow, hasProbed) = state.withLock { ($0.flow, $0.hasProbed) }
+            let request = try await prepared(call, &flow, hasProbed)
+            state.withLock { $0.flow = flow }
+            let answer = try await next(request)
+            do {
+                let isChallenged = try await isChallenged(by: answer, call, &flow)
+                let isProbe = request.supplement?.withholdsBody == true
+                let probed = !isChallenged && isProbe && answer.head.status < 300
+                state.withLock { state in
+                    state.flow = flow
+                    if probed { state.hasProbed = true }
+                }
+                guard isChallenged || probed else { return answer }
+                await progress.give(up: answer, reason: .challenge)
+                call = progress.renewed(call)
+            } catch {
+                answer.finish()
+                throw error
+            }
+        }
+    }
+
+    /// The request with the credentials that it is sent with.
+    private func prepared(
+        _ call: Call, _ flow: inout AuthenticationFlow, _ hasProbed: Bool
+    ) async throws -> Call {
+        let asked = call.authenticated
+        let authorization: [UInt8]?
+        do {
+            authorization = try await flow.value(for: asked)?.bytes
+        } catch let error as CredentialsError {
+            throw failure(error, call)
+        }
+        return call.supplemented { supplement in
+            supplement.authorization = authorization
+            supplement.identity = flow.machine.identity(for: asked)
+            // The challenge should come before the body is sent, which may be readable only once.
+            supplement.withholdsBody = !hasProbed && call.mayWithholdBody && flow.machine.probes(asked)
+            supplement.asksFirst =
+                !supplement.withholdsBody && call.isWorthAsking && flow.machine.expectsChallenge(asked)
+        }
+    }
+
+    private func isChallenged(
+        by answer: Answer, _ call: Call, _ flow: inout AuthenticationFlow
+    ) async throws -> Bool {
+        let exchange = answer.channel.heldExchange
+        var authenticated = call.authenticated
+        if answer.head.status == 401 {
+            if flow.asksProgram || progress.observer?.delegate != nil { await progress.readAhead(answer) }
+            authenticated.isRepeatable = try await progress.isRepeatable(call, holding: exchange)
+        }
+        do {
+            return try await flow.isResent(
+                authenticated,
+                after: AuthenticationAnswer(
+                    status: answer.head.status, fields: answer.head.fields, party: .origin),
+                holding: exchange)
+        } catch let error as AuthenticationError {
+            throw call.error(
+                .authenticationFailed, .evaluating, error.description, wasSent: true,
+                attempts: progress.sentCount, underlying: error)
+        } catch let error as CredentialsError {
+            throw failure(error, call)
+        }
+    }
+
+    private func failure(_ error: CredentialsError, _ call: Call) -> HTTPError {
+        call.error(
+            .invalidRequest, .preparing, error.description, wasSent: progress.sentCount > 0,
+            attempts: max(1, progress.sentCount), underlying: error)
+    }
+}
+
+/// Carries out the decisions of the machine: asks the handler, fetches tokens.
+///
+/// No lock is held while a handler or a provider runs, so either may make calls of its own.
+package struct AuthenticationFlow {
+    package private(set) var machine: AuthenticationMachine
+    /// Runs handlers and providers for a call; `nil` to run them in the current task.
+    private let userCode: UserCode?
+
+    package init(_ machine: AuthenticationMachine, _ userCode: UserCode? = nil) {
+        self.machine = machine
+        self.userCode = userCode
+    }
+
+    /// The value of the field that a request is sent with; `nil` for none.
+    ///
+    /// - Throws: ``CredentialsError``; any error of a token provider; `CancellationError`.
+    package mutating func value(for request: AuthenticatedRequest) async throws -> AuthorizationValue? {
+        switch try machine.prepare(request) {
+        case .none: return nil
+        case .value(let value): return value
+        case .fetchToken: break
+        }
+        guard let tokens = machine.sources.tokens else { return nil }
+        let token = try await run("the token provider's token()", .preparing) { try await tokens.token() }
+        machine.received(token: token)
+        guard case .value(let value) = try machine.prepare(request) else { return nil }
+        return value
+    }
+
+    /// Whether a challenge may be answered by a handler or a token provider.
+    var asksProgram: Bool { machine.sources.handler != nil || machine.sources.tokens != nil }
+
+    /// Whether a request is to be sent again after a response, with the value that ``value(for:)`` then has; `false` if the
+    /// response is the call's.
+    ///
+    /// - Throws: ``AuthenticationError`` for a server that failed to prove itself; ``CredentialsError``; any error of a handler
+    ///   or a token provider; `CancellationError`.
+    package mutating func isResent(
+        _ request: AuthenticatedRequest, after answer: AuthenticationAnswer, holding exchange: Exchange? = nil
+    ) async throws -> Bool {
+        var decision = machine.received(answer, to: request)
+        while true {
+            switch decision {
+            case .deliver: return false
+            case .resend: return true
+            case .refuse(let error): throw error
+            case .ask(let challenge):
+                let handler = machine.sources.handler
+                let credentials = try await run("the authentication handler", .evaluating, exchange) {
+                    try await handler?(challenge)
+                }
+                decision = try machine.received(credentials: credentials, for: request)
+            case .refresh(let refused):
+                guard let tokens = machine.sources.tokens else { return false }
+                let token = try await run("the token provider's refresh(after:)", .evaluating, exchange) {
+                    try await tokens.refresh(after: refused)
+                }
+                decision = machine.received(token: token, after: refused)
+            }
+        }
+    }
+
+    private func run<Value: Sendable>(
+        _ name: String, _ phase: HTTPError.Phase, _ exchange: Exchange? = nil,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        guard let userCode else { return try await body() }
+        return try await userCode.run(name, phase, holding: exchange, body)
+    }
+}
+
+extension Call {
+    /// The properties of the request that authentication needs. Before the stage, `Authorization` can only be the caller's.
+    fileprivate var authenticated: AuthenticatedRequest {
+        let known: AuthenticatedBody =
+            switch body.storage {
+            case .none: .bytes([])
+            case .bytes(let bytes): .bytes(bytes)
+            default: .unknown
+            }
+        return AuthenticatedRequest(
+            origin: url.origin, method: method.rawValue, target: serverTarget, body: known,
+            isRepeatable: body.isWhole, hasOwnField: sentFields.contains("authorization"))
+    }
+
+    /// Whether the body should be sent only once: it can be read only once, or is longer than 1 MiB (the bound of curl), or has
+    /// no known length.
+    fileprivate var isWorthAsking: Bool {
+        guard body.isPresent else { return false }
+        return body.replay == .once || body.length.map { $0 > 1 << 20 } ?? true
+    }
+
+    /// Whether there is a body that may be held back: the caller does not frame it.
+    fileprivate var mayWithholdBody: Bool {
+        body.isPresent && !fields.contains(.contentLength) && !fields.contains(.transferEncoding)
+    }
+}

@@ -1,0 +1,162 @@
+import Glibc
+import MartletTransport
+
+/// A request for all objects of a kind, to which the kernel responds with several datagrams, and the progress of the response.
+package struct NetlinkDump: Sendable {
+    /// The objects to request.
+    package enum Question: Hashable, Sendable, CaseIterable {
+        /// All links.
+        case links
+        /// All addresses of all links.
+        case addresses
+        /// All routes of IPv4.
+        case routes4
+        /// All routes of IPv6.
+        case routes6
+    }
+
+    /// The progress of a response.
+    package enum Progress: Hashable, Sendable {
+        /// More datagrams follow.
+        case more
+        /// The response is complete. It may be inconsistent if something changed in the meantime.
+        case done(isInterrupted: Bool)
+        /// The kernel refused, with this errno.
+        case failed(Int32)
+    }
+
+    private let question: Question
+    private let sequence: UInt32
+    private var isInterrupted = false
+
+    /// Creates a request.
+    /// - Parameter sequence: The number that distinguishes its response from others on the same socket.
+    package init(_ question: Question, sequence: UInt32) {
+        self.question = question
+        self.sequence = sequence
+    }
+
+    /// The type of the messages in the response, and the family of their objects if only one is requested.
+    private var answer: (type: UInt16, family: UInt8?) {
+        switch question {
+        case .links: (NetlinkMessage.Kind.newLink, nil)
+        case .addresses: (NetlinkMessage.Kind.newAddress, nil)
+        case .routes4: (NetlinkMessage.Kind.newRoute, IPAddress.Family.ipv4.number)
+        case .routes6: (NetlinkMessage.Kind.newRoute, IPAddress.Family.ipv6.number)
+        }
+    }
+
+    var request: [UInt8] {
+        let body: [UInt8] =
+            switch question {
+            // ifinfomsg: family, padding, type, index, flags, change. The attribute IFLA_EXT_MASK omits the statistics
+            // (RTEXT_FILTER_SKIP_STATS), a fifth of the response.
+            case .links:
+                [UInt8](repeating: 0, count: 16)
+                    + NetlinkAttribute.bytes(29, NetlinkNumber.bytes(of: 8 as UInt32))
+            // ifaddrmsg: family, prefix length, flags, scope, index.
+            case .addresses: [UInt8](repeating: 0, count: 8)
+            // rtmsg: family, lengths of destination and source, tos, table, protocol, scope, type, flags.
+            case .routes4, .routes6: [answer.family ?? 0] + [UInt8](repeating: 0, count: 11)
+            }
+        return NetlinkMessage.request(answer.type, isDump: true, sequence: sequence, body)
+    }
+
+    /// Adds the objects of a datagram to a table.
+    ///
+    /// Messages of other responses are ignored, and so is everything after the end.
+    /// - Throws: The error of a malformed message; the response is then of no use.
+    package mutating func receive(
+        _ datagram: [UInt8], into table: inout NetworkTable
+    ) throws(NetlinkFault) -> Progress {
+        let answer = answer
+        for message in try NetlinkMessage.messages(in: datagram[...]) where message.sequence == sequence {
+            if message.flags & NetlinkMessage.interrupted != 0 { isInterrupted = true }
+            switch message.type {
+            case NetlinkMessage.Kind.done:
+                let code = try message.errorCode()
+                return code == 0 ? .done(isInterrupted: isInterrupted) : .failed(code)
+            case NetlinkMessage.Kind.error:
+                let code = try message.errorCode()
+                if code != 0 { return .failed(code) }
+            case NetlinkMessage.Kind.overrun: isInterrupted = true
+            // A kernel without IPv6 responds to a request for its routes with those of all families.
+            case answer.type where answer.family == nil || answer.family == message.payload.first:
+                try table.add(message)
+            default: break
+            }
+        }
+        return .more
+    }
+}
+
+/// Decides whether a datagram of news is a reason to query the kernel.
+///
+/// News only say that something changed. Their contents are not combined to a state: a link that goes down removes its default
+/// route of IPv4 without a message about the route.
+package enum NetlinkNewsRule {
+    /// Whether a path may have changed. A malformed datagram counts as a change.
+    package static func matters(_ datagram: ArraySlice<UInt8>) -> Bool {
+        do throws(NetlinkFault) {
+            for message in try NetlinkMessage.messages(in: datagram) {
+                switch message.type {
+                case NetlinkMessage.Kind.newLink:
+                    // Wireless drivers report every scan.
+                    if !(try LinkRecord(message.payload).isWirelessNews) { return true }
+                case NetlinkMessage.Kind.deletedLink, NetlinkMessage.Kind.newAddress,
+                    NetlinkMessage.Kind.deletedAddress, NetlinkMessage.Kind.overrun,
+                    NetlinkMessage.Kind.error:
+                    return true
+                case NetlinkMessage.Kind.newRoute, NetlinkMessage.Kind.deletedRoute:
+                    // Routers that speak BGP change thousands of other routes a minute.
+                    if RouteRecord.concernsDefault(message.payload) { return true }
+                default: break
+                }
+            }
+            return false
+        } catch {
+            return true
+        }
+    }
+}
+
+/// The kernel's response to a request for the route to an address.
+package enum RouteAnswer: Hashable, Sendable {
+    /// A route; one to this machine itself leads over the loopback link.
+    case route(RouteRecord)
+    /// No route.
+    case unreachable
+    /// No response, with this errno.
+    case refused(Int32)
+
+    /// The bytes of a request for the current route to an address.
+    static func request(to address: IPAddress, sequence: UInt32) -> [UInt8] {
+        // rtmsg: family, lengths of destination and source, tos, table, protocol, scope, type, flags.
+        let body = [address.family.number, UInt8(address.bytes.count * 8)] + [UInt8](repeating: 0, count: 10)
+        return NetlinkMessage.request(
+            NetlinkMessage.Kind.newRoute, isDump: false, sequence: sequence,
+            body + NetlinkAttribute.bytes(1, address.bytes))
+    }
+
+    /// Reads a datagram; `nil` if it does not contain the response.
+    package init?(_ datagram: [UInt8], sequence: UInt32) throws(NetlinkFault) {
+        for message in try NetlinkMessage.messages(in: datagram[...]) where message.sequence == sequence {
+            switch message.type {
+            case NetlinkMessage.Kind.newRoute:
+                guard let route = try RouteRecord(message.payload) else { continue }
+                // Type 1 leads to another machine, 2 to this machine; the others lead nowhere.
+                self = route.type == 1 || route.type == 2 ? .route(route) : .unreachable
+                return
+            case NetlinkMessage.Kind.error:
+                switch try message.errorCode() {
+                case 0: continue
+                case ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL: self = .unreachable
+                case let code: self = .refused(code)
+                }
+                return
+            default: continue
+            }
+        }
+        return nil
+    }
+}

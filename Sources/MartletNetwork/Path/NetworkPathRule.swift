@@ -1,0 +1,127 @@
+import MartletTransport
+
+/// Determines the path, and the interfaces, of a table of links, addresses and routes.
+package struct NetworkPathRule: Sendable {
+    /// A usable default route over one of its links.
+    private struct Way {
+        var link: UInt32
+        var family: IPAddress.Family
+        /// The preference among the ways of a family: the lowest number is preferred.
+        var rank: UInt64
+        /// The address that the route prescribes.
+        var source: IPAddress?
+    }
+
+    /// The maximum number of interfaces that are followed downwards from one.
+    private static let depthLimit = 8
+
+    private let links: [UInt32: LinkRecord]
+    private let addresses: [UInt32: [IPAddress]]
+    private let ways: [Way]
+    private let traits: [UInt32: InterfaceTraits]
+    private let overrides: [String: InterfaceOverride]
+    /// The link of the best default route below all tunnels.
+    private let foundation: UInt32?
+
+    /// Creates a rule for a table.
+    /// - Parameters:
+    ///   - traits: The properties in the kernel's files, by the links' numbers.
+    ///   - overrides: The properties that override those of the machine, by the interfaces' names.
+    package init(
+        _ table: NetworkTable, traits: [UInt32: InterfaceTraits] = [:],
+        overrides: [String: InterfaceOverride] = [:]
+    ) {
+        let links = Dictionary(table.links.map { ($0.index, $0) }) { _, later in later }
+        let usable = table.addresses.filter(\.isUsable)
+        let addresses = Dictionary(grouping: usable, by: \.link).mapValues { $0.map(\.address) }
+        // An address counts on any link that is up: routers have it on the loopback link.
+        let sources = Set(usable.filter { (links[$0.link]?.flags ?? 0) & 1 != 0 }.map(\.address))
+        ways = NetworkPathRule.ways(table.routes).filter { way in
+            guard let link = links[way.link], link.isRunning, !link.isLoopback else { return false }
+            if let source = way.source { return sources.contains(source) }
+            return addresses[way.link]?.contains { $0.family == way.family } ?? false
+        }
+        foundation = ways.filter { links[$0.link]?.isTunnel == false }.min { $0.rank < $1.rank }?.link
+        self.links = links
+        self.addresses = addresses
+        self.traits = traits
+        self.overrides = overrides
+    }
+
+    /// The default routes, link by link. Two routes to the halves of everywhere over the same link count as one: virtual private
+    /// networks replace a default route in this way.
+    private static func ways(_ routes: [RouteRecord]) -> [Way] {
+        struct Half: Hashable {
+            var link: UInt32
+            var table: UInt32
+            var family: IPAddress.Family
+        }
+        var ways: [Way] = []
+        var halves: [Half: Set<Bool>] = [:]
+        for route in routes where route.isWay && route.prefixLength <= 1 {
+            for hop in route.hops where hop.isAlive {
+                if route.prefixLength == 1 {
+                    let isUpper = (route.destination?.bytes.first ?? 0) & 0x80 != 0
+                    let half = Half(link: hop.link, table: route.table, family: route.family)
+                    halves[half, default: []].insert(isUpper)
+                    guard halves[half]?.count == 2 else { continue }
+                }
+                // Other tables than the first one come after it.
+                let metric = route.prefixLength == 1 ? 0 : UInt64(route.metric)
+                let rank = metric | (route.table == RouteRecord.mainTable ? 0 : 1 << 32)
+                ways.append(Way(link: hop.link, family: route.family, rank: rank, source: route.source))
+            }
+        }
+        return ways
+    }
+
+    /// The path.
+    package var path: NetworkPath {
+        var ranks: [UInt32: (ipv4: UInt64, ipv6: UInt64)] = [:]
+        for way in ways {
+            var rank = ranks[way.link] ?? (.max, .max)
+            switch way.family {
+            case .ipv4: rank.ipv4 = min(rank.ipv4, way.rank)
+            case .ipv6: rank.ipv6 = min(rank.ipv6, way.rank)
+            }
+            ranks[way.link] = rank
+        }
+        let sorted = ranks.sorted {
+            ($0.value.ipv4, $0.value.ipv6, $0.key) < ($1.value.ipv4, $1.value.ipv6, $1.key)
+        }
+        return NetworkPath(
+            sorted.compactMap { interface(of: $0.key) }, supportsIPv4: ways.contains { $0.family == .ipv4 },
+            supportsIPv6: ways.contains { $0.family == .ipv6 })
+    }
+
+    /// The interface of a link; `nil` if it is not up and running.
+    func interface(of index: UInt32) -> NetworkInterface? {
+        guard let link = links[index], link.isRunning else { return nil }
+        return NetworkInterface(
+            name: link.name, index: link.index, kind: kind(of: index), isTunnel: link.isTunnel,
+            isExpensive: overrides.override(of: link.name).isExpensive,
+            addresses: (addresses[index] ?? []).map(\.description).sorted())
+    }
+
+    /// The kind of a link; a link on top of another one has the kind of that.
+    private func kind(of index: UInt32) -> NetworkInterface.Kind {
+        var current = index
+        for _ in 0..<NetworkPathRule.depthLimit {
+            guard let link = links[current] else { return .wired }
+            if let kind = overrides.override(of: link.name).kind { return kind }
+            if link.isLoopback { return .loopback }
+            let own = traits[current] ?? InterfaceTraits()
+            if own.isWireless || own.deviceType == "wlan" { return .wifi }
+            if own.deviceType == "wwan" || link.driver == "wwan" || link.driver == "rmnet" { return .mobile }
+            guard link.isTunnel || link.isLayer else { return .wired }
+            if let lower = link.lower, links[lower] != nil {
+                current = lower
+            } else if link.isTunnel, let foundation, foundation != current {
+                current = foundation
+            } else {
+                return .wired
+            }
+        }
+        return .wired
+    }
+}

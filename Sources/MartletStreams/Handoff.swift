@@ -1,0 +1,101 @@
+import MartletTransport
+import Synchronization
+
+/// Passes elements from one task to another, one at a time. The giver waits for the taker, so that at most one element is
+/// stored and TCP's window holds the peer.
+final class Handoff<Element: Sendable>: Sendable {
+    private typealias Ending = Result<Void, any Error>
+
+    private struct State {
+        var element: Element?
+        /// Whether the element that was given last was taken.
+        var isTaken = true
+        /// The end from the giving side.
+        var ending: Ending?
+        /// Whether the taking side has ended it.
+        var isCancelled = false
+        var giver: OneShot<Void>?
+        var taker: OneShot<Void>?
+    }
+
+    /// Guards the slot: both sides.
+    private let state = Mutex(State())
+
+    /// Gives an element once the one before it was taken.
+    /// - Returns: Whether it can still be taken; `false` after the end, and in a cancelled task.
+    func give(_ element: Element) async -> Bool {
+        guard await isTaken() else { return false }
+        let (isGiven, taker) = state.withLock { state -> (Bool, OneShot<Void>?) in
+            guard state.ending == nil, !state.isCancelled else { return (false, nil) }
+            (state.element, state.isTaken) = (element, false)
+            return (true, state.taker.take())
+        }
+        taker?.fulfil(())
+        return isGiven
+    }
+
+    /// Waits until the element that was given last is taken.
+    /// - Returns: Whether it was; `false` if the end came first, or this task is cancelled.
+    func isTaken() async -> Bool {
+        let turn = OneShot<Void>()
+        let isWaiting = state.withLock { state in
+            guard state.element != nil else { return false }
+            state.giver = turn
+            return true
+        }
+        if isWaiting { await Handoff.wait(turn) }
+        return state.withLock { $0.isTaken }
+    }
+
+    /// Ends it; an element that was given before can still be taken.
+    func finish(throwing error: (any Error)? = nil) {
+        end { $0.ending = $0.ending ?? error.map { .failure($0) } ?? .success(()) }
+    }
+
+    /// Ends it with `CancellationError`, and discards an element that was not taken.
+    func abandon() {
+        end { state in
+            state.ending = state.ending ?? .failure(CancellationError())
+            state.element = nil
+        }
+    }
+
+    /// The next element; `nil` once it is finished.
+    /// - Throws: The error that it was finished with; `CancellationError` after ``cancel()`` and in a cancelled task.
+    func take() async throws -> Element? {
+        while true {
+            try Task.checkCancellation()
+            let turn = OneShot<Void>()
+            let (element, ending, giver) = state.withLock { state -> (Element?, Ending?, OneShot<Void>?) in
+                if let element = state.element.take() {
+                    state.isTaken = true
+                    return (element, nil, state.giver.take())
+                }
+                state.taker = turn
+                return (nil, state.ending ?? (state.isCancelled ? .failure(CancellationError()) : nil), nil)
+            }
+            giver?.fulfil(())
+            if let element { return element }
+            if let ending {
+                try ending.get()
+                return nil
+            }
+            await Handoff.wait(turn)
+        }
+    }
+
+    /// Ends it from the taking side: nothing more is passed, and the giver stops waiting.
+    func cancel() { end { ($0.isCancelled, $0.element) = (true, nil) } }
+
+    private func end(_ change: (inout State) -> Void) {
+        let turns = state.withLock { state -> [OneShot<Void>?] in
+            change(&state)
+            return [state.giver.take(), state.taker.take()]
+        }
+        for turn in turns { turn?.fulfil(()) }
+    }
+
+    private static func wait(_ turn: OneShot<Void>) async {
+        _ = await turn.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
+    }
+}

@@ -1,0 +1,152 @@
+import CLinux
+import COpenSSL
+import Glibc
+
+/// An instant of the monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds since an arbitrary start.
+///
+/// All deadlines inside Martlet have this type: eight bytes, compared with one instruction, never set back by a change
+/// of the wall clock. ``distantFuture`` stands for "no deadline".
+package struct MonotonicTime: Comparable, Hashable, Sendable {
+    /// Nanoseconds since the clock's start.
+    package var nanoseconds: UInt64
+
+    /// Creates an instant.
+    package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
+
+    private init(of clock: clockid_t) {
+        var time = timespec()
+        unsafe clock_gettime(clock, &time)
+        nanoseconds = UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
+    }
+
+    /// The instant that never comes.
+    package static let distantFuture = MonotonicTime(nanoseconds: .max)
+
+    /// The present instant.
+    package static func now() -> MonotonicTime { MonotonicTime(of: CLOCK_MONOTONIC) }
+
+    /// The present instant of the clock that includes the time for which the computer was suspended (`CLOCK_BOOTTIME`).
+    package static func sinceBoot() -> MonotonicTime { MonotonicTime(of: CLOCK_BOOTTIME) }
+
+    /// This instant moved by a duration, within the range of instants (a negative sum is the start).
+    package func advanced(by duration: Duration) -> MonotonicTime {
+        if self == .distantFuture { return self }
+        // Not by its components, which takes three times as long.
+        let delta = duration.attoseconds / 1_000_000_000
+        let magnitude = UInt64(exactly: delta.magnitude) ?? .max
+        let (sum, isOutOfRange) =
+            delta < 0
+            ? nanoseconds.subtractingReportingOverflow(magnitude)
+            : nanoseconds.addingReportingOverflow(magnitude)
+        return MonotonicTime(nanoseconds: isOutOfRange ? (delta < 0 ? 0 : .max) : sum)
+    }
+
+    /// The instant after a duration; none without a duration.
+    package func deadline(after duration: Duration?) -> MonotonicTime {
+        duration.map(advanced(by:)) ?? .distantFuture
+    }
+
+    /// The time from an earlier instant to this one; zero if that one is not earlier.
+    package func since(_ earlier: MonotonicTime) -> Duration {
+        guard self > earlier else { return .zero }
+        return .nanoseconds(Int64(clamping: nanoseconds - earlier.nanoseconds))
+    }
+
+    package static func < (left: MonotonicTime, right: MonotonicTime) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+}
+
+/// Conversions of any duration, extreme settings included.
+///
+/// `Duration.components` and the sum, the double and the fraction of a large duration trap. No code outside of this file
+/// takes a duration apart, and a duration from a setting is ``bounded`` before it is used in a calculation.
+extension Duration {
+    /// The longest span of a setting: a hundred years.
+    package static let longest = Duration.seconds(100 * 365 * 86_400)
+
+    /// The nearest span from zero to ``longest``.
+    package var bounded: Duration { min(max(self, .zero), .longest) }
+
+    /// The whole seconds, or the nearest `Int64`.
+    package var wholeSeconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000_000_000_000) }
+
+    /// The whole milliseconds, or the nearest `Int64`.
+    package var wholeMilliseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000_000_000) }
+
+    /// The whole nanoseconds, or the nearest `Int64`.
+    package var wholeNanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
+}
+
+/// A detached thread of the system, for code that must not run on Swift's cooperative pool.
+enum Thread {
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    /// Starts a thread that ends with its closure. All signals are blocked on it: they are the program's.
+    /// - Parameters:
+    ///   - name: At most 15 bytes are shown by the system's tools.
+    ///   - stackByteCount: The size of the stack; `nil`, or a size that the system refuses, for the system's default.
+    static func start(
+        name: String, stackByteCount: Int? = nil, _ body: @escaping @Sendable () -> Void
+    ) throws(SystemError) {
+        var blocked = sigset_t()
+        var previous = sigset_t()
+        unsafe sigfillset(&blocked)
+        unsafe pthread_sigmask(SIG_BLOCK, &blocked, &previous)
+        defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
+        var attributes = pthread_attr_t()
+        unsafe pthread_attr_init(&attributes)
+        defer { unsafe pthread_attr_destroy(&attributes) }
+        if let stackByteCount { unsafe pthread_attr_setstacksize(&attributes, stackByteCount) }
+        var thread = pthread_t()
+        let argument = unsafe Unmanaged.passRetained(
+            Body {
+                unsafe name.withCString { _ = unsafe martlet_set_thread_name($0) }
+                body()
+            })
+        let code = unsafe pthread_create(
+            &thread, &attributes,
+            { argument in
+                guard let argument = unsafe argument else { return nil }
+                unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
+                return nil
+            }, argument.toOpaque())
+        guard code == 0 else {
+            unsafe argument.release()
+            throw SystemError(operation: "pthread_create", code: code)
+        }
+        pthread_detach(thread)
+    }
+}
+
+/// The OpenSSL library of this process.
+///
+/// By default OpenSSL frees its global state when the process exits (`atexit`). A thread that sets up TLS at that moment
+/// then reads freed memory, and the process ends with a signal or hangs. Martlet loads the library without this clean-up:
+/// a program may return from `main` while calls run, and the kernel reclaims the memory.
+///
+/// The setting counts only if nothing has loaded the library before, so each first use of OpenSSL calls ``load()``: the
+/// event loop, which every session needs, digests, pins, and ``OpenSSLErrors/clear()``, which precedes every other use.
+enum OpenSSLLibrary {
+    private static let loaded: Void = {
+        // It can fail only without memory; then the calls that follow fail too, with their own errors.
+        _ = OPENSSL_init_ssl(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
+    }()
+
+    /// Loads the library once; later calls do nothing.
+    static func load() { loaded }
+}
+
+/// The environment variables of the process.
+package enum ProcessEnvironment {
+    /// The value of a variable; `nil` if it is not set, or empty.
+    ///
+    /// The C library forbids reading while another thread sets a variable, so this is for the start of a program or session.
+    package static func value(of name: String) -> String? {
+        guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
+        return unsafe String(cString: value)
+    }
+}

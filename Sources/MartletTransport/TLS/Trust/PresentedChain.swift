@@ -1,0 +1,59 @@
+import COpenSSL
+
+/// The decision of a custom trust policy.
+public enum TrustDecision: Hashable, Sendable {
+    /// The handshake continues.
+    case accept
+    /// The connection ends with ``TLSError/Kind/denied(reason:)``, before a byte of the request is sent.
+    case deny(reason: String)
+}
+
+/// A question for a custom trust policy.
+struct TrustQuestion: Sendable {
+    let evaluator: Identified<TrustPolicy.Evaluator>
+    let chain: PresentedChain
+}
+
+/// One certificate of a chain.
+public struct PresentedCertificate: Hashable, Sendable, CustomStringConvertible {
+    /// The certificate in DER.
+    public let der: [UInt8]
+    /// The subject, as RFC 4514 writes it; control bytes are escaped.
+    public let subject: String
+    /// The issuer, as RFC 4514 writes it.
+    public let issuer: String
+    /// The host names and addresses for which it is issued. Bytes that no host has are replaced by question marks.
+    public let names: [String]
+    /// The SHA-256 of its public key.
+    public let publicKey: PublicKeyPin
+
+    /// The subject and the pin of the key.
+    public var description: String { "\(subject) (\(publicKey))" }
+
+    init(_ certificate: OpaquePointer) {
+        unsafe der = Certificate.der(of: certificate)
+        unsafe subject = Certificate.text(of: X509_get_subject_name(certificate))
+        unsafe issuer = Certificate.text(of: X509_get_issuer_name(certificate))
+        unsafe names = Certificate.names(of: certificate)
+        unsafe publicKey = PublicKeyPin(of: certificate)
+    }
+}
+
+/// The chain that a custom trust policy decides about: the certificates that a server has sent, and the result of their
+/// verification by OpenSSL and by Martlet's own rules.
+public struct PresentedChain: Sendable {
+    /// The certificates as the server sent them, its own first. It is only proven that the server has the key of the first.
+    public let certificates: [PresentedCertificate]
+
+    /// The chain from the server's certificate to the trusted root; empty if there is a ``fault``.
+    public let verified: [PresentedCertificate]
+
+    /// The reason the chain would be rejected, its names included; `nil` if it would be accepted.
+    public let fault: TLSError.Kind?
+
+    /// The host for which the certificate must be issued: an ASCII name in lower case, or an address.
+    public let host: String
+
+    /// Whether the chain would be accepted without a custom policy.
+    public var isTrusted: Bool { fault == nil }
+}

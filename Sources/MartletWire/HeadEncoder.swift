@@ -1,0 +1,200 @@
+/// Writes the head of a request.
+package typealias RequestEncoder = HeadEncoder
+
+/// Writes the head of a response, for the test origin.
+package typealias ResponseEncoder = HeadEncoder
+
+/// Writes the head of a request or a response, and refuses input that could split it into two (RFC 9112 §3, §4, §5, §11.2).
+///
+/// The buffer is reused for each head. After a method threw, ``bytes`` is empty and stays so until the next head begins: no
+/// part of a refused message can reach a socket.
+package struct HeadEncoder: Sendable {
+    /// The kind of the open head.
+    private enum State: Sendable {
+        /// No head was begun, or the last one was refused or ended.
+        case closed
+        case request
+        case response
+        /// Lines that belong to no head yet, or trailers.
+        case lines
+    }
+
+    /// The encoded head; complete after ``end()``.
+    package private(set) var bytes: [UInt8] = []
+    private var state = State.closed
+    private var hasFraming = false
+    private var hasHost = false
+    private var hasCookie = false
+
+    /// Creates an encoder with an empty buffer.
+    package init() {}
+
+    // MARK: Start lines
+
+    /// Starts the head of a request in an emptied buffer.
+    /// - Parameters:
+    ///   - method: A token.
+    ///   - target: Visible ASCII, in any of the four forms of RFC 9112 §3.2.
+    /// - Throws: `invalidMethod` or `invalidTarget`, with the index of the first bad byte.
+    package mutating func begin(
+        method: String, target: String, version: WireVersion = .http11
+    ) throws(WireError) {
+        open(.request)
+        if method.isEmpty { throw refuse(.invalidMethod, at: 0) }
+        try append(method, else: .invalidMethod, where: ByteClass.isToken)
+        append(" ")
+        if target.isEmpty { throw refuse(.invalidTarget, at: 0) }
+        try append(target, else: .invalidTarget, where: ByteClass.isTarget)
+        append(version == .http11 ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n")
+    }
+
+    /// Starts the head of a response in an emptied buffer.
+    /// - Parameters:
+    ///   - status: 100...999.
+    ///   - reason: The reason phrase; may be empty.
+    /// - Throws: `invalidStatus` or `invalidReason`.
+    package mutating func begin(
+        status: Int, reason: String = "", version: WireVersion = .http11
+    ) throws(WireError) {
+        open(.response)
+        guard (100...999).contains(status) else { throw refuse(.invalidStatus, at: 0) }
+        append(version == .http11 ? "HTTP/1.1 " : "HTTP/1.0 ")
+        append("\(status) ")
+        try append(reason, else: .invalidReason, where: ByteClass.isFieldValue)
+        appendLineEnd()
+    }
+
+    /// Starts lines that belong to no head yet, in an emptied buffer; see ``lines(_:)``.
+    package mutating func beginLines() { open(.lines) }
+
+    // MARK: Fields
+
+    /// Adds lines that an encoder wrote after ``beginLines()``, as they are: checked once, written many times.
+    ///
+    /// None of them may be a framing field, Host or Cookie.
+    package mutating func lines(_ lines: [UInt8]) { if !bytes.isEmpty { bytes.append(contentsOf: lines) } }
+
+    /// Adds a field; the UTF-8 bytes of the value are sent.
+    /// - Throws: `invalidFieldName`, `invalidFieldValue` with the index of the first bad byte; `conflictingFraming` or
+    ///   `repeatedField` for a second Content-Length, Transfer-Encoding, Host or Cookie.
+    package mutating func field(name: String, value: String) throws(WireError) {
+        try field(name, value.utf8.span)
+    }
+
+    /// Adds a field whose value is bytes, such as Latin-1; refuses the same as ``field(name:value:)``.
+    package mutating func field(name: String, rawValue: [UInt8]) throws(WireError) {
+        try field(name, rawValue.span)
+    }
+
+    private mutating func field(_ name: String, _ value: Span<UInt8>) throws(WireError) {
+        guard state != .closed else { throw refuse(.encodingOutOfOrder, at: 0) }
+        try noteSingular(name)
+        let span = name.utf8.span
+        let end = span.endOfToken(in: 0..<span.count)
+        if end < span.count || end == 0 { throw refuse(.invalidFieldName, at: end) }
+        append(span)
+        bytes.append(UInt8(ascii: ":"))
+        bytes.append(ByteClass.space)
+        if let index = value.firstInvalidValueByte(in: 0..<value.count) {
+            throw refuse(.invalidFieldValue, at: index)
+        }
+        append(value)
+        appendLineEnd()
+    }
+
+    /// Refuses a second framing field, Host or Cookie: a peer and a proxy might believe different ones.
+    private mutating func noteSingular(_ name: String) throws(WireError) {
+        switch name.utf8.count {
+        case 4 where matches(name, "host"):
+            if hasHost { throw refuse(.repeatedField, at: 0) }
+            hasHost = true
+        case 6 where matches(name, "cookie"):
+            if hasCookie { throw refuse(.repeatedField, at: 0) }
+            hasCookie = true
+        case 14 where matches(name, "content-length"), 17 where matches(name, "transfer-encoding"):
+            if hasFraming { throw refuse(.conflictingFraming, at: 0) }
+            hasFraming = true
+        default: break
+        }
+    }
+
+    private func matches(_ name: String, _ lowercased: String) -> Bool {
+        let left = name.utf8.span
+        let right = lowercased.utf8.span
+        for index in left.indices where ByteClass.lowercased(left[index]) != right[index] { return false }
+        return true
+    }
+
+    /// Adds the Host field (RFC 9110 §7.2).
+    /// - Parameter value: Host and port; empty for a request without an authority.
+    /// - Throws: `invalidHost` for bytes that no host can have.
+    package mutating func hostField(_ value: String) throws(WireError) {
+        let span = value.utf8.span
+        for index in span.indices {
+            switch span[index] {
+            case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"),
+                UInt8(ascii: "\\"),
+                UInt8(ascii: ","):
+                throw refuse(.invalidHost, at: index)
+            case let byte: if !ByteClass.isTarget(byte) { throw refuse(.invalidHost, at: index) }
+            }
+        }
+        try field("Host", span)
+    }
+
+    /// Adds the field that frames a body of this kind; nothing for ``BodyFraming/none``, and in a response for
+    /// ``BodyFraming/untilClose``.
+    /// - Throws: `conflictingFraming` if the head has such a field, or for a request that is framed
+    ///   ``BodyFraming/untilClose``, as none can be.
+    package mutating func framing(_ framing: BodyFraming) throws(WireError) {
+        switch framing {
+        case .none: break
+        case .length(let length): try field(name: "Content-Length", value: String(length))
+        case .chunked: try field(name: "Transfer-Encoding", value: "chunked")
+        case .untilClose: if state != .response { throw refuse(.conflictingFraming, at: 0) }
+        }
+    }
+
+    /// Adds the empty line; does nothing after a fault.
+    package mutating func end() {
+        guard state != .closed else { return }
+        appendLineEnd()
+        state = .closed
+    }
+
+    // MARK: The buffer
+
+    private mutating func open(_ state: State) {
+        bytes.removeAll(keepingCapacity: true)
+        bytes.reserveCapacity(512)
+        self.state = state
+        (hasFraming, hasHost, hasCookie) = (false, false, false)
+    }
+
+    /// Empties the buffer, and returns the reason.
+    private mutating func refuse(_ code: WireErrorCode, at index: Int) -> WireError {
+        bytes.removeAll(keepingCapacity: true)
+        state = .closed
+        return WireError(code, at: index)
+    }
+
+    private mutating func append(_ text: String) { append(text.utf8.span) }
+
+    private mutating func append(_ span: Span<UInt8>) {
+        unsafe span.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
+    }
+
+    /// Adds text whose bytes all belong to a class.
+    private mutating func append(
+        _ text: String, else code: WireErrorCode, where isAllowed: (UInt8) -> Bool
+    ) throws(WireError) {
+        let span = text.utf8.span
+        for index in span.indices where !isAllowed(span[index]) { throw refuse(code, at: index) }
+        append(span)
+    }
+
+    private mutating func appendLineEnd() {
+        bytes.append(ByteClass.carriageReturn)
+        bytes.append(ByteClass.lineFeed)
+    }
+}

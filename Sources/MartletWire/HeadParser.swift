@@ -1,0 +1,399 @@
+/// Parses the head of a response from bytes that arrive in any pieces (RFC 9112 §4, §5).
+///
+/// It stores its progress, so a head that comes byte by byte costs no more than one that comes whole. A fault is reported
+/// at the line it is in, and a first line that cannot become a status line at its first byte.
+package struct HeadParser: Sendable {
+    private var section: FieldSectionParser
+    private var version = WireVersion.http11
+    /// 0 until the status line was read.
+    private var status = 0
+    private var reason = ""
+    private var isReasonLatin1 = false
+
+    /// Creates a parser at the start of a head.
+    package init(limits: WireLimits = .default) {
+        section = FieldSectionParser(rules: FieldSectionParser.Rules(limits))
+    }
+
+    /// Prepares the parser for the next head.
+    package mutating func reset() {
+        section.reset()
+        status = 0
+        reason = ""
+        isReasonLatin1 = false
+    }
+
+    /// The bytes that a parsed head takes in the input, empty lines before it included.
+    package var consumedByteCount: Int { section.lineStart }
+
+    /// Reads on.
+    /// - Parameter unread: All bytes from the head's first one on; since the last call it may only have grown.
+    /// - Returns: The head, or `nil` if more bytes are needed.
+    /// - Throws: The fault of the head, or the limit that it exceeds, also while it is incomplete.
+    package mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> ResponseHead? {
+        if status == 0 {
+            guard try readStatusLine(unread) else { return nil }
+        }
+        while let line = try section.nextLine(unread) {
+            if line.isEmpty {
+                return ResponseHead(
+                    version: version, status: status, reason: reason, fields: section.block(unread),
+                    isReasonLatin1: isReasonLatin1)
+            }
+            try section.addField(unread, line: line)
+        }
+        return nil
+    }
+
+    /// Reads the status line; `false` if more bytes are needed.
+    private mutating func readStatusLine(_ unread: Span<UInt8>) throws(WireError) -> Bool {
+        while true {
+            try checkStart(unread)
+            guard let line = try section.nextLine(unread) else { return false }
+            if line.isEmpty { continue }
+            try parseStatusLine(unread, line: line)
+            return true
+        }
+    }
+
+    /// Refuses a first line as soon as it cannot start with `HTTP/`: other protocols often send no line end at all.
+    private func checkStart(_ unread: Span<UInt8>) throws(WireError) {
+        let start = section.lineStart
+        guard start < unread.count else { return }
+        let first = unread[start]
+        if !section.rules.isStrict, first == ByteClass.carriageReturn || first == ByteClass.lineFeed {
+            let next = start + 1
+            if first == ByteClass.carriageReturn, next < unread.count, unread[next] != ByteClass.lineFeed {
+                throw WireError(.bareCarriageReturn, at: start)
+            }
+            return
+        }
+        if let index = StartLine.firstDifference(unread, from: start) {
+            throw WireError(.invalidStatusLine, at: index)
+        }
+    }
+
+    private mutating func parseStatusLine(_ unread: Span<UInt8>, line: Range<Int>) throws(WireError) {
+        let start = line.lowerBound
+        version = try StartLine.version(unread, in: start..<line.upperBound, code: .invalidStatusLine)
+        let afterVersion = start + 8
+        guard afterVersion < line.upperBound, unread[afterVersion] == ByteClass.space else {
+            throw WireError(.invalidStatusLine, at: min(afterVersion, line.upperBound))
+        }
+        var value = 0
+        for index in afterVersion + 1..<afterVersion + 4 {
+            guard index < line.upperBound, let digit = ByteClass.digit(unread[index]) else {
+                throw WireError(.invalidStatusCode, at: min(index, line.upperBound))
+            }
+            value = value * 10 + digit
+        }
+        guard value >= 100 else { throw WireError(.invalidStatusCode, at: afterVersion + 1) }
+        let afterStatus = afterVersion + 4
+        if afterStatus < line.upperBound {
+            guard unread[afterStatus] == ByteClass.space else {
+                let isDigit = ByteClass.isDigit(unread[afterStatus])
+                throw WireError(isDigit ? .invalidStatusCode : .invalidStatusLine, at: afterStatus)
+            }
+            let range = afterStatus + 1..<line.upperBound
+            if let index = unread.firstInvalidValueByte(in: range) {
+                throw section.valueFault(unread[index], at: index)
+            }
+            reason = StartLine.reason(unread, in: range)
+            // UTF-8 is as long as what it was read from.
+            isReasonLatin1 = reason.utf8.count != range.count
+        }
+        status = value
+    }
+}
+
+/// Parses the head of a request from bytes that arrive in any pieces, as ``HeadParser`` does for responses.
+struct RequestHeadParser: Sendable {
+    private var section: FieldSectionParser
+    /// The head, once its request line was read.
+    private var head: RequestHead?
+
+    /// Creates a parser at the start of a head.
+    init(limits: WireLimits = .default) {
+        section = FieldSectionParser(rules: FieldSectionParser.Rules(limits))
+    }
+
+    /// Prepares the parser for the next head.
+    mutating func reset() {
+        section.reset()
+        head = nil
+    }
+
+    /// The bytes that a parsed head takes in the input, empty lines before it included.
+    var consumedByteCount: Int { section.lineStart }
+
+    /// Reads on, as ``HeadParser/parse(_:)``.
+    mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> RequestHead? {
+        while let line = try section.nextLine(unread) {
+            if head == nil {
+                if !line.isEmpty || section.rules.isStrict { try parseRequestLine(unread, line: line) }
+            } else if line.isEmpty {
+                head?.fields = section.block(unread)
+                return head
+            } else {
+                try section.addField(unread, line: line)
+            }
+        }
+        return nil
+    }
+
+    private mutating func parseRequestLine(_ unread: Span<UInt8>, line: Range<Int>) throws(WireError) {
+        let methodEnd = unread.endOfToken(in: line)
+        guard methodEnd > line.lowerBound, methodEnd < line.upperBound, unread[methodEnd] == ByteClass.space
+        else { throw WireError(.invalidRequestLine, at: methodEnd) }
+        var targetEnd = methodEnd + 1
+        while targetEnd < line.upperBound, ByteClass.isTarget(unread[targetEnd]) { targetEnd += 1 }
+        guard targetEnd > methodEnd + 1, targetEnd < line.upperBound, unread[targetEnd] == ByteClass.space
+        else { throw WireError(.invalidRequestLine, at: targetEnd) }
+        let versionRange = targetEnd + 1..<line.upperBound
+        let version = try StartLine.version(unread, in: versionRange, code: .invalidRequestLine)
+        guard versionRange.count == 8 else { throw WireError(.invalidRequestLine, at: targetEnd + 9) }
+        head = RequestHead(
+            method: unread.text(line.lowerBound..<methodEnd), target: unread.text(methodEnd + 1..<targetEnd),
+            version: version)
+    }
+}
+
+/// The common parts of status lines and request lines.
+private enum StartLine {
+    /// The version in the first eight bytes of a range (RFC 9112 §2.3).
+    /// - Throws: `code` if they are not a version, or ``WireErrorCode/unsupportedVersion``.
+    static func version(
+        _ bytes: Span<UInt8>, in range: Range<Int>, code: WireErrorCode
+    ) throws(WireError) -> WireVersion {
+        let start = range.lowerBound
+        let end = range.upperBound
+        if let index = firstDifference(bytes.extracting(0..<end), from: start) {
+            throw WireError(code, at: index)
+        }
+        guard start + 5 < end, ByteClass.isDigit(bytes[start + 5]) else {
+            throw WireError(code, at: min(start + 5, end))
+        }
+        guard bytes[start + 5] == UInt8(ascii: "1") else {
+            throw WireError(.unsupportedVersion, at: start + 5)
+        }
+        guard start + 7 < end, bytes[start + 6] == UInt8(ascii: "."), ByteClass.isDigit(bytes[start + 7])
+        else { throw WireError(code, at: min(start + 6, end)) }
+        return bytes[start + 7] == UInt8(ascii: "0") ? .http10 : .http11
+    }
+
+    /// The first index at which bytes differ from `HTTP/`; `nil` if they do not, as far as they reach.
+    @inline(__always)
+    static func firstDifference(_ bytes: Span<UInt8>, from start: Int) -> Int? {
+        // The five characters in one word, the first one lowest: no string is touched per head.
+        var expected: UInt64 = 0x2F_50_54_54_48
+        let end = min(start &+ 5, bytes.count)
+        var index = start
+        while index < end {
+            if bytes[index] != UInt8(truncatingIfNeeded: expected) { return index }
+            expected >>= 8
+            index &+= 1
+        }
+        return nil
+    }
+
+    /// The reason phrase in a range; the most common one without a copy.
+    static func reason(_ bytes: Span<UInt8>, in range: Range<Int>) -> String {
+        let start = range.lowerBound
+        if range.count == 2, bytes[start] == UInt8(ascii: "O"), bytes[start + 1] == UInt8(ascii: "K") {
+            return "OK"
+        }
+        return bytes.text(range)
+    }
+}
+
+/// Parses the lines and fields of a head or trailer section. It never searches a byte twice for a line's end, however few
+/// bytes come at a time.
+struct FieldSectionParser: Sendable {
+    /// The leniencies for a section, and its limits.
+    struct Rules: Sendable {
+        let sectionByteLimit: Int
+        let lineByteLimit: Int
+        let lineCountLimit: Int
+        let acceptsBareLineFeed: Bool
+        let isStrict: Bool
+        let isTrailer: Bool
+        /// The offset in the message of the section's first byte.
+        let baseOffset: Int
+
+        /// Creates the rules for a head, or for trailers at an offset in their message.
+        ///
+        /// Limits stay below 2^30, so that offsets fit 32 bits and sums never overflow.
+        init(_ limits: WireLimits, trailersAt offset: Int? = nil) {
+            isTrailer = offset != nil
+            sectionByteLimit = Rules.clamped(isTrailer ? limits.trailerByteLimit : limits.headByteLimit)
+            lineByteLimit = Rules.clamped(limits.lineByteLimit)
+            lineCountLimit = min(limits.lineCountLimit, WireLimits.lineCountMaximum)
+            acceptsBareLineFeed = limits.toleratesBareLineFeed && !limits.isStrict && !isTrailer
+            isStrict = limits.isStrict
+            baseOffset = offset ?? 0
+        }
+
+        private static func clamped(_ limit: Int) -> Int { max(0, min(limit, 1 << 30)) }
+    }
+
+    let rules: Rules
+    /// The index of the first byte of the line being read: the bytes read up to the last complete line.
+    private(set) var lineStart = 0
+    /// There is no LF between the line's start and this index.
+    private var scanned = 0
+    private var lineCount = 0
+    private var entries: [FieldBlock.Entry] = []
+    /// The bytes of folds inside values: each run stands for one space.
+    private var folds: [Range<UInt32>] = []
+
+    init(rules: Rules) { self.rules = rules }
+
+    /// Starts another section under the same rules.
+    mutating func reset() {
+        lineStart = 0
+        scanned = 0
+        lineCount = 0
+        entries = []
+        folds = []
+    }
+
+    /// The bounds of the next complete line without its end; `nil` if more bytes are needed.
+    /// - Throws: A limit, also while the line is incomplete, or a bare LF if it is not tolerated.
+    @inline(__always)
+    mutating func nextLine(_ section: Span<UInt8>) throws(WireError) -> Range<Int>? {
+        let lineLimit = lineStart &+ rules.lineByteLimit
+        let limit = min(lineLimit, rules.sectionByteLimit)
+        let searchEnd = min(section.count, limit)
+        guard searchEnd > scanned, let lineFeed = section.firstLineFeed(in: scanned..<searchEnd) else {
+            scanned = max(scanned, searchEnd)
+            if section.count >= limit {
+                throw limitFault(isLine: lineLimit <= rules.sectionByteLimit, at: limit)
+            }
+            return nil
+        }
+        lineCount &+= 1
+        if lineCount > rules.lineCountLimit {
+            throw fault(.tooManyLines(limit: rules.lineCountLimit), at: lineStart)
+        }
+        let start = lineStart
+        var end = lineFeed
+        if end > start, section[end &- 1] == ByteClass.carriageReturn {
+            end &-= 1
+        } else if !rules.acceptsBareLineFeed {
+            throw fault(.bareLineFeed, at: lineFeed)
+        }
+        lineStart = lineFeed &+ 1
+        scanned = lineStart
+        return start..<end
+    }
+
+    private func limitFault(isLine: Bool, at limit: Int) -> WireError {
+        if isLine { return fault(.lineTooLong(limit: rules.lineByteLimit), at: limit) }
+        let size = rules.sectionByteLimit
+        return fault(rules.isTrailer ? .trailersTooLarge(limit: size) : .headTooLarge(limit: size), at: limit)
+    }
+
+    /// Adds one field line, or a folded one (RFC 9112 §5).
+    @inline(__always)
+    mutating func addField(_ section: Span<UInt8>, line: Range<Int>) throws(WireError) {
+        let nameEnd = section.endOfToken(in: line)
+        guard nameEnd > line.lowerBound, nameEnd < line.upperBound, section[nameEnd] == UInt8(ascii: ":")
+        else { return try addOddLine(section, line: line, nameEnd: nameEnd) }
+        let value = try value(section, in: nameEnd &+ 1..<line.upperBound)
+        if entries.isEmpty { entries.reserveCapacity(16) }
+        entries.append(
+            FieldBlock.Entry(
+                nameStart: UInt32(truncatingIfNeeded: line.lowerBound),
+                nameEnd: UInt32(truncatingIfNeeded: nameEnd),
+                valueStart: UInt32(truncatingIfNeeded: value.lowerBound),
+                valueEnd: UInt32(truncatingIfNeeded: value.upperBound)))
+    }
+
+    /// The bounds of a value without white space at its ends; refuses control bytes.
+    @inline(__always)
+    private func value(_ section: Span<UInt8>, in range: Range<Int>) throws(WireError) -> Range<Int> {
+        var start = range.lowerBound
+        var end = range.upperBound
+        while start < end, ByteClass.isBlank(section[start]) { start &+= 1 }
+        while end > start, ByteClass.isBlank(section[end &- 1]) { end &-= 1 }
+        if let index = section.firstInvalidValueByte(in: start..<end) {
+            throw valueFault(section[index], at: index)
+        }
+        return start..<end
+    }
+
+    /// Adds a line that does not start with a name and a colon: it is folded, or has a fault that is named.
+    private mutating func addOddLine(_ section: Span<UInt8>, line: Range<Int>, nameEnd: Int) throws(WireError)
+    {
+        if ByteClass.isBlank(section[line.lowerBound]) { return try addFold(section, line: line) }
+        if nameEnd == line.upperBound { throw fault(.missingColon, at: nameEnd) }
+        let byte = section[nameEnd]
+        if byte == ByteClass.carriageReturn { throw fault(.bareCarriageReturn, at: nameEnd) }
+        if byte == UInt8(ascii: ":") { throw fault(.emptyFieldName, at: nameEnd) }
+        var next = nameEnd
+        while next < line.upperBound, ByteClass.isBlank(section[next]) { next += 1 }
+        if next > nameEnd, next < line.upperBound, section[next] == UInt8(ascii: ":") {
+            throw fault(.whitespaceBeforeColon, at: nameEnd)
+        }
+        var index = nameEnd
+        while index < line.upperBound, section[index] != UInt8(ascii: ":") { index += 1 }
+        // A control byte is named even if the colon is missing, too: it is worse.
+        let isText = ByteClass.isFieldValue(byte)
+        throw fault(
+            index == line.upperBound && isText ? .missingColon : .malformedFieldName(byte), at: nameEnd)
+    }
+
+    /// Joins a folded line to the value before it, with one space between them (RFC 9112 §5.2).
+    private mutating func addFold(_ section: Span<UInt8>, line: Range<Int>) throws(WireError) {
+        guard !rules.isStrict else { throw fault(.obsoleteFold, at: line.lowerBound) }
+        guard let last = entries.indices.last else { throw fault(.misplacedFold, at: line.lowerBound) }
+        let value = try value(section, in: line)
+        if value.isEmpty { return }
+        let start = UInt32(truncatingIfNeeded: value.lowerBound)
+        if entries[last].valueStart == entries[last].valueEnd {
+            entries[last].valueStart = start
+        } else {
+            folds.append(entries[last].valueEnd..<start)
+        }
+        entries[last].valueEnd = UInt32(truncatingIfNeeded: value.upperBound)
+    }
+
+    /// The fields, with a copy of their bytes.
+    @inline(__always)
+    func block(_ section: Span<UInt8>) -> FieldBlock {
+        let storage = section.copied(0..<lineStart)
+        return folds.isEmpty
+            ? FieldBlock(storage: storage, entries: entries)
+            : unfoldedBlock(FieldBlock(storage: storage, entries: entries))
+    }
+
+    /// The block with one space in place of each fold.
+    private func unfoldedBlock(_ folded: FieldBlock) -> FieldBlock {
+        var block = FieldBlock()
+        var nextFold = 0
+        for (index, entry) in entries.enumerated() {
+            var value: [UInt8] = []
+            var start = entry.valueStart
+            while nextFold < folds.count, folds[nextFold].upperBound <= entry.valueEnd {
+                value += folded.storage[Int(start)..<Int(folds[nextFold].lowerBound)]
+                value.append(ByteClass.space)
+                start = folds[nextFold].upperBound
+                nextFold += 1
+            }
+            value += folded.storage[Int(start)..<Int(entry.valueEnd)]
+            block.append(name: folded.name(at: index), value: value)
+        }
+        return block
+    }
+
+    /// Whether there is no field.
+    var isEmpty: Bool { entries.isEmpty }
+
+    func fault(_ code: WireErrorCode, at index: Int) -> WireError {
+        WireError(code, at: rules.baseOffset + index)
+    }
+
+    func valueFault(_ byte: UInt8, at index: Int) -> WireError {
+        fault(byte == ByteClass.carriageReturn ? .bareCarriageReturn : .malformedFieldValue(byte), at: index)
+    }
+}

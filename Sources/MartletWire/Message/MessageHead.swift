@@ -1,0 +1,241 @@
+/// The request line and fields of a request (RFC 9112 §3, §5).
+package struct RequestHead: Sendable, Equatable {
+    /// The method, in the case it was sent.
+    package var method: String
+    /// The request target as sent: visible ASCII, never empty.
+    package var target: String
+    /// The version of the client.
+    package var version: WireVersion
+    /// The fields in the order received.
+    package var fields: FieldBlock
+
+    /// Creates a head of its parts; encoders check them, this does not.
+    package init(
+        method: String, target: String, version: WireVersion = .http11, fields: FieldBlock = FieldBlock()
+    ) {
+        self.method = method
+        self.target = target
+        self.version = version
+        self.fields = fields
+    }
+}
+
+/// The status line and fields of a response (RFC 9112 §4, §5).
+package struct ResponseHead: Sendable, Equatable {
+    /// The version of the server.
+    package var version: WireVersion
+    /// The status, 100...999.
+    package var status: Int
+    /// The reason phrase: empty when missing, UTF-8 when valid, else Latin-1.
+    package var reason: String
+    /// Whether the reason phrase was read as Latin-1.
+    package var isReasonLatin1: Bool
+    /// The fields in the order received.
+    package var fields: FieldBlock
+
+    /// Creates a head of its parts; encoders check them, this does not.
+    package init(
+        version: WireVersion = .http11, status: Int, reason: String = "", fields: FieldBlock = FieldBlock(),
+        isReasonLatin1: Bool = false
+    ) {
+        self.version = version
+        self.status = status
+        self.reason = reason
+        self.isReasonLatin1 = isReasonLatin1
+        self.fields = fields
+    }
+
+    /// The bytes of the reason phrase.
+    package var reasonBytes: [UInt8] {
+        (isReasonLatin1 ? ByteText.latin1Bytes(reason) : nil) ?? Array(reason.utf8)
+    }
+
+    /// Whether this is an interim response (1xx, RFC 9110 §15.2).
+    package var isInformational: Bool { status < 200 }
+
+    /// Compares everything except the encoding of the reason phrases.
+    package static func == (left: ResponseHead, right: ResponseHead) -> Bool {
+        left.version == right.version && left.status == right.status && left.reason == right.reason
+            && left.fields == right.fields
+    }
+}
+
+/// The version of HTTP/1 in a message (RFC 9112 §2.3).
+///
+/// A minor version above 1 counts as 1.1, as RFC 9110 §2.5 demands. Other major versions are not a ``WireVersion``.
+package enum WireVersion: Sendable, Hashable {
+    /// HTTP/1.0.
+    case http10
+    /// HTTP/1.1.
+    case http11
+
+    /// The text of the version in a start line.
+    package var text: StaticString {
+        switch self {
+        case .http10: "HTTP/1.0"
+        case .http11: "HTTP/1.1"
+        }
+    }
+}
+
+/// The fields of a message, in order and exactly as received, in one storage.
+///
+/// Names keep their case and values their bytes; white space around values is removed and a folded line has become one
+/// space. Look-ups ignore the case of names (RFC 9110 §5.1). A copy costs two reference counts.
+package struct FieldBlock: Sendable, RandomAccessCollection {
+    /// A field as strings; see ``valueString(at:)`` for the conversion from bytes.
+    package typealias Element = (name: String, value: String)
+
+    /// The position of one field in ``storage``. For received blocks these are offsets in the message.
+    struct Entry: Sendable {
+        var nameStart: UInt32
+        var nameEnd: UInt32
+        var valueStart: UInt32
+        var valueEnd: UInt32
+    }
+
+    /// The bytes that the entries point into; may hold other bytes between them.
+    private(set) var storage: [UInt8] = []
+    private var entries: [Entry] = []
+    /// The lengths of the names, as bits: a name of another length need not be searched.
+    private var lengths: UInt64 = 0
+
+    /// Creates an empty block.
+    package init() {}
+
+    /// Creates a block of names and values for servers and tests; encoders check them, this does not.
+    package init(_ fields: [(String, String)]) {
+        for (name, value) in fields { append(name: name, value: value) }
+    }
+
+    init(storage: [UInt8], entries: [Entry]) {
+        self.storage = storage
+        self.entries = entries
+        for entry in entries { note(nameOf: entry) }
+    }
+
+    private mutating func note(nameOf entry: Entry) {
+        lengths |= FieldBlock.mark(entry.nameEnd &- entry.nameStart)
+    }
+
+    /// The bit of a name's length; the last one stands for all that are longer.
+    private static func mark(_ length: UInt32) -> UInt64 { 1 << UInt64(Swift.min(length, 63)) }
+
+    /// Adds a field at the end.
+    /// - Parameters:
+    ///   - name: The name, in any case.
+    ///   - value: The value; its UTF-8 bytes are stored.
+    package mutating func append(name: String, value: String) { append(name: name.utf8, value: value.utf8) }
+
+    /// Adds a field at the end, from bytes.
+    package mutating func append(name: some Sequence<UInt8>, value: some Sequence<UInt8>) {
+        let nameStart = UInt32(truncatingIfNeeded: storage.count)
+        storage.append(contentsOf: name)
+        let nameEnd = UInt32(truncatingIfNeeded: storage.count)
+        storage.append(contentsOf: value)
+        let valueEnd = UInt32(truncatingIfNeeded: storage.count)
+        let entry = Entry(nameStart: nameStart, nameEnd: nameEnd, valueStart: nameEnd, valueEnd: valueEnd)
+        entries.append(entry)
+        note(nameOf: entry)
+    }
+
+    // MARK: Collection
+
+    /// Always 0.
+    package var startIndex: Int { 0 }
+    /// The number of field lines.
+    package var endIndex: Int { entries.count }
+    /// The field at an index, as strings.
+    package subscript(position: Int) -> Element { (nameString(at: position), valueString(at: position)) }
+
+    // MARK: One field
+
+    /// The bytes of the name at an index.
+    package func name(at index: Int) -> ArraySlice<UInt8> {
+        storage[Int(entries[index].nameStart)..<Int(entries[index].nameEnd)]
+    }
+
+    /// The bytes of the value at an index.
+    package func value(at index: Int) -> ArraySlice<UInt8> {
+        storage[Int(entries[index].valueStart)..<Int(entries[index].valueEnd)]
+    }
+
+    /// The name at an index; names are ASCII.
+    package func nameString(at index: Int) -> String { String(decoding: name(at: index), as: UTF8.self) }
+
+    /// The value at an index: UTF-8 if its bytes are valid, else Latin-1, so that no byte is ever lost silently.
+    package func valueString(at index: Int) -> String { ByteText.string(value(at: index)) }
+
+    /// The start of the value at an index: the offset in the message, for received blocks.
+    func valueOffset(at index: Int) -> Int { Int(entries[index].valueStart) }
+
+    // MARK: Looking up
+
+    /// The first index at or after a start whose name is the given one in any case, or `nil`.
+    package func firstIndex(of name: String, from start: Int = 0) -> Int? {
+        let name = name.utf8.span
+        let length = UInt32(truncatingIfNeeded: name.count)
+        guard lengths & FieldBlock.mark(length) != 0 else { return nil }
+        var index = start
+        while index < entries.count {
+            let entry = entries[index]
+            if entry.nameEnd &- entry.nameStart == length, matches(entry, name) { return index }
+            index += 1
+        }
+        return nil
+    }
+
+    private func matches(_ entry: Entry, _ name: Span<UInt8>) -> Bool {
+        let bytes = storage.span.extracting(Int(entry.nameStart)..<Int(entry.nameEnd))
+        for index in name.indices where bytes[index] != name[index] {
+            // Nearly always they are written alike.
+            guard ByteClass.lowercased(bytes[index]) == ByteClass.lowercased(name[index]) else {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Whether a field of that name exists, in any case.
+    package func contains(_ name: String) -> Bool { firstIndex(of: name) != nil }
+
+    /// The first value of a name, or `nil`.
+    package func firstValue(of name: String) -> String? { firstIndex(of: name).map { valueString(at: $0) } }
+
+    /// The bytes of every field of a name, in order.
+    package func rawValues(of name: String) -> [ArraySlice<UInt8>] {
+        var values: [ArraySlice<UInt8>] = []
+        var next = firstIndex(of: name)
+        while let index = next {
+            values.append(value(at: index))
+            next = firstIndex(of: name, from: index + 1)
+        }
+        return values
+    }
+
+    /// All values of a name, one per field line, in order.
+    package func values(of name: String) -> [String] { rawValues(of: name).map(ByteText.string) }
+
+    /// Whether a comma list, over all fields of a name, has a token as a member, in any case (RFC 9110 §5.6.1).
+    package func contains(_ name: String, token: String) -> Bool {
+        let wanted = token.utf8.span
+        var next = firstIndex(of: name)
+        while let index = next {
+            for element in ElementList(value(at: index))
+            where ByteClass.equalsIgnoringCase(element, wanted) { return true }
+            next = firstIndex(of: name, from: index + 1)
+        }
+        return false
+    }
+}
+
+extension FieldBlock: Equatable {
+    /// Whether both have the same names and values, byte for byte and in the same order.
+    package static func == (left: FieldBlock, right: FieldBlock) -> Bool {
+        left.count == right.count
+            && left.indices.allSatisfy { index in
+                left.name(at: index) == right.name(at: index)
+                    && left.value(at: index) == right.value(at: index)
+            }
+    }
+}
