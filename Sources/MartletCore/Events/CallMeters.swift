@@ -35,13 +35,13 @@
             repeats = factory.makeCounter(label: "martlet.repeats", dimensions: [])
             bytesSent = factory.makeCounter(label: "martlet.bytes.sent", dimensions: [])
             bytesReceived = factory.makeCounter(label: "martlet.bytes.received", dimensions: [])
-            func meter(_ name: String) -> any MeterHandler {
-                factory.makeMeter(label: "martlet.pool.\(name)", dimensions: [])
-            }
-            pool = [
-                (meter("idle"), { $0.idle }), (meter("leased"), { $0.leased }),
-                (meter("dialling"), { $0.dialling }), (meter("waiting"), { $0.waiting }),
+            let counts: [(String, @Sendable (PoolStatus) -> Int)] = [
+                ("idle", { $0.idle }), ("leased", { $0.leased }), ("dialling", { $0.dialling }),
+                ("waiting", { $0.waiting }),
             ]
+            pool = counts.map { name, count in
+                (factory.makeMeter(label: "martlet.pool.\(name)", dimensions: []), count)
+            }
         }
 
         fileprivate func note(_ status: PoolStatus) {
