@@ -30,8 +30,6 @@ public final class ResponseCache: Sendable {
         public var staleIfError: Duration?
         /// Lifetimes of responses that specify none; by default they are estimated as in RFC 9111 §4.2.2.
         public var defaultFreshness = DefaultFreshness.none
-        /// The maximum number of variants of a URL (`Vary`), 1…8; 8 by default.
-        public var variantLimit = 8
         /// The source that reports when memory is short: then half of the responses in memory are evicted, all of them when it
         /// is critical; those that are not on disk are written there first. The machine's by default; `nil` for none.
         public var memoryPressure: MemoryPressureSource? = .system
@@ -145,8 +143,7 @@ public final class ResponseCache: Sendable {
         let store = ResponseStore(memoryLimit: memory.bytes, disk: disk, order: options.eviction.order)
         self.store = store
         policy = MartletCache.CachePolicy(
-            defaults: options.defaultFreshness, staleIfError: options.staleIfError?.wholeSeconds,
-            variantLimit: min(options.variantLimit, 8))
+            defaults: options.defaultFreshness, staleIfError: options.staleIfError?.wholeSeconds)
         if let disk { BlockingWorkers.shared.submit { disk.load() } }
         work = options.memoryPressure.map { source in
             Task { [weak store] in

@@ -24,7 +24,6 @@ struct DigestAuthorization: Sendable {
         let hash = challenge.algorithm.hash
         guard let protection = challenge.protection(hasBodyDigest: request.body.isKnown) else { return nil }
         let clientNonce = challenge.algorithm.isSession ? session.clientNonce : clientNonce
-        // Eight hexadecimal digits.
         let count = MessageDigest.hexadecimal(
             (0..<4).map { UInt8(truncatingIfNeeded: useCount >> (24 - 8 * $0)) })
         var subject = Array("\(request.method):\(request.target)".utf8)

@@ -59,10 +59,7 @@ struct BatchEngine: Sendable {
         }
         let (sequence, result) = BatchRequest.read(bytes)
         let request: BatchRequest
-        switch result {
-        case .failure(let fault): return { BatchReply.line(sequence, fault) }
-        case .success(let read): request = read
-        }
+        do { request = try result.get() } catch { return { BatchReply.line(sequence, error) } }
         if request.startsClean || request.operation == .reset {
             session = BatchSession(parallel: parallel, cache: cache)
         }

@@ -137,9 +137,7 @@ struct CacheVerifyCommand: AsyncParsableCommand {
 struct DamagedEntry: JSONRepresentable, Sendable {
     var file: String
     var fault: EntryFault
-
     var text: String { "damaged  \(file): \(TerminalText.escaped("\(fault)"))" }
-
     var json: JSONValue { ["file": .string(file), "damaged": .string("\(fault)")] }
 }
 

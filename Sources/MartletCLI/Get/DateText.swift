@@ -14,9 +14,8 @@ struct DateText {
 
     /// The maximum length of a text, in bytes.
     private static let lengthLimit = 100
-    private static let weekdays = [
-        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
-    ]
+    private static let weekdays = "monday tuesday wednesday thursday friday saturday sunday"
+        .split(separator: " ").map(String.init)
     private static let months = [
         "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
         "november", "december",

@@ -7,14 +7,11 @@ package struct CachePolicy: Equatable, Sendable {
     /// The seconds for which a stale response may replace an error if neither the response nor the request specifies it
     /// (`stale-if-error`, RFC 5861 §4); 0…2^31. With `nil` (the default) none may.
     package var staleIfError: Int64?
-    /// The maximum number of variants of a URL, at least 1; 8 by default.
-    package var variantLimit: Int
 
     /// Creates a policy; numbers are clamped to their ranges.
-    package init(defaults: DefaultFreshness = .none, staleIfError: Int64? = nil, variantLimit: Int = 8) {
+    package init(defaults: DefaultFreshness = .none, staleIfError: Int64? = nil) {
         self.defaults = defaults
         self.staleIfError = staleIfError.map(DeltaSeconds.clamped)
-        self.variantLimit = max(1, variantLimit)
     }
 }
 

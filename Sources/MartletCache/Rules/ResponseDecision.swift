@@ -35,21 +35,18 @@ package struct ResponseDecider: Sendable {
     /// The plan with which the request was sent.
     private let plan: ForwardPlan?
     private let variants: [StoredVariant]
-    private let lost: Set<Int>
     private let policy: CachePolicy
 
     /// Creates the decider of one request.
     /// - Parameters:
     ///   - variants: the stored responses of the decision, in the same order: all indices refer to these.
-    ///   - lost: those of them, by index, that can no longer be read: evicted, cleared or damaged since then.
     package init(
         _ request: CacheRequest, after decision: CacheDecision, variants: [StoredVariant],
-        lost: Set<Int> = [], policy: CachePolicy = CachePolicy()
+        policy: CachePolicy = CachePolicy()
     ) {
         self.request = request
         plan = decision.plan
         self.variants = variants
-        self.lost = lost
         self.policy = policy
     }
 
@@ -106,7 +103,7 @@ package struct ResponseDecider: Sendable {
     ) -> ResponseDecision {
         let offered = plan?.offered.filter(variants.indices.contains) ?? []
         let freshened = FresheningRule.selected(by: response, among: variants, offered: offered)
-            .filter { !lost.contains($0) }.map(freshen)
+            .map(freshen)
         let kept = freshened.filter(\.isKept)
         let removed = freshened.filter { !$0.isKept }.map(\.variant).sorted()
         // A 304 to the caller's own conditions is passed to the caller.
@@ -148,7 +145,7 @@ package struct ResponseDecider: Sendable {
     /// The stored response that replaces an error.
     /// - Parameter asked: the status of the request to the network, which is not a hit (RFC 9211 §2.1).
     private func staleAnswer(now: WallTime, _ asked: CacheStatus) -> CachedAnswer? {
-        guard let index = plan?.staleOnError, variants.indices.contains(index), !lost.contains(index),
+        guard let index = plan?.staleOnError, variants.indices.contains(index),
             VariantRule.matching(request, variants).contains(index)
         else { return nil }
         let freshness = Freshness(of: variants[index], now: now, defaults: policy.defaults)

@@ -86,8 +86,11 @@ final class CacheLock: Sendable {
                 let own = try folder.files.status(of: candidate).identity
                 if try folder.files.statusIfPresent(at: path)?.identity == own { return candidate }
             } catch {
-                folder.files.unlock(candidate)
-                throw error
+                // Some network file systems report a removed file in this way.
+                if error.code != ENOENT, error.code != ESTALE {
+                    folder.files.unlock(candidate)
+                    throw error
+                }
             }
             folder.files.unlock(candidate)
             file = nil

@@ -75,8 +75,6 @@ extension DiskCache {
         emit(.damaged(file: CacheFile.entry(name).name, fault))
     }
 
-    // MARK: Inspection
-
     /// The size on disk, in allocated blocks, of the directory and all of the cache's files, determined without the lock.
     package func occupiedByteCount() throws(StorageError) -> UInt64 {
         let scan = try FolderScan(folder)

@@ -114,9 +114,7 @@ package enum NetlinkNewsRule {
                 }
             }
             return false
-        } catch {
-            return true
-        }
+        } catch { return true }
     }
 }
 
@@ -145,7 +143,7 @@ package enum RouteAnswer: Hashable, Sendable {
             case NetlinkMessage.Kind.newRoute:
                 guard let route = try RouteRecord(message.payload) else { continue }
                 // Type 1 leads to another machine, 2 to this machine; the others lead nowhere.
-                self = route.type == 1 || route.type == 2 ? .route(route) : .unreachable
+                self = 1...2 ~= route.type ? .route(route) : .unreachable
                 return
             case NetlinkMessage.Kind.error:
                 switch try message.errorCode() {

@@ -6,11 +6,11 @@ import Testing
 struct ResponseTests {
     private func decide(
         _ response: ResponseHead, to request: CacheRequest = Scene.request(), variants: [StoredVariant],
-        lost: Set<Int> = [], after: Int64 = 200, policy: CachePolicy = CachePolicy()
+        after: Int64 = 200, policy: CachePolicy = CachePolicy()
     ) -> ResponseDecision {
         let decision = CacheDecision(request, variants: variants, now: Scene.at(after), policy: policy)
         let decider = ResponseDecider(
-            request, after: decision, variants: variants, lost: lost, policy: policy)
+            request, after: decision, variants: variants, policy: policy)
         return decider.received(response, requestTime: Scene.at(after), responseTime: Scene.at(after))
     }
 
@@ -36,14 +36,13 @@ struct ResponseTests {
         let request: String
         let method: String
         let mode: CacheMode
-        let lost: Set<Int>
         var testDescription: String {
             "\(method) \(request.debugDescription), stored \(variants): \(status) \(response.debugDescription)"
         }
 
         init(
             _ variants: [String], _ status: Int, _ response: String, _ words: String, request: String = "",
-            method: String = "GET", mode: CacheMode = .standard, lost: Set<Int> = []
+            method: String = "GET", mode: CacheMode = .standard
         ) {
             self.variants = variants
             self.status = status
@@ -52,7 +51,6 @@ struct ResponseTests {
             self.request = request
             self.method = method
             self.mode = mode
-            self.lost = lost
         }
     }
 
@@ -74,13 +72,9 @@ struct ResponseTests {
         Row([dated], 304, "Last-Modified: {-9}", "stored 0, freshen [0]"),
         Row([dated], 304, "Last-Modified: {-8}", "again"),
         Row([dated], 304, "ETag: \"x\"", "again"),
-        Row([a], 304, "ETag: \"a\"", "again", lost: [0]),
-        Row([dated], 304, "", "again", lost: [0]),
         Row([a, b], 304, "ETag: \"b\"", "stored 1, freshen [1]"),
         Row([a, b], 304, "ETag: \"a\"", "stored 0, freshen [0]"),
         Row([a, b], 304, "", "again"),
-        Row([a, b], 304, "ETag: \"a\"", "again", lost: [0]),
-        Row([a, b], 304, "ETag: \"b\"", "stored 1, freshen [1]", lost: [0]),
         Row([a, a], 304, "ETag: \"a\"", "stored 1, freshen [1, 0]"),
         Row([weak, weak], 304, "ETag: W/\"a\"", "stored 1, freshen [1]"),
         Row([base], 304, "", "network"),
@@ -153,8 +147,7 @@ struct ResponseTests {
         let request = Scene.request(row.request, method: row.method, mode: row.mode)
         let decision = decide(
             Scene.response(row.status, row.response), to: request,
-            variants: row.variants.map { Scene.stored($0) },
-            lost: row.lost)
+            variants: row.variants.map { Scene.stored($0) })
         #expect(words(decision) == row.words)
     }
 
@@ -219,8 +212,6 @@ struct ResponseTests {
         let answer = decider.failed(now: Scene.at(201))
         #expect((answer != nil) == row.isBridged)
         #expect(answer?.status.isHit != true && answer?.status.forwarding != .some(.uriMiss))
-        let lost = ResponseDecider(request, after: decision, variants: [stored], lost: [0])
-        #expect(lost.failed(now: Scene.at(201)) == nil)
     }
 
     @Test("The policy may let stale responses stand in for errors where nobody says")

@@ -160,7 +160,7 @@ struct SettingExtremesTests {
 
     private static var cache: [Setting<ResponseCache.Options>] {
         [
-            .span("staleIfError", \.staleIfError), .count("variantLimit", \.variantLimit),
+            .span("staleIfError", \.staleIfError)
         ]
     }
 
