@@ -35,9 +35,9 @@ struct ChallengedCall {
         let settings = AuthenticationSettings(
             credentials: credentials, attemptLimit: ChallengedCall.attemptLimit,
             handler: hasHandler ? handler : nil)
-        let party: AuthenticationParty = input.isSet(2, at: 1) ? .proxy : .origin
+        let party: ChallengeSource = input.isSet(2, at: 1) ? .proxy : .origin
         machine = AuthenticationMachine(
-            party: party, sources: settings.sources, memory: AuthenticationMemory(),
+            party: party, sources: settings.sources, memory: AuthenticationCache(),
             nonces: ClientNonceSource { Array("cnonce".utf8) })
         guard let url = try? HTTPURL("http://a/x/y?q"), let other = try? HTTPURL("http://b/x/y?q") else {
             throw FuzzFinding("the addresses do not parse")
@@ -59,7 +59,8 @@ struct ChallengedCall {
             guard let first = answer.first else { continue }
             if first.first == UInt8(ascii: "+") {
                 _ = machine.received(
-                    AuthenticationAnswer(status: 200, information: [first.dropFirst()] + answer.dropFirst()),
+                    AuthenticationResponse(
+                        status: 200, information: [first.dropFirst()] + answer.dropFirst()),
                     to: request)
                 resendLimit += 1
             } else if try isResent(answer) {
@@ -73,7 +74,7 @@ struct ChallengedCall {
     }
 
     private mutating func isResent(_ fields: [ArraySlice<UInt8>]) throws(FuzzFinding) -> Bool {
-        let answer = AuthenticationAnswer(status: machine.party.status, challenges: fields)
+        let answer = AuthenticationResponse(status: machine.party.status, challenges: fields)
         switch machine.received(answer, to: request) {
         case .deliver, .refuse, .refresh: return false
         case .resend: return true
@@ -90,7 +91,7 @@ struct ChallengedCall {
 
     private mutating func prepare(_ request: AuthenticatedRequest) throws(FuzzFinding) -> AuthorizationValue?
     {
-        let preparation: AuthenticationPreparation
+        let preparation: RequestAuthentication
         do throws(CredentialsError) {
             preparation = try machine.prepare(request)
         } catch {

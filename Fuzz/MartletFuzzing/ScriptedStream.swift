@@ -116,8 +116,8 @@ final class ScriptedStream: ByteStream {
     func close() { state.withLock { $0.isClosed = true } }
     func reset() { close() }
     func shutdownWriting() {}
-    func watchWhileIdle(_ watcher: any IdleWatcher) {}
-    func endIdleWatch() -> Bool { true }
+    func observeIdle(_ watcher: any IdleStreamObserver) {}
+    func stopObservingIdle() -> Bool { true }
 
     func probe() -> IdleState {
         state.withLock { state in

@@ -33,7 +33,7 @@ struct SessionCall: Sendable {
             default: .get
             }
         var options = RequestOptions()
-        options.isRaw = input.isSet(0, at: 1)
+        options.returnsRawBody = input.isSet(0, at: 1)
         options.decompresses = !input.isSet(1, at: 1)
         options.version = input.isSet(3, at: 1) ? .http10 : .http11
         self.options = options

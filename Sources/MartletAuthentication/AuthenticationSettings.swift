@@ -10,7 +10,7 @@ public import MartletCore
 ///
 /// Credentials are sent to the origin they were given for, and to no other. ``credentials`` and ``tokens`` are for the origin
 /// a call begins at: after a redirect to another origin they are no longer used, not even if the chain returns, unless
-/// ``RedirectPolicy/trustsOtherOrigins`` is set.
+/// ``RedirectPolicy/sendsCredentialsCrossOrigin`` is set.
 public struct AuthenticationSettings: Sendable {
     /// Supplies credentials for a challenge; `nil` to return the response. It is called again after a rejection, up to
     /// ``attemptLimit``, and in each call, so it should store the user's input. It may make calls of its own. The call

@@ -7,13 +7,13 @@ public import SystemPackage
 /// ``description`` nor a mirror contains secrets.
 public struct NetrcFile: Hashable, Sendable {
     /// An unsafe property of a file, which is read nevertheless, as in curl.
-    public enum Remark: String, Hashable, Sendable {
+    public enum Warning: String, Hashable, Sendable {
         /// Users other than its owner may read it.
         case isReadableByOthers
         /// Users other than its owner may write it.
         case isWritableByOthers
         /// It belongs to another user.
-        case belongsToAnother
+        case isOwnedByAnotherUser
     }
 
     /// The maximum size of a file in bytes: 1 MiB.
@@ -22,7 +22,7 @@ public struct NetrcFile: Hashable, Sendable {
     /// The entries in their order.
     public let entries: [NetrcEntry]
     /// The unsafe properties of the file; none for a text.
-    public private(set) var remarks: Set<Remark> = []
+    public private(set) var warnings: Set<Warning> = []
 
     /// Parses a text.
     /// - Throws: The error and its line.
@@ -39,19 +39,19 @@ public struct NetrcFile: Hashable, Sendable {
     /// - Throws: ``StorageError`` if it cannot be read; ``NetrcError`` if it cannot be parsed.
     public static func load(_ path: FilePath) async throws -> NetrcFile {
         let path = path.string
-        let (bytes, remarks) = try await BlockingWorkers.shared.run { () throws(StorageError) in
+        let (bytes, warnings) = try await BlockingThreadPool.shared.run { () throws(StorageError) in
             let file = try FileReader(path: path)
             let bytes = try file.read(at: 0, limit: Int(min(file.byteCount, UInt64(byteLimit) + 1)))
             let access = file.access
-            let remarks: [Remark?] = [
+            let warnings: [Warning?] = [
                 access.isReadableByOthers ? .isReadableByOthers : nil,
                 access.isWritableByOthers ? .isWritableByOthers : nil,
-                access.isOwnedByThisUser ? nil : .belongsToAnother,
+                access.isOwnedByThisUser ? nil : .isOwnedByAnotherUser,
             ]
-            return (bytes, remarks)
+            return (bytes, warnings)
         }
         var file = try NetrcFile(bytes: bytes)
-        file.remarks = Set(remarks.compactMap(\.self))
+        file.warnings = Set(warnings.compactMap(\.self))
         return file
     }
 

@@ -62,7 +62,8 @@ extension ExitStatus {
         case .resolutionFailed: self = error.proxy == nil ? .unresolvedHost : .unresolvedProxy
         case .proxyFailed: self = ExitStatus.ofProxy(error)
         // To curl, every failure of a handshake is a failure of TLS.
-        case .connectFailed where error.phase == .securing, .connectionLost where error.phase == .securing:
+        case .connectFailed where error.phase == .tlsHandshake,
+            .connectionLost where error.phase == .tlsHandshake:
             self = .tlsFailed
         case .connectFailed where ExitStatus.isOfInterface(error): self = .interfaceFailed
         case .connectFailed, .systemFailed, .sessionInvalidated: self = .connectFailed
@@ -79,7 +80,7 @@ extension ExitStatus {
         case .bodyTooLarge: self = .tooLarge
         case .contentDecodingFailed: self = .contentCoding
         case .unacceptableStatus: self = .refusedByStatus
-        case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed, .storedBodyDamaged:
+        case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed, .cachedBodyCorrupted:
             self = .readFailed
         case .checksumMismatch: self = .checksum
         case .representationChanged: self = .changedOnServer
@@ -117,10 +118,10 @@ extension ExitStatus {
         case .noTrustRoots, .rootCertificates: return .authorityFile
         case .identity, .passphraseRequired, .wrongPassphrase: return .clientCertificate
         case .configuration(let reason): return reason.contains("cipher") ? .cipher : .tlsFailed
-        case .truncated where error.phase == .securing: return .tlsFailed
+        case .truncated where error.phase == .tlsHandshake: return .tlsFailed
         case .truncated: return error.phase == .receivingBody ? .partialBody : .receiveFailed
         case .protocolVersion, .handshake, .alert, .clientCertificateRequired, .clientCertificateRefused:
-            return error.phase == .securing ? .tlsFailed : .receiveFailed
+            return error.phase == .tlsHandshake ? .tlsFailed : .receiveFailed
         }
     }
 }

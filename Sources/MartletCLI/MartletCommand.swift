@@ -27,7 +27,7 @@ struct MartletCommand: AsyncParsableCommand {
 
     static func main() async {
         StandardDescriptors.open()
-        Interrupts.prepare()
+        SignalHandler.prepare()
         let result = await status(of: Array(CommandLine.arguments.dropFirst()))
         await ProgramSessions.shared.end()
         Glibc.exit(result.code)

@@ -4,15 +4,15 @@ import MartletWire
 
 /// Serves responses from the cache, and stores those of the network, by the rules of RFC 9111.
 ///
-/// ``CacheStep`` sends the requests itself, since several calls may share a transfer.
+/// ``CacheHandler`` sends the requests itself, since several calls may share a transfer.
 struct CacheStage: CallStage {
     let progress: CallProgress
 
-    func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+    func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         if let answer = progress.takeFirstAnswer() { return answer }
         guard let cache = call.cache else { return try await next(call) }
         while true {
-            var step = CacheStep(
+            var step = CacheHandler(
                 cache, core: progress.core, dialer: progress.dialer, call: try progress.begin(call),
                 control: progress.control, ignoresStored: progress.ignoresStored,
                 unwantedStatuses: progress.unwantedStatuses(call))
@@ -21,7 +21,7 @@ struct CacheStage: CallStage {
                 progress.answered()
                 return answer
             } catch let error as HTTPError {
-                if error.code == .storedBodyDamaged, progress.ignoreStored() { continue }
+                if error.code == .cachedBodyCorrupted, progress.ignoreStored() { continue }
                 let failed = step
                 progress.standIn {
                     var step = failed
@@ -44,12 +44,12 @@ enum CacheKeySetting: StageKey {
         call.settings.configuration.cache.map { _ in CacheStage(progress: progress) }
     }
 
-    /// The response from memory: the first step of ``CacheStep``.
+    /// The response from memory: the first step of ``CacheHandler``.
     static func answerAtOnce(
         _ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl
-    ) -> Answer? {
+    ) -> StreamedResponse? {
         guard call.isLookedUp, let cache = call.cache else { return nil }
-        var step = CacheStep(cache, core: core, dialer: dialer, call: call, control: control)
+        var step = CacheHandler(cache, core: core, dialer: dialer, call: call, control: control)
         return step.answerAtOnce()
     }
 }
@@ -82,7 +82,7 @@ extension SessionConfiguration {
     /// The name of the part of the cache that requests use; with `nil` (the default) requests with different `Authorization`
     /// fields use different parts, so that no caller is served a response that was another's.
     ///
-    /// In both cases, responses of a server other than the URL's, chosen by ``unixSocketPath``, ``connectRedirections`` or
+    /// In both cases, responses of a server other than the URL's, chosen by ``unixSocketPath``, ``connectOverrides`` or
     /// ``resolveOverrides``, are found only if these settings lead to the same server again.
     ///
     /// The name is written to disk, so it must not be a secret. A session that acts for many users by cookies gives each of
@@ -117,10 +117,11 @@ extension Call {
     /// The cache in force; `nil` if there is none, or the call bypasses it: its body is wanted as received, its content length
     /// is ignored, or its target is the server as a whole.
     var cache: ResponseCache? {
-        guard let cache = settings.configuration.cache, !options.isRaw, !options.ignoresContentLength else {
+        guard let cache = settings.configuration.cache, !options.returnsRawBody, !options.ignoresContentLength
+        else {
             return nil
         }
-        return givenRequest.map { Call.isForServer($0) } ?? false ? nil : cache
+        return givenRequest.map { Call.isAsteriskForm($0) } ?? false ? nil : cache
     }
 
     /// Whether its response may come from the cache: GET and HEAD without a body.

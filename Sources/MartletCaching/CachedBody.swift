@@ -83,7 +83,7 @@ final class CachedBody: StoredBody {
         guard MonotonicTime.now() < call.totalDeadline else {
             throw HTTPError(
                 .timedOut, phase: .receivingBody, message: "the total clock ran out while the body was read",
-                wasSent: true, origin: call.url.origin.description, clock: .total,
+                wasSent: true, origin: call.url.origin.description, timeout: .total,
                 elapsed: MonotonicTime.now().since(call.start))
         }
         switch state.withLock({ $0.source }) {
@@ -124,7 +124,7 @@ final class CachedBody: StoredBody {
         _ reader: EntryReader, at offset: UInt64, _ limit: Int, for call: Call
     ) async throws -> [UInt8] {
         if let bytes = reader.readAtHand(at: offset, limit: limit), !bytes.isEmpty { return bytes }
-        let read = await BlockingWorkers.shared.run { try? reader.read(at: offset, limit: limit) }
+        let read = await BlockingThreadPool.shared.run { try? reader.read(at: offset, limit: limit) }
         guard let read, !read.isEmpty else { throw damage(call) }
         return read
     }
@@ -150,7 +150,7 @@ final class CachedBody: StoredBody {
     /// The error of a stored body that is damaged, whereupon its entry is removed, or that the disk fails to read.
     static func damage(_ call: Call) -> HTTPError {
         HTTPError(
-            .storedBodyDamaged, phase: .receivingBody,
+            .cachedBodyCorrupted, phase: .receivingBody,
             message: "the stored body turned out damaged, or could not be read on",
             origin: call.url.origin.description)
     }

@@ -98,7 +98,7 @@ public final class ResponseCache: Sendable {
     public let directory: FilePath?
     /// Counted by all who use it.
     private let counts = Mutex(Statistics())
-    private let teller: CacheTeller
+    private let teller: CacheEventEmitter
     private let work: Task<Void, Never>?
 
     /// Creates a cache in a directory, which is created if it is missing, with a tier in memory.
@@ -121,7 +121,7 @@ public final class ResponseCache: Sendable {
     package static func at(
         _ path: FilePath, memory: ByteCount, disk: ByteCount, options: Options, files: any FileSystem
     ) throws(CacheDirectoryError) -> ResponseCache {
-        let teller = CacheTeller()
+        let teller = CacheEventEmitter()
         let tier = try DiskCache(
             directory: path.string, limit: UInt64(disk.bytes), order: options.eviction.order, files: files
         ) { teller.tell(CacheEvent($0)) }
@@ -132,11 +132,11 @@ public final class ResponseCache: Sendable {
     public static func memoryOnly(
         _ limit: ByteCount = .mebibytes(32), options: Options = Options()
     ) -> ResponseCache {
-        ResponseCache(memory: limit, disk: nil, directory: nil, options: options, teller: CacheTeller())
+        ResponseCache(memory: limit, disk: nil, directory: nil, options: options, teller: CacheEventEmitter())
     }
 
     private init(
-        memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options, teller: CacheTeller
+        memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options, teller: CacheEventEmitter
     ) {
         self.teller = teller
         self.directory = directory
@@ -144,13 +144,13 @@ public final class ResponseCache: Sendable {
         self.store = store
         policy = MartletCache.CachePolicy(
             defaults: options.defaultFreshness, staleIfError: options.staleIfError?.wholeSeconds)
-        if let disk { BlockingWorkers.shared.submit { disk.load() } }
+        if let disk { BlockingThreadPool.shared.submit { disk.load() } }
         work = options.memoryPressure.map { source in
             Task { [weak store] in
                 for await level in source where level > .normal {
                     guard let store else { return }
                     let target = level == .critical ? 0 : store.statistics.memory.byteCount / 2
-                    await BlockingWorkers.shared.run { store.trim(to: target) }
+                    await BlockingThreadPool.shared.run { store.trim(to: target) }
                 }
             }
         }
@@ -161,7 +161,7 @@ public final class ResponseCache: Sendable {
         teller.end()
         // Responses that are only in memory are written to disk; the index is for the next process that opens the directory.
         let store = store
-        BlockingWorkers.shared.submit { store.flush() }
+        BlockingThreadPool.shared.submit { store.flush() }
     }
 
     // MARK: Public functions
@@ -213,7 +213,7 @@ public final class ResponseCache: Sendable {
 
     private func run(_ body: @escaping @Sendable (ResponseStore) -> Void) async {
         let store = store
-        await BlockingWorkers.shared.run { body(store) }
+        await BlockingThreadPool.shared.run { body(store) }
     }
 
     // MARK: Functions for requests
@@ -221,14 +221,14 @@ public final class ResponseCache: Sendable {
     /// The decider about the response of the network.
     func decider(
         _ request: CacheRequest, after decision: CacheDecision, _ found: [StoredResponse]
-    ) -> ResponseDecider {
-        ResponseDecider(request, after: decision, variants: found.map(\.variant), policy: policy)
+    ) -> CacheUpdateRule {
+        CacheUpdateRule(request, after: decision, variants: found.map(\.variant), policy: policy)
     }
 
     /// Applies a decision to the stored responses. It does not wait for a directory that is held up.
     /// - Returns: The responses with new heads, by index.
     func carryOut(
-        _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLedger.Epoch,
+        _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLog.Epoch,
         on loop: EventLoop
     ) async -> [Int: StoredResponse] {
         let heads = decided.freshened
@@ -267,7 +267,7 @@ public final class ResponseCache: Sendable {
 
     /// Adds a closure to call with each body that is no longer stored, until it returns false. It is called under locks: it must
     /// not take long or call the cache.
-    func whenBodyEnds(_ listener: @escaping @Sendable (UInt64) -> Bool) {
+    func onBodyRemoved(_ listener: @escaping @Sendable (UInt64) -> Bool) {
         store.whenRepresentationEnds { _, representation in listener(representation) }
     }
 
@@ -291,9 +291,9 @@ extension SessionConfiguration {
         // A connector ignores these settings.
         guard connector == nil else { return nil }
         if let unixSocketPath { return "unix " + unixSocketPath }
-        guard !connectRedirections.isEmpty || !resolveOverrides.isEmpty else { return nil }
+        guard !connectOverrides.isEmpty || !resolveOverrides.isEmpty else { return nil }
         var (host, port) = (url.host, url.port)
-        if let redirection = connectRedirections.first(where: { $0.applies(to: host, port: port) }) {
+        if let redirection = connectOverrides.first(where: { $0.applies(to: host, port: port) }) {
             (host, port) = (redirection.toHost ?? host, redirection.toPort ?? port)
         }
         let given =
@@ -309,7 +309,7 @@ extension SessionConfiguration {
 /// So the age of a response that this process stored is always right: setting the machine's clock forward makes nothing stale,
 /// and setting it back keeps nothing fresh. Other processes compare the times with their own clocks: responses from their
 /// future are validated.
-struct SteadyWallClock: Sendable {
+struct MonotonicWallClock: Sendable {
     /// The machine's time at the start.
     let beginning: WallTime
     /// The same instant, by a clock that also advances while the computer is suspended.
@@ -322,11 +322,11 @@ struct SteadyWallClock: Sendable {
     }
 
     /// The clock of this process, which starts when it is first used.
-    static let ofProcess = SteadyWallClock(
+    static let ofProcess = MonotonicWallClock(
         beginning: WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)), instant: .sinceBoot())
 }
 
 extension WallTime {
-    /// The current time, by the clock of the process's caches (``SteadyWallClock``).
-    package static var now: WallTime { SteadyWallClock.ofProcess.time(at: .sinceBoot()) }
+    /// The current time, by the clock of the process's caches (``MonotonicWallClock``).
+    package static var now: WallTime { MonotonicWallClock.ofProcess.time(at: .sinceBoot()) }
 }

@@ -12,16 +12,19 @@ import MartletTransport
 /// keys have their default.
 extension RequestOptions: Codable {
     private enum CodingKeys: String, CodingKey {
-        case timeouts, priority, bodyLimit, decompresses, version, omittedFields, isRaw, trailers, proxy
-        case order, redirects, retry, usesCookies, idempotencyKey, bandwidth, allowsResendingUnsafeMethods
+        case timeouts, priority, bodyLimit, decompresses, version, omittedFields, returnsRawBody, trailers,
+            proxy
+        case queueOrder, redirects, retry, usesCookies, idempotencyKey, bandwidth,
+            allowsResendingNonIdempotentMethods
         case cacheMode, cachePartition, ignoresContentLength
     }
 
     private static let settings: [CodedSetting<RequestOptions, CodingKeys>] = [
         .init(.timeouts, optional: \.timeouts), .init(.priority, optional: \.priority),
-        .init(.order, optional: \.order), .init(.bodyLimit, optional: \.bodyLimit),
-        .init(.decompresses, optional: \.decompresses), .init(.version, \.version), .init(.isRaw, \.isRaw),
-        .init(.allowsResendingUnsafeMethods, \.allowsResendingUnsafeMethods),
+        .init(.queueOrder, optional: \.queueOrder), .init(.bodyLimit, optional: \.bodyLimit),
+        .init(.decompresses, optional: \.decompresses), .init(.version, \.version),
+        .init(.returnsRawBody, \.returnsRawBody),
+        .init(.allowsResendingNonIdempotentMethods, \.allowsResendingNonIdempotentMethods),
         .init(.proxy, optional: \.proxy), .init(.redirects, optional: \.redirects),
         .init(.retry, optional: \.retry), .init(.cacheMode, optional: \.cacheMode),
         .init(.cachePartition, optional: \.cachePartition),
@@ -53,8 +56,8 @@ extension RequestOptions: Codable {
 
 extension RetryPolicy: Codable {
     private enum CodingKeys: String, CodingKey {
-        case attempts, wait, growsFrom, budget, statuses, longestRetryAfter
-        case includesUnsafeMethods, includesAllErrors, timeLimit
+        case attempts, wait, growsFrom, budget, statuses, maximumRetryAfter
+        case retriesNonIdempotentMethods, includesAllErrors, timeLimit
     }
 
     /// Decodes a policy.
@@ -62,7 +65,7 @@ extension RetryPolicy: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let attempts = try container.number(.attempts, in: 1..., or: 1)
-        self = attempts == 1 ? .never : .transient(attempts: attempts)
+        self = attempts == 1 ? .never : .transient(maximumAttempts: attempts)
         let wait = try container.duration(.wait) ?? .zero
         let start = try container.duration(.growsFrom)
         backoff = start.map { .exponential(from: $0, upTo: wait) } ?? .constant(wait)
@@ -72,8 +75,8 @@ extension RetryPolicy: Codable {
                 forKey: .budget, in: container, debugDescription: "a budget must not be negative")
         }
         statuses = try container.value(.statuses, or: statuses)
-        longestRetryAfter = try container.duration(.longestRetryAfter) ?? longestRetryAfter
-        includesUnsafeMethods = try container.value(.includesUnsafeMethods, or: false)
+        maximumRetryAfter = try container.duration(.maximumRetryAfter) ?? maximumRetryAfter
+        retriesNonIdempotentMethods = try container.value(.retriesNonIdempotentMethods, or: false)
         includesAllErrors = try container.value(.includesAllErrors, or: false)
         timeLimit = try container.duration(.timeLimit)
     }
@@ -81,7 +84,7 @@ extension RetryPolicy: Codable {
     /// Encodes the policy.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(attempts, forKey: .attempts)
+        try container.encode(maximumAttempts, forKey: .attempts)
         try container.encodeIfPresent(timeLimit, forKey: .timeLimit)
         switch backoff {
         case .constant(let wait): try container.encode(wait, forKey: .wait)
@@ -91,16 +94,16 @@ extension RetryPolicy: Codable {
         }
         try container.encodeIfPresent(budget, forKey: .budget)
         try container.encode(statuses.sorted(), forKey: .statuses)
-        try container.encode(longestRetryAfter, forKey: .longestRetryAfter)
-        try container.encode(includesUnsafeMethods, forKey: .includesUnsafeMethods)
+        try container.encode(maximumRetryAfter, forKey: .maximumRetryAfter)
+        try container.encode(retriesNonIdempotentMethods, forKey: .retriesNonIdempotentMethods)
         try container.encode(includesAllErrors, forKey: .includesAllErrors)
     }
 }
 
 extension RedirectPolicy: Codable {
     private enum CodingKeys: String, CodingKey {
-        case isFollowing, limit, allowsDowngrade, schemes, statusesThatKeepMethod, secretFields,
-            trustsOtherOrigins
+        case followsRedirects, limit, allowsDowngrade, schemes, methodPreservingStatuses, secretFields,
+            sendsCredentialsCrossOrigin
     }
 
     /// Decodes a policy. Missing values are those of ``follow(limit:)``.
@@ -108,7 +111,7 @@ extension RedirectPolicy: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self = .follow(limit: try container.number(.limit, in: 0..., or: 20))
-        isFollowing = try container.value(.isFollowing, or: true)
+        followsRedirects = try container.value(.followsRedirects, or: true)
         allowsDowngrade = try container.value(.allowsDowngrade, or: false)
         if let names = try container.decodeIfPresent([String].self, forKey: .schemes) {
             schemes = Set(
@@ -121,21 +124,21 @@ extension RedirectPolicy: Codable {
                     return scheme
                 })
         }
-        statusesThatKeepMethod = try container.value(.statusesThatKeepMethod, or: [])
+        methodPreservingStatuses = try container.value(.methodPreservingStatuses, or: [])
         secretFields = try container.value(.secretFields, or: [])
-        trustsOtherOrigins = try container.value(.trustsOtherOrigins, or: false)
+        sendsCredentialsCrossOrigin = try container.value(.sendsCredentialsCrossOrigin, or: false)
     }
 
     /// Encodes the policy.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(isFollowing, forKey: .isFollowing)
+        try container.encode(followsRedirects, forKey: .followsRedirects)
         try container.encode(limit, forKey: .limit)
         try container.encode(allowsDowngrade, forKey: .allowsDowngrade)
         try container.encode(schemes.map(\.rawValue).sorted(), forKey: .schemes)
-        try container.encode(statusesThatKeepMethod.sorted(), forKey: .statusesThatKeepMethod)
+        try container.encode(methodPreservingStatuses.sorted(), forKey: .methodPreservingStatuses)
         try container.encode(secretFields, forKey: .secretFields)
-        try container.encode(trustsOtherOrigins, forKey: .trustsOtherOrigins)
+        try container.encode(sendsCredentialsCrossOrigin, forKey: .sendsCredentialsCrossOrigin)
     }
 }
 

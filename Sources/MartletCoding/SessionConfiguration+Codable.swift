@@ -19,8 +19,8 @@ extension SessionConfiguration: Codable {
     private enum CodingKeys: String, CodingKey {
         case timeouts, bufferedBodyLimit, headers, userAgent, decompressesResponses, decompressionLimits
         case continueTimeout, pool, bandwidth, wireLimits, tls, proxy, redirects, retry
-        case resolveOverrides, connectRedirections, unixSocketPath, connectRace, socketOptions, priority
-        case order, concurrency, cacheMode, cachePartition
+        case resolveOverrides, connectOverrides, unixSocketPath, happyEyeballs, socketOptions, priority
+        case queueOrder, concurrency, cacheMode, cachePartition
     }
 
     /// All settings but those that are encoded, or checked, in another way.
@@ -31,9 +31,10 @@ extension SessionConfiguration: Codable {
         .init(.decompressionLimits, \.decompressionLimits), .init(.pool, \.pool),
         .init(.bandwidth, \.bandwidth), .init(.wireLimits, \.wireLimits), .init(.tls, \.tls),
         .init(.proxy, \.proxy), .init(.redirects, \.redirects), .init(.retry, \.retry),
-        .init(.resolveOverrides, \.resolveOverrides), .init(.connectRedirections, \.connectRedirections),
-        .init(.unixSocketPath, optional: \.unixSocketPath), .init(.connectRace, \.connectRace),
-        .init(.socketOptions, \.socketOptions), .init(.priority, \.priority), .init(.order, \.order),
+        .init(.resolveOverrides, \.resolveOverrides), .init(.connectOverrides, \.connectOverrides),
+        .init(.unixSocketPath, optional: \.unixSocketPath), .init(.happyEyeballs, \.happyEyeballs),
+        .init(.socketOptions, \.socketOptions), .init(.priority, \.priority),
+        .init(.queueOrder, \.queueOrder),
         .init(.concurrency, optional: \.concurrency), .init(.cacheMode, \.cacheMode),
         .init(.cachePartition, optional: \.cachePartition),
     ]
@@ -66,7 +67,7 @@ extension SessionConfiguration: Codable {
 /// Settings are encoded without credentials. A selector cannot be encoded: without it calls would take another way.
 extension ProxySettings: Codable {
     private enum CodingKeys: String, CodingKey {
-        case usesEnvironment, server, bypass, replacesExceptions, tunnelsEverything
+        case usesEnvironment, server, bypass, replacesExceptions, alwaysTunnels
     }
 
     /// Decodes settings, without credentials. Missing values are those of ``none``.
@@ -83,7 +84,7 @@ extension ProxySettings: Codable {
             let replaces = try container.value(.replacesExceptions, or: false)
             settings = replaces ? settings.bypassingOnly(ProxyBypass(list)) : settings.bypassing(list)
         }
-        if try container.value(.tunnelsEverything, or: false) { settings = settings.tunnellingEverything() }
+        if try container.value(.alwaysTunnels, or: false) { settings = settings.alwaysTunneling() }
         self = settings
     }
 
@@ -102,7 +103,7 @@ extension ProxySettings: Codable {
             try container.encode(bypass.text, forKey: .bypass)
             try container.encode(replacesExceptions, forKey: .replacesExceptions)
         }
-        if tunnelsEverything { try container.encode(true, forKey: .tunnelsEverything) }
+        if alwaysTunnels { try container.encode(true, forKey: .alwaysTunnels) }
     }
 }
 

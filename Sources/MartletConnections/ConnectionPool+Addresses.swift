@@ -23,7 +23,7 @@ extension ConnectionPool {
             return (works, busy)
         }
         for work in works { run(work) }
-        for connection in busy { connection.loseAddress() }
+        for connection in busy { connection.closeForLostAddress() }
     }
 }
 
@@ -31,7 +31,7 @@ extension ConnectionPool {
 ///
 /// Only addresses that were there before can be lost: a program may use addresses that no interface has (`IP_FREEBIND`,
 /// local routes).
-package struct AddressLoss: Sendable {
+package struct LostAddresses: Sendable {
     /// The number of lost addresses at which they are forgotten: private addresses of IPv6 change daily, for years.
     private static let countLimit = 1_024
 
@@ -48,7 +48,7 @@ package struct AddressLoss: Sendable {
         let gone = held.subtracting(now)
         held = now
         lost.subtract(now)
-        if lost.count + gone.count > AddressLoss.countLimit { lost = [] }
+        if lost.count + gone.count > LostAddresses.countLimit { lost = [] }
         lost.formUnion(gone)
         return !gone.isEmpty
     }

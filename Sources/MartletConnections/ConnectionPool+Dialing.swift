@@ -47,22 +47,22 @@ extension ConnectionPool {
 
     private func open(
         _ dial: PendingDial, until deadline: MonotonicTime
-    ) async throws(ExchangeError) -> ProxyDial.Way {
+    ) async throws(ExchangeError) -> ProxyDialer.Way {
         if let proxy = dial.key.proxy {
-            let way = ProxyDial(
+            let way = ProxyDialer(
                 dialer: dial.dialer, proxy: proxy, destination: dial.key.destination, limits: wireLimits,
                 deadline: deadline)
             return try await way.run()
         }
         do throws(DialError) {
-            return ProxyDial.Way(
+            return ProxyDialer.Way(
                 connected: try await dial.dialer.dial(dial.key.destination, until: deadline))
         } catch {
             throw ExchangeError(error)
         }
     }
 
-    private func dialSucceeded(_ id: PoolConnectionID, _ way: ProxyDial.Way) {
+    private func dialSucceeded(_ id: PoolConnectionID, _ way: ProxyDialer.Way) {
         let connected = way.connected
         let connection = HTTP1Connection(
             stream: connected.stream, timings: connected.timings, tunnelHeads: way.heads, limits: wireLimits)
@@ -85,7 +85,7 @@ extension ConnectionPool {
         if !isKnown { connection.stream.close() }
         run(work)
         if isIdle {
-            connection.stream.watchWhileIdle(
+            connection.stream.observeIdle(
                 Lease(connection: connection, id: id, isReused: false, pool: self, isReleased: true))
         }
     }
@@ -127,7 +127,7 @@ extension ConnectionPool.State {
 /// thousand dials begin each second, whatever their outcome.
 ///
 /// It only counts and keeps dials; the caller begins them.
-struct DialGate<Dial> {
+struct DialThrottle<Dial> {
     /// Nanoseconds of the pool's clock.
     typealias Instant = UInt64
 
@@ -157,7 +157,7 @@ struct DialGate<Dial> {
     /// - Returns: The dial, if it may begin now; else `nil`, and it waits.
     mutating func admit(_ id: PoolConnectionID, _ dial: Dial, now: Instant) -> Dial? {
         forget(now)
-        guard waiting.isEmpty, counting.count < DialGate.limit else {
+        guard waiting.isEmpty, counting.count < DialThrottle.limit else {
             waiting[id] = dial
             line.append(id)
             return nil
@@ -177,7 +177,7 @@ struct DialGate<Dial> {
     mutating func next(now: Instant) -> [Dial] {
         forget(now)
         var dials: [Dial] = []
-        while counting.count < DialGate.limit, let id = line.popFirst() {
+        while counting.count < DialThrottle.limit, let id = line.popFirst() {
             guard let dial = waiting.removeValue(forKey: id) else { continue }
             pass(id, now)
             dials.append(dial)
@@ -187,7 +187,7 @@ struct DialGate<Dial> {
 
     private mutating func pass(_ id: PoolConnectionID, _ now: Instant) {
         counting.insert(id)
-        passages.append((id, PoolAmounts.sum(now, DialGate.interval)))
+        passages.append((id, PoolAmounts.sum(now, DialThrottle.interval)))
     }
 
     /// Forgets the dials that have ended, or have counted for long enough.

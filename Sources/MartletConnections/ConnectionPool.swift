@@ -23,7 +23,7 @@ package final class ConnectionPool: TimerTarget {
         var connections: [HTTP1Connection?] = []
         var waiters: [PoolWaiterID: Waiting] = [:]
         /// Dials that have not begun yet.
-        var gate = DialGate<PendingDial>()
+        var gate = DialThrottle<PendingDial>()
         var dials: [PoolConnectionID: Task<Void, Never>] = [:]
         /// Dials that were cancelled before their task was known.
         var abandoned: Set<PoolConnectionID> = []
@@ -31,7 +31,7 @@ package final class ConnectionPool: TimerTarget {
         var armed = UInt64.max
         var reusedCount: UInt64 = 0
         var openedCount: UInt64 = 0
-        var addresses = AddressLoss()
+        var addresses = LostAddresses()
         /// The time of the last report of long waits.
         var longWaitsReported: MonotonicTime?
 
@@ -174,7 +174,7 @@ package final class ConnectionPool: TimerTarget {
 
     func release(_ lease: Lease, isReusable: Bool, at now: MonotonicTime) {
         let (canReuse, keepAliveTimeout) = lease.connection.conclude(at: now)
-        let isReusable = isReusable && canReuse && lease.connection.lossOfAddress == nil
+        let isReusable = isReusable && canReuse && lease.connection.localAddressError == nil
         finish(lease, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout)
     }
 
@@ -197,7 +197,7 @@ package final class ConnectionPool: TimerTarget {
         run(work)
         // A connection that its server closes is closed here immediately, not at its next use. Lease and connection refer to
         // each other only while it idles: taking it out, and closing it, end the watch.
-        if isIdle { lease.connection.stream.watchWhileIdle(lease) }
+        if isIdle { lease.connection.stream.observeIdle(lease) }
     }
 
     // MARK: Waiting
@@ -232,7 +232,7 @@ package final class ConnectionPool: TimerTarget {
                 wasSent: false, waited: now.since(waiter.start), shortage: shortage)
             return (nil, waiter, error, collect(effects, &state))
         }
-        if let waiter, let error { waiter.result.fulfil(.failure(error)) }
+        if let waiter, let error { waiter.result.fulfill(.failure(error)) }
         run(work)
         return next
     }
@@ -275,7 +275,7 @@ package final class ConnectionPool: TimerTarget {
         state.withLock { state in
             let counts = state.machine.counts
             return PoolStatus(
-                idle: counts.idle, leased: counts.leased, dialling: counts.dialling, waiting: counts.waiting,
+                idle: counts.idle, leased: counts.leased, dialing: counts.dialing, waiting: counts.waiting,
                 opened: state.openedCount, reused: state.reusedCount)
         }
     }
@@ -364,11 +364,11 @@ package final class ConnectionPool: TimerTarget {
         guard let work else { return }
         for connection in work.closes { connection.stream.close() }
         for task in work.abandons { task.cancel() }
-        if let (waiter, lease) = work.grant, !waiter.result.fulfil(.success(lease)) {
+        if let (waiter, lease) = work.grant, !waiter.result.fulfill(.success(lease)) {
             // The wait ended at the same time, and so nothing was written on the connection.
             lease.returnUnused()
         }
-        for (waiter, error) in work.failures { waiter.result.fulfil(.failure(error)) }
+        for (waiter, error) in work.failures { waiter.result.fulfill(.failure(error)) }
         for (waiter, deadline) in work.waiterTimers { loop.schedule(waiter, token: 0, at: deadline) }
         for dial in work.dials { begin(dial) }
         if let timer = work.timer { alarm.set(for: self, at: timer) }
@@ -410,7 +410,7 @@ public struct PoolStatus: Hashable, Sendable {
     /// In use.
     public var leased: Int
     /// Being opened.
-    public var dialling: Int
+    public var dialing: Int
     /// Waiting requests.
     public var waiting: Int
     /// Connections opened since the pool was made.

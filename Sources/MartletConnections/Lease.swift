@@ -7,7 +7,7 @@ extension ConnectionPool {
         /// The urgency, which orders waiting requests.
         package var priority: RequestPriority
         /// The order among waiting requests of equal urgency.
-        package var order: WaitingOrder
+        package var order: QueueOrder
         /// The maximum wait for a connection to be free; `nil` for no limit.
         package var poolTimeout: Duration?
         /// The maximum time to open a connection; `nil` for no limit.
@@ -29,7 +29,7 @@ extension ConnectionPool {
 
         /// Creates a request for a connection.
         package init(
-            priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
+            priority: RequestPriority = .normal, order: QueueOrder = .firstComeFirstServed,
             poolTimeout: Duration? = nil, connectTimeout: Duration? = nil,
             totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now(),
             isFresh: Bool = false, mustLook: Bool = false
@@ -143,7 +143,7 @@ final class PoolWaiter: TimerTarget {
 /// A lease that is dropped closes its connection: one that was not given back in order cannot be trusted to be in order.
 ///
 /// Once given back, it watches the connection while that idles: nothing else has to be made for it.
-package final class Lease: IdleWatcher {
+package final class Lease: IdleStreamObserver {
     /// The connection.
     package let connection: HTTP1Connection
     /// Whether it has carried an exchange before.
@@ -187,7 +187,7 @@ package final class Lease: IdleWatcher {
     /// Whether the connection is open, and has received nothing unsolicited, at this moment: queries the kernel.
     package var isQuiet: Bool { connection.stream.probe() == .quiet }
 
-    package func idleStreamStirred() {
+    package func idleStreamBecameReadable() {
         // The watch may have been set after the connection was leased again: what is read then is the holder's.
         guard pool.state.withLock({ $0.machine.isIdle(id) }), connection.stream.probe() == .unusable else {
             return

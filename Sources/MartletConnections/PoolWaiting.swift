@@ -95,7 +95,7 @@ extension PoolMachine<ConnectionKey> {
         var limit: Int
         /// The connections in use that count against it.
         var leased: [PoolConnectionID]
-        var dialling: Int
+        var dialing: Int
     }
 
     /// The limit that a waiting request has met; `nil` if it does not wait, or a connection is being opened for it.
@@ -111,7 +111,7 @@ extension PoolMachine<ConnectionKey> {
         let destination = isOfHost ? record.key?.destination : nil
         return Limit(
             host: destination.map { "\($0.host):\($0.port)" }, limit: isOfHost ? record.limit : amounts.total,
-            leased: leased.map(connections.name), dialling: isOfHost ? record.dialling : diallingCount)
+            leased: leased.map(connections.name), dialing: isOfHost ? record.dialing : diallingCount)
     }
 }
 
@@ -127,11 +127,11 @@ extension ConnectionPool.State {
             let count = used.count { $0 == use }
             return count > 0 ? "\(count) \(use.words)" : nil
         }
-        if limit.dialling > 0 { parts.append("\(limit.dialling) being opened") }
+        if limit.dialing > 0 { parts.append("\(limit.dialing) being opened") }
         let (target, setting) =
             limit.host.map { ("connections to \($0)", "connectionsPerHost") }
             ?? ("connections to all hosts together", "totalConnections")
-        return "\(limit.leased.count + limit.dialling) of \(limit.limit) \(target) are in use: "
+        return "\(limit.leased.count + limit.dialing) of \(limit.limit) \(target) are in use: "
             + "\(parts.joined(separator: ", ")); raise \(setting), or let calls end sooner"
     }
 }

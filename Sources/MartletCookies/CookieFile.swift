@@ -57,7 +57,7 @@ package struct CookieFile: Sendable {
 
     /// Replaces the file by a text, completely or not at all, readable only by its owner.
     static func replace(_ path: String, with text: [UInt8]) throws(StorageError) {
-        let file = try FilePublisher(path: path, collision: .replace, mode: 0o600)
+        let file = try AtomicFileWriter(path: path, collision: .replace, mode: 0o600)
         try file.write(text)
         try file.publish(collision: .replace)
     }

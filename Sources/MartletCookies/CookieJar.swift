@@ -39,7 +39,7 @@ public actor CookieJar {
     private nonisolated let emptiness: Atomic<Bool>
 
     /// Files are written by one thread, in the order of the calls.
-    private static let writer = BlockingWorkers(threadLimit: 1)
+    private static let writer = BlockingThreadPool(threadLimit: 1)
 
     /// Creates a jar, with or without a file.
     /// - Parameters:
@@ -113,13 +113,13 @@ public actor CookieJar {
     ///   - url: the URL of the response.
     /// - Returns: the fields that were not stored, with the reasons; none if the policy stores no cookies.
     @discardableResult
-    public func store(setCookieValues values: [String], from url: HTTPURL) async -> [CookieRefusal] {
+    public func store(setCookieValues values: [String], from url: HTTPURL) async -> [CookieRejection] {
         await store(setCookieBytes: values.map { Array($0.utf8) }, from: url)
     }
 
     /// Stores the cookies of a response, given as bytes.
     @discardableResult
-    package func store(setCookieBytes values: [[UInt8]], from url: HTTPURL) async -> [CookieRefusal] {
+    package func store(setCookieBytes values: [[UInt8]], from url: HTTPURL) async -> [CookieRejection] {
         guard policy.storesCookies, !values.isEmpty else { return [] }
         await prepare()
         defer { noteCount() }
@@ -186,7 +186,7 @@ public actor CookieJar {
         await publicSuffixes.prepare()
         guard let file, !isLoaded else { return CookieImportReport() }
         let source = CookieFile(path: file.string)
-        let content = try await BlockingWorkers.shared.run(throwing: source.read)
+        let content = try await BlockingThreadPool.shared.run(throwing: source.read)
         // Another call may have read it meanwhile, and cookies may have been stored since.
         guard !isLoaded else { return CookieImportReport() }
         isLoaded = true
@@ -243,7 +243,7 @@ public actor CookieJar {
     @discardableResult
     public func importNetscape(contentsOf path: FilePath) async throws(StorageError) -> CookieImportReport {
         let name = path.string
-        let text = try await BlockingWorkers.shared.run { () throws(StorageError) in
+        let text = try await BlockingThreadPool.shared.run { () throws(StorageError) in
             try FileReader(path: name).contents(limit: CookieFile.byteLimit)
         }
         return await importNetscape(text)

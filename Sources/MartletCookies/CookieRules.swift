@@ -14,7 +14,7 @@ struct CookieAcceptanceRule {
     let now: Date
 
     /// The cookie to store.
-    func cookie(_ request: SetCookie) throws(CookieRefusal.Reason) -> Cookie {
+    func cookie(_ request: SetCookie) throws(CookieRejection.Reason) -> Cookie {
         let (domain, isHostOnly) = try reach(request, CookieHost(url))
         if request.isSecure, !isSecure { throw .insecureOrigin }
         if request.sameSite == .none, !request.isSecure { throw .crossSiteWithoutSecure }
@@ -40,7 +40,7 @@ struct CookieAcceptanceRule {
     /// The domain to which it is sent, and whether only to that.
     private func reach(
         _ request: SetCookie, _ host: CookieHost
-    ) throws(CookieRefusal.Reason) -> (domain: String, isHostOnly: Bool) {
+    ) throws(CookieRejection.Reason) -> (domain: String, isHostOnly: Bool) {
         guard let bytes = request.domain else { return (host.text, true) }
         guard bytes.allSatisfy({ $0 < 0x80 }) else { throw .invalidDomain }
         let domain = String(decoding: bytes, as: UTF8.self)

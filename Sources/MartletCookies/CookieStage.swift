@@ -7,7 +7,7 @@ package struct CookieStage: CallStage {
     let jar: CookieJar
     let progress: CallProgress
 
-    package func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+    package func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         var request = call
         if !jar.isEmpty {
             let url = call.url
@@ -24,7 +24,7 @@ package struct CookieStage: CallStage {
         return answer
     }
 
-    private func store(_ answer: Answer) async throws {
+    private func store(_ answer: StreamedResponse) async throws {
         // The rejection of a forwarding proxy is not a response of the origin, whether it is answered or returned.
         if answer.head.status == 407, answer.call.isForwarded { return }
         // A stored response has set its cookies when it was received; its validation may set others.
@@ -34,7 +34,7 @@ package struct CookieStage: CallStage {
             : answer.provenance?.setCookies ?? []
         guard !values.isEmpty else { return }
         let url = answer.call.url
-        try await reading(.evaluating, holding: answer.channel.heldExchange) {
+        try await reading(.processingResponse, holding: answer.channel.heldExchange) {
             _ = await jar.store(setCookieBytes: values, from: url)
         }
     }

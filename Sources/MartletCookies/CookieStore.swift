@@ -37,23 +37,23 @@ package struct CookieStore: Sendable {
     /// - Returns: the fields that were not stored, with the reasons.
     package mutating func receive(
         _ fields: [[UInt8]], from url: HTTPURL, isSecure: Bool, now: Date
-    ) -> [CookieRefusal] {
-        var refusals: [CookieRefusal] = []
+    ) -> [CookieRejection] {
+        var refusals: [CookieRejection] = []
         let rule = CookieAcceptanceRule(url: url, isSecure: isSecure, suffixes: suffixes, now: now)
         for (index, field) in fields.prefix(limits.perResponse).enumerated() {
             var name = ""
-            do throws(CookieRefusal.Reason) {
+            do throws(CookieRejection.Reason) {
                 let request = try SetCookieParser.parse(field[...])
                 name = String(decoding: request.name, as: UTF8.self)
                 let cookie = try rule.cookie(request)
                 if !isSecure, !cookie.isSecure, wouldShadow(cookie, at: now) { throw .shadowsSecureCookie }
                 insert(cookie, now: now)
             } catch {
-                refusals.append(CookieRefusal(index: index, name: name, reason: error))
+                refusals.append(CookieRejection(index: index, name: name, reason: error))
             }
         }
         if fields.count > limits.perResponse {
-            refusals.append(CookieRefusal(index: limits.perResponse, name: "", reason: .overLimit))
+            refusals.append(CookieRejection(index: limits.perResponse, name: "", reason: .overLimit))
         }
         return refusals
     }

@@ -7,7 +7,7 @@ import MartletWire
 package enum SetCookieParser {
     /// Parses the value of a field.
     /// - Throws: the reason why it is not a cookie: a control character, an empty field, or more than 4,096 bytes.
-    package static func parse(_ field: ArraySlice<UInt8>) throws(CookieRefusal.Reason) -> SetCookie {
+    package static func parse(_ field: ArraySlice<UInt8>) throws(CookieRejection.Reason) -> SetCookie {
         if let index = field.firstIndex(where: { !ByteClass.isFieldValue($0) }) {
             throw .controlCharacter(offset: index - field.startIndex)
         }

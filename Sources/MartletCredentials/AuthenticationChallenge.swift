@@ -4,7 +4,7 @@ package import MartletWire
 /// The challenges of a response, with the earlier attempts of the call, as a handler gets them.
 public struct AuthenticationChallenge: Sendable {
     /// Whether a server or a proxy requests credentials.
-    public let party: AuthenticationParty
+    public let party: ChallengeSource
     /// The origin of the server or the proxy.
     public let origin: HTTPURL.Origin
     /// The well-formed challenges, in their order.
@@ -24,7 +24,7 @@ public struct AuthenticationChallenge: Sendable {
 }
 
 /// The party that requests credentials. The two never share any.
-public enum AuthenticationParty: String, Hashable, Sendable {
+public enum ChallengeSource: String, Hashable, Sendable {
     /// The server that a request is for: 401, `WWW-Authenticate`, `Authorization`.
     case origin
     /// The proxy in between: 407, `Proxy-Authenticate`, `Proxy-Authorization`.
@@ -55,7 +55,7 @@ package enum AuthenticationDecision: Sendable {
 }
 
 /// The field that a request is sent with.
-package enum AuthenticationPreparation: Sendable {
+package enum RequestAuthentication: Sendable {
     /// No field of Martlet's.
     case none
     /// The value of the field.
@@ -67,12 +67,12 @@ package enum AuthenticationPreparation: Sendable {
 /// An error in the proof of a server that credentials were sent to.
 public enum AuthenticationError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The server's own proof (`rspauth`) is wrong: it does not know the password that it requested (RFC 7616 §3.5).
-    case serverNotAuthentic(HTTPURL.Origin, AuthenticationParty)
+    case serverAuthenticationFailed(HTTPURL.Origin, ChallengeSource)
 
     /// The error and the party.
     public var description: String {
         switch self {
-        case .serverNotAuthentic(let origin, let party):
+        case .serverAuthenticationFailed(let origin, let party):
             "\(party == .proxy ? "the proxy" : "the server") at \(origin) did not prove that it knows the password"
         }
     }
@@ -116,7 +116,7 @@ package enum AuthenticatedBody: Sendable {
 }
 
 /// The fields of a response that authentication needs.
-package struct AuthenticationAnswer: Sendable {
+package struct AuthenticationResponse: Sendable {
     /// The status.
     package var status: Int
     /// The values of `WWW-Authenticate`, or of the proxy's field.
@@ -132,7 +132,7 @@ package struct AuthenticationAnswer: Sendable {
     }
 
     /// Creates an answer of the fields of a head that are meant for a party.
-    package init(status: Int, fields: FieldBlock, party: AuthenticationParty) {
+    package init(status: Int, fields: FieldBlock, party: ChallengeSource) {
         self.init(
             status: status,
             challenges: status == party.status ? fields.rawValues(of: party.challengeField) : [],

@@ -9,19 +9,19 @@ import MartletTransport
 /// Its state is stored by origin. Nothing that one origin sent, or that was given for it, affects what another is sent.
 package struct AuthenticationMachine: Sendable {
     /// The party that it sends credentials to.
-    package let party: AuthenticationParty
+    package let party: ChallengeSource
     package let sources: CredentialSources
-    private let memory: AuthenticationMemory
+    private let memory: AuthenticationCache
     private let nonces: ClientNonceSource
     /// Whether other origins are sent the credentials for the first.
-    private let trustsOtherOrigins: Bool
+    private let sendsCredentialsCrossOrigin: Bool
 
     /// The origin the call began at; `nil` until the first request is prepared, unless it was given.
     private var firstOrigin: HTTPURL.Origin?
     /// Whether a request of the call went elsewhere since.
     private var hasLeft = false
     /// The state at each origin of the call.
-    private var standings: [HTTPURL.Origin: AuthenticationStanding] = [:]
+    private var standings: [HTTPURL.Origin: AuthenticationState] = [:]
     /// The number of times that credentials were rejected.
     package private(set) var failureCount = 0
     /// The number of times that a nonce was too old, which is not a rejection.
@@ -36,19 +36,19 @@ package struct AuthenticationMachine: Sendable {
     /// - Parameters:
     ///   - firstOrigin: The origin of the call's own credentials, wherever a middleware sends the first request; `nil` for
     ///     the origin of that.
-    ///   - trustsOtherOrigins: Whether the credentials for the origin that the call begins at are also for the origins that
-    ///     redirects lead to (``RedirectPolicy/trustsOtherOrigins``); `false` by default.
+    ///   - sendsCredentialsCrossOrigin: Whether the credentials for the origin that the call begins at are also for the origins that
+    ///     redirects lead to (``RedirectPolicy/sendsCredentialsCrossOrigin``); `false` by default.
     package init(
-        party: AuthenticationParty, sources: CredentialSources, memory: AuthenticationMemory,
+        party: ChallengeSource, sources: CredentialSources, memory: AuthenticationCache,
         nonces: ClientNonceSource = .system, firstOrigin: HTTPURL.Origin? = nil,
-        trustsOtherOrigins: Bool = false
+        sendsCredentialsCrossOrigin: Bool = false
     ) {
         self.party = party
         self.sources = sources
         self.memory = memory
         self.nonces = nonces
         self.firstOrigin = firstOrigin
-        self.trustsOtherOrigins = trustsOtherOrigins
+        self.sendsCredentialsCrossOrigin = sendsCredentialsCrossOrigin
     }
 
     /// Whether a request that was just prepared without a field will most likely be challenged: its body should wait for that
@@ -81,10 +81,10 @@ package struct AuthenticationMachine: Sendable {
     /// - Throws: For credentials that cannot be written into a field; nothing must be sent then.
     package mutating func prepare(
         _ request: AuthenticatedRequest
-    ) throws(CredentialsError) -> AuthenticationPreparation {
+    ) throws(CredentialsError) -> RequestAuthentication {
         let origin = request.origin
         if firstOrigin == nil { firstOrigin = origin }
-        if origin != firstOrigin, !trustsOtherOrigins { hasLeft = true }
+        if origin != firstOrigin, !sendsCredentialsCrossOrigin { hasLeft = true }
         var standing = standings[origin] ?? standing(at: origin)
         if hasLeft, standing.source.isOfTheCall { standing = self.standing(at: origin) }
         standing.sent = nil
@@ -110,39 +110,39 @@ package struct AuthenticationMachine: Sendable {
             return .value(try .bearer(token: token))
         }
         guard let credentials = standing.credentials else { return .none }
-        if let value = try credentials.unaskedValue() {
+        if let value = try credentials.preemptiveValue() {
             standing.sent = .plain
             return .value(value)
         }
         return try remembered(credentials, request, &standing)
     }
 
-    /// Sets the token that ``AuthenticationPreparation/fetchToken`` requested.
+    /// Sets the token that ``RequestAuthentication/fetchToken`` requested.
     package mutating func received(token: String) { self.token = token }
 
     /// The state at an origin before a challenge.
-    private func standing(at origin: HTTPURL.Origin) -> AuthenticationStanding {
-        if !hasLeft, origin == firstOrigin || trustsOtherOrigins {
+    private func standing(at origin: HTTPURL.Origin) -> AuthenticationState {
+        if !hasLeft, origin == firstOrigin || sendsCredentialsCrossOrigin {
             if let credentials = sources.credentials {
-                return AuthenticationStanding(source: .call, credentials: credentials)
+                return AuthenticationState(source: .call, credentials: credentials)
             }
-            if sources.tokens != nil { return AuthenticationStanding(source: .tokens) }
+            if sources.tokens != nil { return AuthenticationState(source: .tokens) }
         }
         if let credentials = sources.credentialsByOrigin[origin] {
-            return AuthenticationStanding(source: .origin, credentials: credentials)
+            return AuthenticationState(source: .origin, credentials: credentials)
         }
         // Credentials for hosts over TLS are not sent in the clear because of a redirect.
         let isDowngrade = origin.scheme == .http && firstOrigin?.scheme == .https
         if party == .origin, !isDowngrade, let credentials = sources.credentialsOfHost?(origin.host) {
-            return AuthenticationStanding(source: .netrc, credentials: credentials)
+            return AuthenticationState(source: .netrc, credentials: credentials)
         }
-        return AuthenticationStanding(source: .nothing)
+        return AuthenticationState(source: .nothing)
     }
 
     /// The field that the session knows from earlier calls.
     private func remembered(
-        _ credentials: Credentials, _ request: AuthenticatedRequest, _ standing: inout AuthenticationStanding
-    ) throws(CredentialsError) -> AuthenticationPreparation {
+        _ credentials: Credentials, _ request: AuthenticatedRequest, _ standing: inout AuthenticationState
+    ) throws(CredentialsError) -> RequestAuthentication {
         guard case .password(let user, let password, let scheme) = credentials.kind else { return .none }
         let key = AuthenticationKey(party: party, origin: request.origin, credentials: credentials)
         switch memory.withTable({ $0.answer(for: key, path: request.target) }) {
@@ -157,8 +157,8 @@ package struct AuthenticationMachine: Sendable {
 
     private func write(
         _ session: DigestSession, _ count: UInt32, _ key: AuthenticationKey, _ request: AuthenticatedRequest,
-        isRemembered: Bool, _ standing: inout AuthenticationStanding
-    ) throws(CredentialsError) -> AuthenticationPreparation {
+        isRemembered: Bool, _ standing: inout AuthenticationState
+    ) throws(CredentialsError) -> RequestAuthentication {
         guard let user = key.credentials.user else { return .none }
         guard !AuthorizationValue.hasControl(user) else { throw .controlCharacter }
         guard
@@ -177,7 +177,7 @@ package struct AuthenticationMachine: Sendable {
     ///   - answer: The fields of the response.
     ///   - request: The request, as it was prepared.
     package mutating func received(
-        _ answer: AuthenticationAnswer, to request: AuthenticatedRequest
+        _ answer: AuthenticationResponse, to request: AuthenticatedRequest
     ) -> AuthenticationDecision {
         guard !request.hasOwnField, var standing = standings[request.origin] else { return .deliver }
         guard answer.status == party.status else { return accepted(answer, request, standing) }
@@ -224,7 +224,7 @@ package struct AuthenticationMachine: Sendable {
         standing.source = .handler
         standing.credentials = credentials
         defer { standings[request.origin] = standing }
-        if let value = try credentials.unaskedValue() {
+        if let value = try credentials.preemptiveValue() {
             standing.next = .value(value, .plain)
         } else if let next = choose(credentials, standing.challenges, request) {
             standing.next = next
@@ -243,7 +243,7 @@ package struct AuthenticationMachine: Sendable {
 
     /// Whether a challenge means that the field was wrong, and not merely missing or too old.
     private mutating func isRefusal(
-        _ sent: AuthenticationStanding.Sent?, _ challenges: [HTTPChallenge]
+        _ sent: AuthenticationState.Sent?, _ challenges: [HTTPChallenge]
     ) -> Bool {
         guard let sent else { return false }
         guard case .digest(let digest) = sent else { return true }
@@ -258,7 +258,7 @@ package struct AuthenticationMachine: Sendable {
         return false
     }
 
-    private func forget(_ sent: AuthenticationStanding.Sent?) {
+    private func forget(_ sent: AuthenticationState.Sent?) {
         switch sent {
         case .digest(let digest): memory.withTable { $0.forgetDigest(digest.key, used: digest.session.nonce) }
         case .basic(let key): memory.withTable { $0.forgetBasic(key) }
@@ -270,7 +270,7 @@ package struct AuthenticationMachine: Sendable {
     /// strongest algorithm before the others. Rejected credentials are never retried in a weaker scheme.
     private func choose(
         _ credentials: Credentials, _ challenges: [HTTPChallenge], _ request: AuthenticatedRequest
-    ) -> AuthenticationStanding.Next? {
+    ) -> AuthenticationState.Next? {
         guard case .password(let user, let password, let scheme) = credentials.kind, scheme != .basic else {
             return nil
         }
@@ -293,7 +293,7 @@ package struct AuthenticationMachine: Sendable {
 
     /// Takes the nonce of later requests and the server's proof from a response that is not a challenge.
     private func accepted(
-        _ answer: AuthenticationAnswer, _ request: AuthenticatedRequest, _ standing: AuthenticationStanding
+        _ answer: AuthenticationResponse, _ request: AuthenticatedRequest, _ standing: AuthenticationState
     ) -> AuthenticationDecision {
         switch standing.sent {
         case .basic(let key):
@@ -306,7 +306,7 @@ package struct AuthenticationMachine: Sendable {
             let claimed = information.first { $0.name == "rspauth" }?.rawValue
             if sent.proof.verdict(on: claimed) == .refuted {
                 memory.withTable { $0.forgetDigest(sent.key, used: sent.session.nonce) }
-                return .refuse(.serverNotAuthentic(request.origin, party))
+                return .refuse(.serverAuthenticationFailed(request.origin, party))
             }
             if let next = information.first(where: { $0.name == "nextnonce" })?.rawValue, !next.isEmpty {
                 memory.withTable {

@@ -145,7 +145,7 @@ package struct ChallengeParser {
         }
         let hasBlank = skipBlanks()
         guard isAtEndOfMember || (isQuoted && hasBlank && byte.map(ByteClass.isToken) == true) else {
-            return spoil(.junkBehindValue, at: position)
+            return spoil(.unexpectedTextAfterValue, at: position)
         }
         if isSkipping { return }
         guard value.count <= ChallengeParser.valueLimit else { return spoil(.tooLong, at: valueStart) }
@@ -163,7 +163,7 @@ package struct ChallengeParser {
             // `Digest realm=, nonce="…"` begins like a token: it is a parameter without a value.
             guard token.utf8.last == UInt8(ascii: "="), token.utf8.dropLast().allSatisfy(ByteClass.isToken),
                 !token.utf8.dropLast().contains(UInt8(ascii: "="))
-            else { return note(.parameterBesideToken, at: start) }
+            else { return note(.parameterAfterToken68, at: start) }
             challenge.token68 = nil
             challenge.parameters = [
                 AuthenticationParameter(name: token.dropLast().lowercased(), rawValue: [])

@@ -54,7 +54,7 @@ public struct Credentials: Hashable, Sendable {
 
     /// The value that is sent preemptively; `nil` if a challenge must come first.
     /// - Throws: If the credentials cannot be written into a field.
-    func unaskedValue() throws(CredentialsError) -> AuthorizationValue? {
+    func preemptiveValue() throws(CredentialsError) -> AuthorizationValue? {
         switch kind {
         case .password(let user, let password, .basic): try .basic(user: user, password: password)
         case .bearer(let token): try .bearer(token: token)

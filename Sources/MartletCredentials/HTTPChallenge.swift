@@ -61,11 +61,11 @@ public struct ChallengeError: Error, Hashable, Sendable, CustomStringConvertible
         /// A control byte in a value.
         case controlByte
         /// Bytes other than a comma after a value.
-        case junkBehindValue
+        case unexpectedTextAfterValue
         /// A second parameter of one name with another value.
         case repeatedParameter
         /// A parameter after a token68, which replaces all parameters.
-        case parameterBesideToken
+        case parameterAfterToken68
         /// More challenges, or more parameters of one, than are read.
         case tooMany
         /// A parameter that is longer than the limit.
@@ -90,9 +90,9 @@ public struct ChallengeError: Error, Hashable, Sendable, CustomStringConvertible
             case .parameterWithoutScheme: "a parameter before any scheme"
             case .unterminatedString: "a quoted string that does not end"
             case .controlByte: "a control byte in a value"
-            case .junkBehindValue: "expected a comma behind the value"
+            case .unexpectedTextAfterValue: "expected a comma behind the value"
             case .repeatedParameter: "a parameter for the second time, with another value"
-            case .parameterBesideToken: "a parameter behind a token"
+            case .parameterAfterToken68: "a parameter behind a token"
             case .tooMany: "more challenges or parameters than are read"
             case .tooLong: "a parameter longer than what is read"
             }

@@ -7,7 +7,7 @@ import MartletTesting
 package enum Demo {
     struct Step: Sendable {
         var title: String
-        var run: @Sendable (DemoStage) async throws -> [String]
+        var run: @Sendable (DemoEnvironment) async throws -> [String]
     }
 
     private static let steps: [Step] =
@@ -23,7 +23,7 @@ package enum Demo {
     package static func run(
         makeSession: @escaping @Sendable (SessionConfiguration) -> HTTPSession, say: (String) async -> Void
     ) async throws -> Bool {
-        let stage = try await DemoStage(makeSession)
+        let stage = try await DemoEnvironment(makeSession)
         await say(
             "The origin listens on \(stage.origin.base), trusted through its throw-away authority alone.\n"
                 + "In the pictures: c connecting, t TLS, . sending and waiting, r receiving.\n")
@@ -65,7 +65,7 @@ func check(_ condition: Bool, _ description: @autoclosure () -> String) throws(D
 }
 
 /// The shared objects of the steps: an origin, a session that trusts it, and a directory.
-struct DemoStage: Sendable {
+struct DemoEnvironment: Sendable {
     let origin: TestOrigin
     let session: HTTPSession
     let folder: FilePath
@@ -78,7 +78,7 @@ struct DemoStage: Sendable {
             path: "martlet-demo-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         origin = try await TestOrigin.start(.tls(.trusted), handler: StandardRoutes().handler)
-        session = makeSession(DemoStage.configuration(trusting: origin))
+        session = makeSession(DemoEnvironment.configuration(trusting: origin))
         self.folder = FilePath(folder.path)
     }
 
@@ -93,7 +93,7 @@ struct DemoStage: Sendable {
 
     /// A session that trusts only an origin.
     func session(trusting origin: TestOrigin) -> HTTPSession {
-        makeSession(DemoStage.configuration(trusting: origin))
+        makeSession(DemoEnvironment.configuration(trusting: origin))
     }
 
     /// Stops the origin and removes the directory.

@@ -12,7 +12,7 @@ enum DemoDownloads {
             run: download)
     ]
 
-    private static func download(_ stage: DemoStage) async throws -> [String] {
+    private static func download(_ stage: DemoEnvironment) async throws -> [String] {
         let requests = Atomic(0)
         let handler = OriginHandler { request in
             let number = requests.add(1, ordering: .relaxed).newValue
@@ -30,11 +30,11 @@ enum DemoDownloads {
 
     /// - Parameter count: The number of requests so far.
     private static func stopAndResume(
-        _ origin: TestOrigin, _ stage: DemoStage, _ count: () -> Int
+        _ origin: TestOrigin, _ stage: DemoEnvironment, _ count: () -> Int
     ) async throws -> [String] {
         let session = stage.session(trusting: origin)
         let path = stage.folder.appending("segments.bin")
-        let first = try session.beginDownload(origin.url("/file"), to: .file(path))
+        let first = try session.startDownload(origin.url("/file"), to: .file(path))
         var most = 0
         for await progress in first.progress {
             most = max(most, progress.connectionCount)
@@ -43,7 +43,7 @@ enum DemoDownloads {
         await first.pause()
         guard case .paused = first.state else { throw DemoFailure("it is \(first.state), and not paused") }
         let before = count()
-        let sum = await BlockingWorkers.shared.run { () -> [UInt8]? in try? digest() }
+        let sum = await BlockingThreadPool.shared.run { () -> [UInt8]? in try? digest() }
         var options = DownloadOptions()
         options.checksum = sum.flatMap { Checksum(.sha256, $0) }
         let result = try await session.download(origin.url("/file"), to: path, options: options)

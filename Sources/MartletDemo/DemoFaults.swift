@@ -11,7 +11,7 @@ enum DemoFaults {
         Demo.Step(title: "Tell a truncated body, a reset and a silent server apart", run: faults),
     ]
 
-    private static func certificates(_ stage: DemoStage) async throws -> [String] {
+    private static func certificates(_ stage: DemoEnvironment) async throws -> [String] {
         var lines: [String] = []
         for tls in [OriginTLS.wrongName, .expired, .unknownAuthority] {
             lines.append(
@@ -36,7 +36,7 @@ enum DemoFaults {
         }
     }
 
-    private static func faults(_ stage: DemoStage) async throws -> [String] {
+    private static func faults(_ stage: DemoEnvironment) async throws -> [String] {
         var short = RequestOptions()
         short.timeouts = Timeouts(connect: .seconds(120), head: .milliseconds(300))
         let cases: [(String, HTTPError.Code)] = [
@@ -51,7 +51,7 @@ enum DemoFaults {
                 try await stage.session.get(stage.origin.url(path), options: options)
             }
             try check(error.code == code, "\(path): the error is \(error)")
-            try check(code != .timedOut || error.clock == .head, "\(path): the clock is wrong")
+            try check(code != .timedOut || error.timeout == .head, "\(path): the clock is wrong")
             lines.append("\(path): \(error.code.rawValue): \(error.message)")
         }
         return lines
@@ -75,7 +75,7 @@ final class DemoProcess: Sendable {
     /// Output that is not a whole line yet.
     private let rest = Mutex<[UInt8]>([])
     /// A thread of its own, since the process is slow.
-    private let workers = BlockingWorkers(threadLimit: 1)
+    private let workers = BlockingThreadPool(threadLimit: 1)
 
     init(_ arguments: [String]) throws {
         let pipe = try FileDescriptor.pipe()
@@ -157,7 +157,7 @@ final class DemoProcess: Sendable {
 }
 
 /// A reserved port of 127.0.0.1 without a listener: connections are refused, and an origin of this process may use it.
-final class HeldPort: Sendable {
+final class ReservedPort: Sendable {
     let number: Int
     private let descriptor: FileDescriptor
 

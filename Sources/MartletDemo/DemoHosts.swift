@@ -33,7 +33,7 @@ enum DemoHosts {
         var encoding: ParameterEncoding? { .json }
     }
 
-    private static func host(_ stage: DemoStage) async throws -> [String] {
+    private static func host(_ stage: DemoEnvironment) async throws -> [String] {
         let routes = OriginHandler.router { $0.any("/v2/birds", .echo) }
         return try await TestOrigin.withOrigin(.tls(.trusted), handler: routes) { origin in
             var api = try stage.session.host(
@@ -66,7 +66,7 @@ enum DemoHosts {
         }
     }
 
-    private static func form(_ stage: DemoStage) async throws -> [String] {
+    private static func form(_ stage: DemoEnvironment) async throws -> [String] {
         let size = 6 << 20
         let path = stage.folder.appending("colony.bin")
         let file = try FileDescriptor.open(

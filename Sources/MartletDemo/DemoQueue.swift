@@ -34,8 +34,8 @@ enum DemoQueue {
         var requestCount: Int { state.withLock { $0.requestCount } }
     }
 
-    private static func freeze(_ stage: DemoStage) async throws -> [String] {
-        let port = try HeldPort()
+    private static func freeze(_ stage: DemoEnvironment) async throws -> [String] {
+        let port = try ReservedPort()
         let url = "https://127.0.0.1:\(port.number)/payments"
         let queue = ["--queue", stage.folder.appending("queue").string]
         let id = try await DemoProcess.run(
@@ -59,7 +59,7 @@ enum DemoQueue {
         do {
             let file = stage.folder.appending("queue-ca.pem").string
             let authority = Data((origin.authorityPEM ?? "").utf8)
-            try await BlockingWorkers.shared.run {
+            try await BlockingThreadPool.shared.run {
                 Result { try authority.write(to: URL(filePath: file), options: .atomic) }
             }.get()
             events = try await DemoProcess.run(

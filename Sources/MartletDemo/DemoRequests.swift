@@ -17,7 +17,7 @@ enum DemoRequests {
         Demo.Step(title: "Ten GETs at a time", run: concurrent),
     ]
 
-    private static func getJSON(_ stage: DemoStage) async throws -> [String] {
+    private static func getJSON(_ stage: DemoEnvironment) async throws -> [String] {
         let exchange = try await stage.session.get(stage.origin.url("/json"))
         let document: Document = try exchange.decode()
         try check(document.name == "martlet", "the name is \(document.name)")
@@ -29,7 +29,7 @@ enum DemoRequests {
         ]
     }
 
-    private static func postJSON(_ stage: DemoStage) async throws -> [String] {
+    private static func postJSON(_ stage: DemoEnvironment) async throws -> [String] {
         let sent = Document(name: "Apus apus", numbers: [3, 5, 8])
         let exchange = try await stage.session.post(stage.origin.url("/echo"), body: .json(sent))
         let report: EchoReport = try exchange.decode()
@@ -44,7 +44,7 @@ enum DemoRequests {
         ]
     }
 
-    private static func codings(_ stage: DemoStage) async throws -> [String] {
+    private static func codings(_ stage: DemoEnvironment) async throws -> [String] {
         let gzip = try await stage.session.get(stage.origin.url("/gzip")).validated()
         try check(gzip.text.hasPrefix("This text was sent"), "the text reads \(gzip.text)")
         let chunked = try await stage.session.get(stage.origin.url("/chunked/10000?size=999")).validated()
@@ -60,7 +60,7 @@ enum DemoRequests {
         ]
     }
 
-    private static func concurrent(_ stage: DemoStage) async throws -> [String] {
+    private static func concurrent(_ stage: DemoEnvironment) async throws -> [String] {
         // All responses wait for the last request: sequential requests would never get one.
         let (door, opening) = AsyncStream.makeStream(of: Void.self)
         let opened = Task { for await _ in door {} }

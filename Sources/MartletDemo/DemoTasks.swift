@@ -8,7 +8,7 @@ enum DemoTasks {
         Demo.Step(title: "Send one body to a file and a digest at once", run: tee),
     ]
 
-    private static func control(_ stage: DemoStage) async throws -> [String] {
+    private static func control(_ stage: DemoEnvironment) async throws -> [String] {
         let size: UInt64 = 64 << 20
         let piece = 1 << 20
         let (gate, opening) = AsyncStream.makeStream(of: Void.self)
@@ -56,11 +56,13 @@ enum DemoTasks {
 
     /// The bytes that the origin has sent when it sends no more: nothing was sent during several slow requests to another
     /// origin.
-    private static func standstill(of origin: TestOrigin, beside stage: DemoStage) async throws -> UInt64 {
+    private static func standstill(of origin: TestOrigin, beside stage: DemoEnvironment) async throws
+        -> UInt64
+    {
         var last: UInt64?
         var looks = 0
         while looks < 4 {
-            let sent = origin.ledger.counts.bytesSent
+            let sent = origin.recorder.counts.bytesSent
             looks = sent == last ? looks + 1 : 0
             last = sent
             _ = try await stage.session.get(stage.origin.url("/delay/40")).validated()
@@ -68,7 +70,7 @@ enum DemoTasks {
         return last ?? 0
     }
 
-    private static func cancel(_ stage: DemoStage) async throws -> String {
+    private static func cancel(_ stage: DemoEnvironment) async throws -> String {
         let path = stage.folder.appending("cancelled.bin")
         let task = await stage.session.downloadTask(for: try stage.request(.get, "/stall/1000"), to: path)
         for await progress in task.downloadProgress where progress.completedByteCount > 0 { break }
@@ -80,7 +82,7 @@ enum DemoTasks {
         return "the cancelled task threw CancellationError and left no file"
     }
 
-    private static func tee(_ stage: DemoStage) async throws -> [String] {
+    private static func tee(_ stage: DemoEnvironment) async throws -> [String] {
         let size = 4 << 20
         let path = stage.folder.appending("tee.bin")
         let digest = DigestSink(.sha256)

@@ -36,7 +36,7 @@ enum DemoTransfers {
         }
     }
 
-    private static func upload(_ stage: DemoStage) async throws -> [String] {
+    private static func upload(_ stage: DemoEnvironment) async throws -> [String] {
         let size = 32 * mebibyte
         let last = Mutex(TransferProgress())
         let exchange = try await stage.session.upload(
@@ -47,7 +47,7 @@ enum DemoTransfers {
         try check(report.length == size, "\(report.length) bytes arrived")
         let progress = last.withLock { $0 }
         try check(progress.isFinished && progress.completedByteCount == size, "the progress ended early")
-        let expected = await BlockingWorkers.shared.run {
+        let expected = await BlockingThreadPool.shared.run {
             var checksum = CRC32()
             for piece in pieces(of: size) { checksum.update(with: piece) }
             return checksum.text
@@ -59,7 +59,7 @@ enum DemoTransfers {
         ]
     }
 
-    private static func stream(_ stage: DemoStage) async throws -> [String] {
+    private static func stream(_ stage: DemoEnvironment) async throws -> [String] {
         let size = 128 * mebibyte
         let before = ResidentMemory.byteCount ?? 0
         let (highest, metrics) = try await stage.session.streamDetailed(
@@ -92,7 +92,7 @@ enum DemoTransfers {
         ]
     }
 
-    private static func download(_ stage: DemoStage) async throws -> [String] {
+    private static func download(_ stage: DemoEnvironment) async throws -> [String] {
         let size = 16 * mebibyte
         let path = stage.folder.appending("download.bin")
         let states = Mutex((count: 0, last: TransferProgress()))
@@ -112,7 +112,7 @@ enum DemoTransfers {
     /// The length of a file with the pattern; `nil` for any other contents.
     static func patternLength(of path: FilePath) async -> UInt64? {
         let name = path.string
-        return await BlockingWorkers.shared.run { patternLength(ofFileNamed: name) }
+        return await BlockingThreadPool.shared.run { patternLength(ofFileNamed: name) }
     }
 
     private static func patternLength(ofFileNamed name: String) -> UInt64? {

@@ -8,12 +8,12 @@ struct CurlCommand {
     /// The maximum size of a body in the command itself: an argument has at most 128 KiB on Linux.
     private static let inlineLimit = 64 * 1024
 
-    private let mask: SecretMask
+    private let mask: SecretRedaction
     /// The command that is piped into curl.
     private var input: String?
     private var words: [String] = []
 
-    init(mask: SecretMask) { self.mask = mask }
+    init(mask: SecretRedaction) { self.mask = mask }
 
     /// The command, quoted.
     var text: String {
@@ -87,7 +87,7 @@ struct CurlCommand {
         case .file(let path): words += ["-F", "\(part.name)=@\(path.string.quoted)\(file)\(type)"]
         case .bytes(let bytes) where part.filename == nil && bytes.count <= CurlCommand.inlineLimit:
             guard let text = CurlCommand.text(of: bytes) else { fallthrough }
-            let shown = mask.hides(part.name) ? SecretMask.stars : text
+            let shown = mask.hides(part.name) ? SecretRedaction.stars : text
             words +=
                 type.isEmpty
                 ? ["--form-string", "\(part.name)=\(shown)"]
@@ -101,7 +101,7 @@ struct CurlCommand {
         if let url = try? HTTPSession.url(of: request) { return mask.text(of: url) }
         var authority = request.authority ?? ""
         if mask.masksUserInfo, let at = authority.lastIndex(of: "@") {
-            authority = SecretMask.stars + authority[at...]
+            authority = SecretRedaction.stars + authority[at...]
         }
         return "\(request.scheme ?? "http")://\(authority)\(mask.query(request.path ?? "/"))"
     }
@@ -148,8 +148,8 @@ extension HTTPRequest {
     ///
     /// Fields that curl adds itself (`User-Agent`, `Accept`) are not disabled. A body that is not text is piped in by `printf`;
     /// a large body, or a stream, is read from standard input, where it has to be supplied.
-    /// - Parameter mask: The secrets to mask; ``SecretMask/none`` gives a command that works, with all secrets.
-    public func curlCommand(body: HTTPBody = .none, mask: SecretMask = .standard) -> String {
+    /// - Parameter mask: The secrets to mask; ``SecretRedaction/none`` gives a command that works, with all secrets.
+    public func curlCommand(body: HTTPBody = .none, mask: SecretRedaction = .standard) -> String {
         var command = CurlCommand(mask: mask)
         command.add(self, hasBody: body.isPresent)
         command.add(body, contentType: headerFields[.contentType])

@@ -149,7 +149,7 @@ public struct HAREntry: Sendable {
 /// The parts that a HAR log shows.
 public struct HAROptions: Hashable, Sendable {
     /// The masked secrets; credentials and cookies by default.
-    public var mask = SecretMask.standard
+    public var mask = SecretRedaction.standard
     /// The maximum size of a shown body, sent or received; 1 MiB by default. It keeps a log of large transfers small. A longer
     /// text is truncated; of other bodies the size alone is shown.
     public var bodyLimit = ByteCount.mebibytes(1)

@@ -15,7 +15,7 @@ struct HARRequest {
     var isComplete = false
     let options: HAROptions
 
-    private var mask: SecretMask { options.mask }
+    private var mask: SecretRedaction { options.mask }
     private var limit: Int { options.bodyLimit.bytes }
 
     private var fields: HTTPFields {
@@ -49,7 +49,7 @@ struct HARRequest {
                 let trimmed = pair.drop { $0 == " " }
                 let equals = trimmed.firstIndex(of: "=") ?? trimmed.endIndex
                 guard equals > trimmed.startIndex else { return nil }
-                let value = isHidden ? SecretMask.stars : String(trimmed[equals...].dropFirst())
+                let value = isHidden ? SecretRedaction.stars : String(trimmed[equals...].dropFirst())
                 return (String(trimmed[..<equals]), value)
             })
     }
@@ -57,7 +57,7 @@ struct HARRequest {
     private func query(_ text: String) -> JSONValue {
         .named(
             FormEncoding.decoded(text).map { item in
-                (item.name, mask.hides(item.name) ? SecretMask.stars : item.value ?? "")
+                (item.name, mask.hides(item.name) ? SecretRedaction.stars : item.value ?? "")
             })
     }
 
@@ -104,7 +104,7 @@ struct HARRequest {
 
     /// The text of a part, or stars for a secret; `nil` for files, streams, and bytes that are not text or too many.
     private func shownValue(of part: MultipartForm.Part) -> String? {
-        if mask.hides(part.name) { return SecretMask.stars }
+        if mask.hides(part.name) { return SecretRedaction.stars }
         guard part.filename == nil, case .bytes(let bytes) = part.body.storage, bytes.count <= limit else {
             return nil
         }

@@ -9,7 +9,7 @@ struct HARResponse {
     let exchange: HTTPExchange
     let options: HAROptions
 
-    private var mask: SecretMask { options.mask }
+    private var mask: SecretRedaction { options.mask }
 
     /// The response of a call without one.
     static let none: JSONValue = [
@@ -72,7 +72,7 @@ struct HARResponse {
         guard let first = parts.first, !first.name.isEmpty else { return nil }
         let isHidden = mask.fields.contains(.setCookie)
         var members = JSONObject([
-            ("name", .string(first.name)), ("value", .string(isHidden ? SecretMask.stars : first.value)),
+            ("name", .string(first.name)), ("value", .string(isHidden ? SecretRedaction.stars : first.value)),
         ])
         var known: Set<String> = []
         for (name, value) in parts.dropFirst() where known.insert(name.lowercased()).inserted {

@@ -128,7 +128,7 @@ extension HTTPHost {
             return try await UserCode.handle(control, session.core) {
                 try await handle(
                     HeadConversion.response(answer.head),
-                    ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount))
+                    ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength))
             }
         }
     }

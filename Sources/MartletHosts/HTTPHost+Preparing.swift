@@ -49,7 +49,7 @@ extension HTTPHost {
             body = try encoded { try encoding.body(for: parameters) }
         }
         let fields = fields(headers, with: body ?? .none, options, isAtHome: isAtHome)
-        if isAtHome { keepHome(&options) }
+        if isAtHome { restrictToOrigin(&options) }
         return PreparedRequest(
             request: HTTPRequest(method: method, url: url, headerFields: fields), body: body ?? .none,
             options: options, url: url)
@@ -81,11 +81,12 @@ extension HTTPHost {
     }
 
     /// Makes redirects to other origins drop the fields of the host.
-    private func keepHome(_ options: inout RequestOptions) {
+    private func restrictToOrigin(_ options: inout RequestOptions) {
         let names = Set(headers.lazy.map(\.name)).subtracting(HTTPHost.fieldsForAnybody)
         guard !names.isEmpty else { return }
         var policy = options.redirects ?? session.configuration.redirects
-        guard policy.isFollowing, !policy.trustsOtherOrigins, !names.isSubset(of: policy.fieldsOfOrigin)
+        guard policy.followsRedirects, !policy.sendsCredentialsCrossOrigin,
+            !names.isSubset(of: policy.fieldsOfOrigin)
         else { return }
         policy.secretFields.formUnion(names)
         options.redirects = policy

@@ -73,7 +73,7 @@ public struct HTTPHost: Sendable {
         }
     }
 
-    /// The TLS settings for the service's host: a rule of the session for its name (see ``TLSHostRules``). Connections that
+    /// The TLS settings for the service's host: a rule of the session for its name (see ``TLSHostOverrides``). Connections that
     /// were made under other rules are not used.
     public var tls: TLSHostSettings? {
         get { session.configuration.tls.hosts[base.host] }

@@ -167,7 +167,7 @@ final class ConcurrencyControl: SessionAttachment {
         for await condition in conditions { conditionChanged(to: condition) }
     }
 
-    private func follow(_ views: ValueReader<NetworkView>, setsCondition: Bool) async {
+    private func follow(_ views: ValueReader<NetworkSnapshot>, setsCondition: Bool) async {
         var views = views
         while let view = await views.next() {
             if let addresses = view.addresses {

@@ -53,11 +53,11 @@ struct HostCheck: Sendable {
     private let probe: ReachabilityProbe
     private let timeout: Duration
     /// The source of routes; `nil` to use the path instead.
-    private let kernel: KernelNetwork?
+    private let kernel: NetlinkNetworkSource?
     private let dialer: Dialer
 
     init(
-        _ url: HTTPURL, probe: ReachabilityProbe, timeout: Duration, kernel: KernelNetwork?,
+        _ url: HTTPURL, probe: ReachabilityProbe, timeout: Duration, kernel: NetlinkNetworkSource?,
         resolver: any Resolver
     ) {
         destination = Destination(isSecure: false, host: url.host, port: url.port)
@@ -92,7 +92,7 @@ struct HostCheck: Sendable {
 
     private func route(to addresses: [IPAddress], _ path: NetworkPath) async -> HostReachability {
         guard let first = addresses.first else { return HostReachability(.unreachable) }
-        if let kernel { return await NetworkWatch.workers.run { kernel.reachability(of: addresses) } }
+        if let kernel { return await NetworkPathMonitor.workers.run { kernel.reachability(of: addresses) } }
         if let own = addresses.first(where: \.isLoopback) {
             return HostReachability(.reachable, address: own.description)
         }

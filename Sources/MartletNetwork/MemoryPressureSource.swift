@@ -41,7 +41,7 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
         levels = { ValueReader(monitor.subscription()) }
     }
 
-    fileprivate init(_ value: NewestValue<MemoryPressure>) {
+    fileprivate init(_ value: CurrentValue<MemoryPressure>) {
         monitor = nil
         levels = { ValueReader(value) }
     }
@@ -69,10 +69,10 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
 /// Memory pressure that is set manually: for tests, and for programs with another source of information, such as the service
 /// that started them.
 public final class ManualMemoryPressure: Sendable {
-    private let newest: NewestValue<MemoryPressure>
+    private let newest: CurrentValue<MemoryPressure>
 
     /// Creates a source with an initial level; normal by default.
-    public init(_ level: MemoryPressure = .normal) { newest = NewestValue(level) }
+    public init(_ level: MemoryPressure = .normal) { newest = CurrentValue(level) }
 
     deinit { newest.finish() }
 

@@ -7,11 +7,11 @@ struct NetworkChanges<Element: Equatable & Sendable>: AsyncSequence, Sendable {
 
     let monitor: NetworkMonitor
     /// Computes a value; `nil` ends the iteration.
-    let value: @Sendable (NetworkView) async -> Element?
+    let value: @Sendable (NetworkSnapshot) async -> Element?
 
     struct Iterator: AsyncIteratorProtocol {
-        fileprivate var views: ValueReader<NetworkView>
-        fileprivate let value: @Sendable (NetworkView) async -> Element?
+        fileprivate var views: ValueReader<NetworkSnapshot>
+        fileprivate let value: @Sendable (NetworkSnapshot) async -> Element?
         private var last: Element?
 
         fileprivate init(_ changes: NetworkChanges) {
@@ -38,10 +38,10 @@ struct NetworkChanges<Element: Equatable & Sendable>: AsyncSequence, Sendable {
 
 /// A network path that is set manually: for tests, and for programs with another source of information, such as NetworkManager.
 public final class ManualNetworkPath: Sendable {
-    private let newest: NewestValue<NetworkView>
+    private let newest: CurrentValue<NetworkSnapshot>
 
     /// Creates a source with an initial path; unknown by default.
-    public init(_ path: NetworkPath = .unknown) { newest = NewestValue(NetworkView(path: path)) }
+    public init(_ path: NetworkPath = .unknown) { newest = CurrentValue(NetworkSnapshot(path: path)) }
 
     deinit { newest.finish() }
 
@@ -56,6 +56,6 @@ public final class ManualNetworkPath: Sendable {
     ///   from removed addresses. `nil`, the default, if they are not known. Invalid addresses are ignored.
     public func set(_ path: NetworkPath, localAddresses: [String]? = nil) {
         let addresses = localAddresses.map { Set($0.compactMap { IPAddress($0) }) }
-        newest.update { NetworkView(path: path, addresses: addresses) }
+        newest.update { NetworkSnapshot(path: path, addresses: addresses) }
     }
 }

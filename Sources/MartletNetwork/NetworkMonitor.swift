@@ -43,11 +43,11 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
         }
     }
 
-    private let watch: NetworkWatch?
+    private let watch: NetworkPathMonitor?
     /// Requests single routes from the kernel; `nil` for paths that are set manually.
-    private let kernel: KernelNetwork?
+    private let kernel: NetlinkNetworkSource?
     /// Starts an iteration over the complete state of the network.
-    let views: @Sendable () -> ValueReader<NetworkView>
+    let views: @Sendable () -> ValueReader<NetworkSnapshot>
 
     /// The monitor of the machine, without options. All iterations share what is open.
     public static let system = NetworkMonitor()
@@ -56,14 +56,14 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
     ///
     /// Copies share what is open. It is opened by the first iteration.
     public init(_ options: Options = Options()) {
-        let kernel = KernelNetwork(sysfs: options.sysfs.string, overrides: options.interfaces)
-        let watch = NetworkWatch(loop: .sharedOrStalled, source: kernel)
+        let kernel = NetlinkNetworkSource(sysfs: options.sysfs.string, overrides: options.interfaces)
+        let watch = NetworkPathMonitor(loop: .sharedOrStalled, source: kernel)
         self.kernel = kernel
         self.watch = watch
         views = { ValueReader(watch.subscription()) }
     }
 
-    init(_ value: NewestValue<NetworkView>) {
+    init(_ value: CurrentValue<NetworkSnapshot>) {
         kernel = nil
         watch = nil
         views = { ValueReader(value) }

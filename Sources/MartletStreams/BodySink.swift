@@ -113,8 +113,8 @@ public actor FileSink: BodySink {
     /// Whether an existing file of that name may be replaced.
     public nonisolated let overwrites: Bool
     private let opening: FileDownload
-    private var writer: BodyPouring?
-    private var file: FilePublisher?
+    private var writer: BodyCopier?
+    private var file: AtomicFileWriter?
 
     /// Creates a sink.
     /// - Parameters:
@@ -143,14 +143,14 @@ public actor FileSink: BodySink {
     /// Removes what was written.
     public func abandon() async {
         await writer?.waitForWorker()
-        if let file { await BlockingWorkers.shared.run { file.discard() } }
+        if let file { await BlockingThreadPool.shared.run { file.discard() } }
         (file, writer) = (nil, nil)
     }
 
-    private func opened() async throws -> BodyPouring {
+    private func opened() async throws -> BodyCopier {
         if let writer { return writer }
         let file = try await opening.open()
-        let writer = BodyPouring(file, expected: nil, origin: nil)
+        let writer = BodyCopier(file, expected: nil, origin: nil)
         (self.file, self.writer) = (file, writer)
         return writer
     }

@@ -28,7 +28,7 @@ struct BodyTee {
         for index in await succeeded(live, { try await $0.write(piece) }) {
             branches[index].byteCount += UInt64(piece.count)
         }
-        try heedPolicy()
+        try applyFailurePolicy()
     }
 
     /// Tells all sinks that the body is complete.
@@ -37,7 +37,7 @@ struct BodyTee {
         let groups = policy == .stopAll ? live.map { [$0] } : [live]
         for group in groups {
             for index in await succeeded(group, { try await $0.finish() }) { branches[index].isEnded = true }
-            try heedPolicy()
+            try applyFailurePolicy()
         }
         return branches.map { branch in
             branch.failure.map { .failed($0, byteCount: branch.byteCount) }
@@ -48,7 +48,7 @@ struct BodyTee {
     /// Tells all sinks that have not ended that the body will not be complete.
     mutating func abandon() async { for index in live { await abandon(index) } }
 
-    private func heedPolicy() throws {
+    private func applyFailurePolicy() throws {
         guard policy == .stopAll, let error = branches.lazy.compactMap(\.failure).first else { return }
         throw error
     }

@@ -30,7 +30,7 @@ final class Handoff<Element: Sendable>: Sendable {
             (state.element, state.isTaken) = (element, false)
             return (true, state.taker.take())
         }
-        taker?.fulfil(())
+        taker?.fulfill(())
         return isGiven
     }
 
@@ -74,7 +74,7 @@ final class Handoff<Element: Sendable>: Sendable {
                 state.taker = turn
                 return (nil, state.ending ?? (state.isCancelled ? .failure(CancellationError()) : nil), nil)
             }
-            giver?.fulfil(())
+            giver?.fulfill(())
             if let element { return element }
             if let ending {
                 try ending.get()
@@ -92,7 +92,7 @@ final class Handoff<Element: Sendable>: Sendable {
             change(&state)
             return [state.giver.take(), state.taker.take()]
         }
-        for turn in turns { turn?.fulfil(()) }
+        for turn in turns { turn?.fulfill(()) }
     }
 
     private static func wait(_ turn: OneShot<Void>) async {

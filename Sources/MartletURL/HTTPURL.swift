@@ -101,7 +101,7 @@ public struct HTTPURL: Hashable, Sendable {
     ///   - pathAsIs: Whether `.` and `..` segments stay in the path instead of being removed; default no.
     /// - Throws: ``ParseError``, with the position of the error in `string`.
     public init(_ string: String, pathAsIs: Bool = false) throws(ParseError) {
-        do throws(URLFault) {
+        do throws(RawURLParseError) {
             var parser = try URLParser(string, pathAsIs: pathAsIs)
             self = try parser.absoluteURL()
         } catch {
@@ -118,7 +118,7 @@ public struct HTTPURL: Hashable, Sendable {
     /// - Throws: ``ParseError`` with positions in `reference`; ``ParseError/Code/unsupportedScheme`` if its scheme is
     ///   neither http nor https.
     public func resolving(_ reference: String) throws(ParseError) -> HTTPURL {
-        do throws(URLFault) {
+        do throws(RawURLParseError) {
             var parser = try URLParser(reference, pathAsIs: false)
             return try parser.reference(base: self)
         } catch {

@@ -10,9 +10,9 @@ package struct URLHost {
     private static let rawLengthLimit = 4096
 
     /// Parses the text between brackets.
-    package init(ipv6 bytes: ArraySlice<UInt8>) throws(URLFault) {
+    package init(ipv6 bytes: ArraySlice<UInt8>) throws(RawURLParseError) {
         if let zone = bytes.firstIndex(of: UInt8(ascii: "%")) {
-            throw URLFault(.zoneNotSupported, at: zone, "an IPv6 address cannot carry a zone")
+            throw RawURLParseError(.zoneNotSupported, at: zone, "an IPv6 address cannot carry a zone")
         }
         var parser = IPv6Parser(bytes: bytes, position: bytes.startIndex)
         text = IPv6Parser.text(of: try parser.pieces())
@@ -20,18 +20,18 @@ package struct URLHost {
     }
 
     /// Parses a host that is not in brackets: a name, or an IPv4 address in any of its spellings.
-    package init(name bytes: ArraySlice<UInt8>) throws(URLFault) {
+    package init(name bytes: ArraySlice<UInt8>) throws(RawURLParseError) {
         guard bytes.count <= URLHost.rawLengthLimit else {
-            throw URLFault(.hostNameTooLong, at: bytes.startIndex, "the host name is too long")
+            throw RawURLParseError(.hostNameTooLong, at: bytes.startIndex, "the host name is too long")
         }
         let plain = try URLHost.plainName(bytes)
         let name = if let plain { plain } else { try DomainName(scalars: URLHost.scalars(bytes)).ascii }
         guard name.utf8.contains(where: { $0 != UInt8(ascii: ".") }) else {
-            throw URLFault(.emptyHost, at: bytes.startIndex, "the host name is empty")
+            throw RawURLParseError(.emptyHost, at: bytes.startIndex, "the host name is empty")
         }
         for (index, byte) in name.utf8.enumerated() where URLHost.isForbidden(byte) {
             // Only mapping can have produced it: a plain one was rejected at its own position.
-            throw URLFault(
+            throw RawURLParseError(
                 .forbiddenHostCharacter, at: bytes.startIndex,
                 "character \(index) of the decoded host name is not allowed in one")
         }
@@ -44,7 +44,7 @@ package struct URLHost {
     }
 
     /// The lower-cased name if it is ASCII without `%` and `xn--` labels, so that nothing is to be decoded or mapped.
-    private static func plainName(_ bytes: ArraySlice<UInt8>) throws(URLFault) -> String? {
+    private static func plainName(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> String? {
         guard !bytes.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "%") }) else { return nil }
         for index in bytes.indices where isForbidden(bytes[index]) {
             throw forbidden(bytes[index], at: index)
@@ -56,7 +56,7 @@ package struct URLHost {
     }
 
     /// The percent-decoded host as scalars, each with the byte position at which it was written.
-    private static func scalars(_ bytes: ArraySlice<UInt8>) throws(URLFault) -> [DomainName.Placed] {
+    private static func scalars(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> [DomainName.Placed] {
         var decoded: [UInt8] = []
         var positions: [Int] = []
         var index = bytes.startIndex
@@ -74,7 +74,7 @@ package struct URLHost {
             }
         }
         guard let text = String(validating: decoded, as: UTF8.self) else {
-            throw URLFault(
+            throw RawURLParseError(
                 .forbiddenHostCharacter, at: bytes.startIndex, "the decoded host name is not UTF-8")
         }
         var placed: [DomainName.Placed] = []
@@ -92,27 +92,33 @@ package struct URLHost {
     /// Checks the lengths (RFC 1035 §2.3.4), without the trailing dot of the root, and that no label is empty.
     ///
     /// Names that were decoded or mapped differ from what was written: their errors point at the whole host.
-    private static func checkLengths(_ name: String, at position: Int, isAsWritten: Bool) throws(URLFault) {
+    private static func checkLengths(_ name: String, at position: Int, isAsWritten: Bool)
+        throws(RawURLParseError)
+    {
         var labels = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
         var length = -1
         for label in labels {
             let place = position + (isAsWritten ? length + 1 : 0)
             if label.isEmpty {
-                throw URLFault(.invalidHostName, at: place, "the host name has an empty label")
+                throw RawURLParseError(.invalidHostName, at: place, "the host name has an empty label")
             }
             if label.count > 63 {
-                throw URLFault(.hostNameTooLong, at: place, "a label of the host name is longer than 63")
+                throw RawURLParseError(
+                    .hostNameTooLong, at: place, "a label of the host name is longer than 63")
             }
             length += 1 + label.count
         }
-        if length > 253 { throw URLFault(.hostNameTooLong, at: position, "the host name is longer than 253") }
+        if length > 253 {
+            throw RawURLParseError(.hostNameTooLong, at: position, "the host name is longer than 253")
+        }
     }
 
-    private static func forbidden(_ byte: UInt8, at position: Int) -> URLFault {
+    private static func forbidden(_ byte: UInt8, at position: Int) -> RawURLParseError {
         let isVisible = byte > 0x20 && byte < 0x7F
         let shown = isVisible ? "\(Unicode.Scalar(byte))" : "a space or control character"
-        return URLFault(.forbiddenHostCharacter, at: position, "\(shown) is not allowed in a host name")
+        return RawURLParseError(
+            .forbiddenHostCharacter, at: position, "\(shown) is not allowed in a host name")
     }
 
     /// The forbidden domain code points of the WHATWG URL Standard.
@@ -131,25 +137,26 @@ package struct URLAuthority {
     package let port: Int?
 
     /// Splits an authority: the last `@` ends the user info, the first colon outside brackets ends the host.
-    package init(_ bytes: ArraySlice<UInt8>) throws(URLFault) {
+    package init(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) {
         let at = bytes.lastIndex(of: UInt8(ascii: "@"))
-        userInfo = try at.flatMap { (at) throws(URLFault) in try URLAuthority.userInfo(bytes[..<at]) }
+        userInfo = try at.flatMap { (at) throws(RawURLParseError) in try URLAuthority.userInfo(bytes[..<at]) }
         let rest = at.map { bytes[($0 + 1)...] } ?? bytes
         let hostEnd: Int
         if rest.first == UInt8(ascii: "[") {
             guard let bracket = rest.firstIndex(of: UInt8(ascii: "]")) else {
-                throw URLFault(
+                throw RawURLParseError(
                     .invalidIPv6Address, at: rest.startIndex, "the bracket of an IPv6 address is not closed")
             }
             hostEnd = bracket + 1
             guard hostEnd == rest.endIndex || rest[hostEnd] == UInt8(ascii: ":") else {
-                throw URLFault(.forbiddenHostCharacter, at: hostEnd, "only a port may follow an IPv6 address")
+                throw RawURLParseError(
+                    .forbiddenHostCharacter, at: hostEnd, "only a port may follow an IPv6 address")
             }
             host = try URLHost(ipv6: rest[(rest.startIndex + 1)..<bracket])
         } else {
             hostEnd = rest.firstIndex(of: UInt8(ascii: ":")) ?? rest.endIndex
             guard hostEnd > rest.startIndex else {
-                throw URLFault(.emptyHost, at: rest.startIndex, "the host is missing")
+                throw RawURLParseError(.emptyHost, at: rest.startIndex, "the host is missing")
             }
             host = try URLHost(name: rest[..<hostEnd])
         }
@@ -157,12 +164,12 @@ package struct URLAuthority {
     }
 
     /// A port: digits only, 1–65535, leading zeros allowed as in the WHATWG URL Standard; `nil` for no digits.
-    private static func port(_ digits: ArraySlice<UInt8>) throws(URLFault) -> Int? {
+    private static func port(_ digits: ArraySlice<UInt8>) throws(RawURLParseError) -> Int? {
         guard !digits.isEmpty else { return nil }
         var value = 0
         for index in digits.indices {
             guard let digit = decimalValue(digits[index]) else {
-                throw URLFault(.invalidPort, at: index, "a port consists of digits only")
+                throw RawURLParseError(.invalidPort, at: index, "a port consists of digits only")
             }
             // Above the range the exact value does not matter, only that it cannot overflow.
             value = min(value * 10 + digit, 1_000_000)
@@ -170,27 +177,30 @@ package struct URLAuthority {
         guard (1...65_535).contains(value) else {
             // Longer digits are not repeated: what looks like a port may be a password.
             let shown = value < 100_000 ? "port \(value)" : "the port"
-            throw URLFault(.invalidPort, at: digits.startIndex, "\(shown) is out of range 1–65535")
+            throw RawURLParseError(.invalidPort, at: digits.startIndex, "\(shown) is out of range 1–65535")
         }
         return value
     }
 
-    private static func userInfo(_ bytes: ArraySlice<UInt8>) throws(URLFault) -> HTTPURL.UserInfo? {
+    private static func userInfo(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> HTTPURL.UserInfo? {
         let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
         let user = try part(bytes[..<(colon ?? bytes.endIndex)])
-        let password = try colon.map { (index) throws(URLFault) in try part(bytes[(index + 1)...]) } ?? ""
+        let password =
+            try colon.map { (index) throws(RawURLParseError) in try part(bytes[(index + 1)...]) } ?? ""
         guard !user.isEmpty || !password.isEmpty else { return nil }
         return HTTPURL.UserInfo(user: user, password: password.isEmpty ? nil : password)
     }
 
     /// A user name or password, encoded; it must decode to text without control characters (RFC 7617 §2).
-    private static func part(_ bytes: ArraySlice<UInt8>) throws(URLFault) -> String {
+    private static func part(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> String {
         let decoded = PercentEncoding.decodedBytes(bytes)
         guard String(validating: decoded, as: UTF8.self) != nil else {
-            throw URLFault(.invalidUserInfo, at: bytes.startIndex, "user info must be UTF-8 once decoded")
+            throw RawURLParseError(
+                .invalidUserInfo, at: bytes.startIndex, "user info must be UTF-8 once decoded")
         }
         guard !decoded.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw URLFault(.invalidUserInfo, at: bytes.startIndex, "user info cannot hold control characters")
+            throw RawURLParseError(
+                .invalidUserInfo, at: bytes.startIndex, "user info cannot hold control characters")
         }
         return PercentEncoding.encoded(bytes, set: PercentEncoding.userInfoSet)
     }
@@ -206,11 +216,11 @@ private func decimalValue(_ byte: UInt8) -> Int? {
 /// remain. A host that ends in a number is an address or an error, so that no resolver reads it differently.
 private enum IPv4Parser {
     /// The dotted quad of a host; `nil` if the host does not end in a number.
-    static func address(of host: String, at position: Int) throws(URLFault) -> String? {
+    static func address(of host: String, at position: Int) throws(RawURLParseError) -> String? {
         var parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         if parts.count > 1, parts.last?.isEmpty == true { parts.removeLast() }
         guard let last = parts.last, looksLikeNumber(last) else { return nil }
-        let fault = URLFault(
+        let fault = RawURLParseError(
             .invalidIPv4Address, at: position, "a host that ends in a number must be an IPv4 address")
         guard parts.count <= 4 else { throw fault }
         var value: UInt64 = 0
@@ -277,7 +287,7 @@ private struct IPv6Parser {
     }
 
     /// The eight pieces.
-    mutating func pieces() throws(URLFault) -> [UInt16] {
+    mutating func pieces() throws(RawURLParseError) -> [UInt16] {
         var pieces: [UInt16] = []
         var gap: Int?
         if current == colon {
@@ -324,7 +334,7 @@ private struct IPv6Parser {
     }
 
     /// Four decimal numbers, no leading zeros, up to the end.
-    private mutating func embeddedIPv4() throws(URLFault) -> [UInt16] {
+    private mutating func embeddedIPv4() throws(RawURLParseError) -> [UInt16] {
         var numbers: [UInt16] = []
         for index in 0..<4 {
             if index > 0 {
@@ -346,7 +356,7 @@ private struct IPv6Parser {
         return numbers
     }
 
-    private func fault(_ reason: String) -> URLFault {
-        URLFault(.invalidIPv6Address, at: position, "not an IPv6 address: \(reason)")
+    private func fault(_ reason: String) -> RawURLParseError {
+        RawURLParseError(.invalidIPv6Address, at: position, "not an IPv6 address: \(reason)")
     }
 }

@@ -7,36 +7,37 @@ struct URLParser {
     private var position = 0
 
     /// Stores the input, and rejects characters that are allowed nowhere in it.
-    init(_ input: String, pathAsIs: Bool) throws(URLFault) {
+    init(_ input: String, pathAsIs: Bool) throws(RawURLParseError) {
         guard input.utf8.count <= HTTPURL.lengthLimit else {
-            throw URLFault(
+            throw RawURLParseError(
                 .tooLong, at: HTTPURL.lengthLimit, "the address is longer than \(HTTPURL.lengthLimit) bytes")
         }
         bytes = Array(input.utf8)
         self.pathAsIs = pathAsIs
         for (offset, byte) in bytes.enumerated()
         where byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\\") {
-            throw URLFault(.forbiddenCharacter, at: offset, URLParser.rejection(of: byte))
+            throw RawURLParseError(.forbiddenCharacter, at: offset, URLParser.rejection(of: byte))
         }
         let space = UInt8(ascii: " ")
         guard bytes.first != space, bytes.last != space else {
-            throw URLFault(
+            throw RawURLParseError(
                 .forbiddenCharacter, at: bytes.first == space ? 0 : bytes.count - 1,
                 "an address cannot begin or end with a space")
         }
     }
 
     /// Parses the input as an absolute URL.
-    mutating func absoluteURL() throws(URLFault) -> HTTPURL {
-        guard !bytes.isEmpty else { throw URLFault(.empty, at: 0, "the address is empty") }
+    mutating func absoluteURL() throws(RawURLParseError) -> HTTPURL {
+        guard !bytes.isEmpty else { throw RawURLParseError(.empty, at: 0, "the address is empty") }
         guard let scheme = try scheme() else {
-            throw URLFault(.missingScheme, at: 0, "the address does not begin with http:// or https://")
+            throw RawURLParseError(
+                .missingScheme, at: 0, "the address does not begin with http:// or https://")
         }
         return try afterScheme(scheme)
     }
 
     /// Parses the input as a reference that was found at `base` (RFC 3986 §5.2.2).
-    mutating func reference(base: HTTPURL) throws(URLFault) -> HTTPURL {
+    mutating func reference(base: HTTPURL) throws(RawURLParseError) -> HTTPURL {
         if let scheme = try scheme() { return try afterScheme(scheme) }
         if bytes.starts(with: "//".utf8) { return try afterScheme(base.scheme) }
         var parts = base.components.parts
@@ -54,23 +55,23 @@ struct URLParser {
     }
 
     /// The scheme, if the input has one, with the position after its colon (RFC 3986 §3.1).
-    private mutating func scheme() throws(URLFault) -> HTTPURL.Scheme? {
+    private mutating func scheme() throws(RawURLParseError) -> HTTPURL.Scheme? {
         guard let first = bytes.first, isLetter(first),
             let colon = bytes.firstIndex(where: { !isSchemeByte($0) }), bytes[colon] == UInt8(ascii: ":")
         else { return nil }
         let name = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
         guard let scheme = HTTPURL.Scheme(rawValue: name) else {
             let shown = name.utf8.count <= 20 ? "scheme \(name)" : "the scheme"
-            throw URLFault(.unsupportedScheme, at: 0, "\(shown) is neither http nor https")
+            throw RawURLParseError(.unsupportedScheme, at: 0, "\(shown) is neither http nor https")
         }
         position = colon + 1
         return scheme
     }
 
     /// The rest after `http:`, or the whole of a `//host` reference.
-    private mutating func afterScheme(_ scheme: HTTPURL.Scheme) throws(URLFault) -> HTTPURL {
+    private mutating func afterScheme(_ scheme: HTTPURL.Scheme) throws(RawURLParseError) -> HTTPURL {
         guard bytes[position...].starts(with: "//".utf8) else {
-            throw URLFault(.missingAuthority, at: position, "// and a host must follow the scheme")
+            throw RawURLParseError(.missingAuthority, at: position, "// and a host must follow the scheme")
         }
         position += 2
         let authority = try URLAuthority(take(until: "/?#"))
@@ -109,9 +110,9 @@ struct URLParser {
     }
 
     /// The URL, unless encoding or a long base made it too long.
-    private func checkedLength(_ url: HTTPURL) throws(URLFault) -> HTTPURL {
+    private func checkedLength(_ url: HTTPURL) throws(RawURLParseError) -> HTTPURL {
         guard url.serializedLength > HTTPURL.lengthLimit else { return url }
-        throw URLFault(
+        throw RawURLParseError(
             .tooLong, at: bytes.count, "the address is longer than \(HTTPURL.lengthLimit) bytes once encoded")
     }
 
@@ -134,7 +135,7 @@ struct URLParser {
 }
 
 /// A parse error with a byte position, before that is converted to characters.
-package struct URLFault: Error {
+package struct RawURLParseError: Error {
     let code: HTTPURL.ParseError.Code
     /// The position in bytes of the UTF-8 input.
     let byteOffset: Int

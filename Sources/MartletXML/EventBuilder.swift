@@ -3,7 +3,7 @@ struct EventBuilder {
     private static let textPieceByteCount = 64 * 1024
 
     let limits: XMLLimits
-    let doctypeRule: XMLDoctypeRule
+    let doctypePolicy: XMLDoctypePolicy
     /// The place of the token that is being reported.
     var position = XMLPosition()
     /// The place and the end of the last event outside of the root element.
@@ -27,9 +27,9 @@ struct EventBuilder {
 
     /// Creates a builder.
     /// - Parameter start: The length of the byte order mark.
-    init(limits: XMLLimits, doctypeRule: XMLDoctypeRule, start: Int) {
+    init(limits: XMLLimits, doctypePolicy: XMLDoctypePolicy, start: Int) {
         self.limits = limits
-        self.doctypeRule = doctypeRule
+        self.doctypePolicy = doctypePolicy
         lastStart = XMLPosition(byteOffset: start)
         lastEnd = start
     }
@@ -139,7 +139,9 @@ struct EventBuilder {
     // MARK: - The document type
 
     mutating func start(_ doctype: XMLDoctype) throws(XMLError) {
-        guard doctypeRule != .refuse else { throw fault(.doctypeRefused, "a document type is not accepted") }
+        guard doctypePolicy != .reject else {
+            throw fault(.doctypeRefused, "a document type is not accepted")
+        }
         guard case .none = self.doctype else {
             throw fault(.malformedMarkup, "a document has only one document type")
         }

@@ -42,11 +42,11 @@ import CExpat
     private var origin: XMLPosition
     fileprivate var interruption: Interruption?
 
-    init(_ detection: XMLEncoding.Detection, limits: XMLLimits, doctypeRule: XMLDoctypeRule) {
+    init(_ detection: XMLEncoding.Detection, limits: XMLLimits, doctypePolicy: XMLDoctypePolicy) {
         self.detection = detection
         encoding = detection.encoding
         let markByteCount = !detection.hasMark ? 0 : encoding == .utf8 ? 3 : 2
-        builder = EventBuilder(limits: limits, doctypeRule: doctypeRule, start: markByteCount)
+        builder = EventBuilder(limits: limits, doctypePolicy: doctypePolicy, start: markByteCount)
         // Expat counts the mark as a character of the first line.
         origin = XMLPosition(column: detection.hasMark ? 0 : 1)
         openParser()

@@ -14,7 +14,7 @@ import CExpat
 /// an ``XMLError`` with its place. Names follow the fourth edition of XML 1.0, as expat has it, the rest follows the fifth. The
 /// events of a well-formed document do not depend on the pieces that its bytes arrive in, the time is linear in its length, and
 /// the memory is bounded by the limits and by the bytes that are fed and not yet read. Of a document type only the name and the
-/// identifiers are reported (``XMLDoctypeRule``); entities cannot be declared, and nothing is fetched.
+/// identifiers are reported (``XMLDoctypePolicy``); entities cannot be declared, and nothing is fetched.
 ///
 /// A parser cannot be copied, since it owns expat's parser. Both are freed together.
 public struct XMLEventParser: ~Copyable, Sendable {
@@ -23,7 +23,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
 
     private let charset: String?
     private let limits: XMLLimits
-    private let doctypeRule: XMLDoctypeRule
+    private let doctypePolicy: XMLDoctypePolicy
     /// Bytes that were not read yet, and those before them that an error may need.
     private var input: [UInt8] = []
     /// The offset of the first byte of ``input`` in the document.
@@ -46,10 +46,10 @@ public struct XMLEventParser: ~Copyable, Sendable {
     ///   - charset: The encoding from the transport, such as the `charset` of `Content-Type`. It takes precedence over the
     ///     document's own declaration, and a byte order mark over both (RFC 7303 §3.2).
     ///   - doctype: The treatment of a document type; by default it is skipped.
-    public init(charset: String? = nil, limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip) {
+    public init(charset: String? = nil, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) {
         self.charset = charset
         self.limits = limits.sound
-        doctypeRule = doctype
+        doctypePolicy = doctype
     }
 
     /// The encoding of the document; nil until its first four bytes are read.
@@ -120,7 +120,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
         if let expat { return expat }
         guard input.count >= 4 || isFinished else { return nil }
         let detection = try XMLEncoding.Detection(Array(input.prefix(4)), charset: charset)
-        let parser = ExpatParser(detection, limits: limits, doctypeRule: doctypeRule)
+        let parser = ExpatParser(detection, limits: limits, doctypePolicy: doctypePolicy)
         expat = parser
         return parser
     }

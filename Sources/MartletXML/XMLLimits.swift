@@ -55,11 +55,11 @@ public struct XMLLimits: Hashable, Sendable {
 ///
 /// With either rule, nothing outside of the document is read and no entity can be declared, so a document cannot make the
 /// parser fetch anything or expand anything.
-public enum XMLDoctypeRule: String, Hashable, Sendable {
+public enum XMLDoctypePolicy: String, Hashable, Sendable {
     /// A document type is an error.
-    case refuse
+    case reject
     /// The name and the identifiers are reported, the rest is skipped. Anything that cannot be skipped without changing the
     /// meaning of the document is an error: declarations of entities, default values of attributes, references to parameter
     /// entities. Declarations of elements, attributes and notations have no effect.
-    case skip
+    case ignore
 }

@@ -7,10 +7,10 @@ public struct XMLResponseDecoder: ResponseDecoder {
     /// The limits of the document.
     public var limits: XMLLimits
     /// The treatment of a document type.
-    public var doctype: XMLDoctypeRule
+    public var doctype: XMLDoctypePolicy
 
     /// Creates a decoder.
-    public init(limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip) {
+    public init(limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) {
         self.limits = limits
         self.doctype = doctype
     }
@@ -37,7 +37,7 @@ extension ResponseDecoder where Self == XMLResponseDecoder {
 
     /// An XML document.
     public static func xml(
-        limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip
+        limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore
     ) -> XMLResponseDecoder { XMLResponseDecoder(limits: limits, doctype: doctype) }
 }
 
@@ -47,7 +47,7 @@ extension HTTPExchange {
     /// The encoding is that of the byte order mark, else the `charset` of `Content-Type`, else the one that the document
     /// declares, else UTF-8 (RFC 7303 §3.2).
     /// - Throws: An `HTTPError` with the code `.unacceptableStatus` that carries this exchange; an ``XMLError``.
-    public func xml(limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip) throws -> XMLTree {
+    public func xml(limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) throws -> XMLTree {
         try XMLResponseDecoder(limits: limits, doctype: doctype).decode(validated())
     }
 }
@@ -116,7 +116,7 @@ extension ResponseBody {
     ///   - response: The head of the response: the `charset` of its `Content-Type` takes precedence over the document's own
     ///     declaration (RFC 7303 §3.2). Without it, the encoding is that of the body alone.
     public func xmlEvents(
-        of response: HTTPResponse? = nil, limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip
+        of response: HTTPResponse? = nil, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore
     ) -> XMLEvents {
         let charset = response?.headerFields[.contentType].flatMap { MediaType($0)?.charset }
         return XMLEvents(body: self) {

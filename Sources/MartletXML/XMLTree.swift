@@ -33,7 +33,7 @@ public struct XMLTree: Hashable, Sendable {
     ///   - charset: The encoding from the transport; see ``XMLEventParser/init(charset:limits:doctype:)``.
     public init(
         _ bytes: some Sequence<UInt8>, charset: String? = nil, limits: XMLLimits = .default,
-        doctype: XMLDoctypeRule = .skip
+        doctype: XMLDoctypePolicy = .ignore
     ) throws(XMLError) {
         var bounded = limits
         bounded.depth = min(limits.depth, XMLTree.depthLimit)
@@ -47,7 +47,7 @@ public struct XMLTree: Hashable, Sendable {
 
     /// Reads a whole document from text. The encoding that it declares is ignored.
     public init(
-        text: String, limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip
+        text: String, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore
     ) throws(XMLError) { try self.init(text.utf8, charset: "UTF-8", limits: limits, doctype: doctype) }
 
     /// A part of an element's content.

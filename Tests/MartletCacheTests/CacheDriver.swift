@@ -10,7 +10,7 @@ final class CacheDriver {
         let readers: [EntryReader]
         let variants: [StoredVariant]
         let decision: CacheDecision
-        let epoch: InvalidationLedger.Epoch
+        let epoch: InvalidationLog.Epoch
 
         /// The fields that the cache adds to the request; `nil` where nothing is sent.
         var added: FieldBlock? {
@@ -25,14 +25,14 @@ final class CacheDriver {
     }
 
     /// What the caller gets.
-    struct Answer: Equatable {
+    struct StreamedResponse: Equatable {
         var head: ResponseHead
         var body: String
         var isStored = false
     }
 
     let disk: DiskCache
-    private(set) var ledger = InvalidationLedger()
+    private(set) var ledger = InvalidationLog()
     private(set) var sentCount = 0
 
     init(_ disk: DiskCache) {
@@ -49,7 +49,7 @@ final class CacheDriver {
     }
 
     /// The stored answer, where no network is needed.
-    func hit(_ exchange: Exchange) throws -> Answer? {
+    func hit(_ exchange: Exchange) throws -> StreamedResponse? {
         guard case .serve(let answer) = exchange.decision else {
             disk.noteUse(of: nil)
             return nil
@@ -57,19 +57,20 @@ final class CacheDriver {
         return try stored(answer, exchange)
     }
 
-    private func stored(_ answer: CachedAnswer, _ exchange: Exchange) throws -> Answer {
+    private func stored(_ answer: CachedResponse, _ exchange: Exchange) throws -> StreamedResponse {
         let reader = exchange.readers[answer.variant]
         disk.noteUse(of: reader)
         let body = try reader.contents(limit: 1 << 20)
-        return Answer(head: answer.head, body: String(decoding: body, as: UTF8.self), isStored: true)
+        return StreamedResponse(
+            head: answer.head, body: String(decoding: body, as: UTF8.self), isStored: true)
     }
 
     /// Carries out what is to be done with an answer of the network.
     func end(
         _ exchange: Exchange, _ response: ResponseHead, _ body: String = "", at seconds: Int64
-    ) throws -> Answer {
+    ) throws -> StreamedResponse {
         sentCount += 1
-        let decider = ResponseDecider(
+        let decider = CacheUpdateRule(
             exchange.request, after: exchange.decision, variants: exchange.variants)
         let decided = decider.received(
             response, requestTime: Scene.at(seconds), responseTime: Scene.at(seconds))
@@ -82,9 +83,9 @@ final class CacheDriver {
             writer.commit { ledger.holds(exchange.epoch, for: exchange.request.key.url) }
         }
         switch decided.delivery {
-        case .network: return Answer(head: response, body: body)
+        case .network: return StreamedResponse(head: response, body: body)
         case .stored(let answer), .staleOnError(let answer): return try stored(answer, exchange)
-        case .repeatUnconditionally: return Answer(head: response, body: "again")
+        case .repeatUnconditionally: return StreamedResponse(head: response, body: "again")
         }
     }
 

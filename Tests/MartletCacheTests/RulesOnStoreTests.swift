@@ -140,7 +140,7 @@ struct RulesOnStoreTests {
     @Test("In memory, too, nothing from before an invalidation comes back, be it new or an updated head")
     func memoryAfterInvalidation() throws {
         let memory = MemoryCache(limit: 1 << 20)
-        var ledger = InvalidationLedger()
+        var ledger = InvalidationLog()
         let epoch = ledger.epoch
         let old = MemoryEntry(head: Scene.stored("ETag: \"1\"").head, body: [1])
         let news = Scene.stored("ETag: \"1\"\nX-Version: a longer head").head

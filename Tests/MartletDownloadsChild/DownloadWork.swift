@@ -36,8 +36,8 @@ struct DownloadWork {
         var options = DownloadOptions(
             segments: number("segments") ?? 4,
             retry: DownloadRetry(
-                attempts: number("attempts") ?? 5, firstDelay: .milliseconds(1),
-                longestDelay: .milliseconds(5)),
+                maximumAttempts: number("attempts") ?? 5, initialDelay: .milliseconds(1),
+                maximumDelay: .milliseconds(5)),
             stallTimeout: .seconds(300), checkpointInterval: .milliseconds(number("checkpoint") ?? 50))
         if let collision = settings["collision"].flatMap({ DownloadOptions.Collision(rawValue: $0) }) {
             options.collision = collision
@@ -58,7 +58,7 @@ struct DownloadWork {
     /// Downloads one file; pauses once `pauseAfter` bytes are there.
     func one(from url: String, to path: String) async {
         do {
-            let download = try session.beginDownload(url, to: .file(FilePath(path)), options: options)
+            let download = try session.startDownload(url, to: .file(FilePath(path)), options: options)
             if let limit = number("pauseAfter") {
                 for await progress in download.progress where progress.completedByteCount >= UInt64(limit) {
                     break
@@ -115,7 +115,7 @@ struct DownloadWork {
     func tell(_ error: any Error) {
         guard let error = error as? HTTPError else { return say("failed other \(error)") }
         let message = error.message.replacing("\n", with: " ")
-        let kept = error.keptByteCount.map { "\($0)" } ?? "none"
+        let kept = error.resumableByteCount.map { "\($0)" } ?? "none"
         say("failed \(error.code.rawValue) kept=\(kept) \(message)")
     }
 

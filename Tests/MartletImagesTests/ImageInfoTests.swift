@@ -163,7 +163,7 @@ struct ImageInfoTests {
             for isBig in [true, false] {
                 let info = try ImageInfo(Self.exifJPEG(number, isBig: isBig))
                 #expect(info.orientation == ImageOrientation(rawValue: UInt8(number)) ?? .up)
-                #expect(info.displaySize == (5...8 ~= number ? info.size.turned : info.size))
+                #expect(info.displaySize == (5...8 ~= number ? info.size.transposed : info.size))
             }
         }
     }

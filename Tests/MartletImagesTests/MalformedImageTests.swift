@@ -181,7 +181,7 @@ struct MalformedImageTests {
             ([0xFF, 0xD8], [0xFF, 0xFE, 0, 2]),
         ], [.max, 100])
     func linear(_ file: (head: [UInt8], unit: [UInt8]), _ pieceByteCount: Int) async {
-        let growth = await WorkGrowth.measure((1 << 17, 1 << 20)) { byteCount in
+        let growth = await ComplexityProbe.measure((1 << 17, 1 << 20)) { byteCount in
             var units = file.unit
             while units.count < byteCount { units += units }
             let bytes = file.head + units

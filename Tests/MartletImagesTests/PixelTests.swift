@@ -109,7 +109,7 @@
             for (side, width, height) in [
                 (1, 2, 1), (2, 2, 1), (3, 4, 2), (8, 8, 4), (15, 16, 8), (99, 16, 8),
             ] {
-                let options = ImageDecodingOptions(wantedSide: side)
+                let options = ImageDecodingOptions(thumbnailMaxPixelSize: side)
                 let image = try PixelImage(JPEGFiles.halves, options: options)
                 #expect(image.size == ImageSize(width: width, height: height), "for \(side)")
                 #expect(Self.isClose(image[0, 0], [255, 0, 0, 255]))
@@ -153,7 +153,7 @@
         func damage() throws {
             let cut = Array(JPEGFiles.halves.dropLast(12))
             #expect(throws: ImageError.self) { try PixelImage(cut) }
-            let image = try PixelImage(cut, options: ImageDecodingOptions(acceptsDamage: true))
+            let image = try PixelImage(cut, options: ImageDecodingOptions(allowsDamagedData: true))
             #expect(image.size == ImageSize(width: 16, height: 8))
         }
 

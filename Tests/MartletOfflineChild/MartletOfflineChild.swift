@@ -31,7 +31,8 @@ enum MartletOfflineChild {
         configuration.timeouts = Timeouts(
             connect: .seconds(300), head: .seconds(300), idle: .seconds(300), total: nil)
         let options = OfflineQueueOptions(
-            backoff: OfflineBackoff(first: .milliseconds(1), longest: .milliseconds(20)), isSending: sends)
+            backoff: OfflineBackoff(initialDelay: .milliseconds(1), maximumDelay: .milliseconds(20)),
+            sendsRequests: sends)
         return try await OfflineQueue(
             session: HTTPSession(configuration: configuration), directory: FilePath(directory),
             options: options)

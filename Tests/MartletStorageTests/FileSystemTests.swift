@@ -87,8 +87,8 @@ struct FileSystemTests {
                 atPath: "\(folder)/b", withDestinationPath: "\(folder)/a")
             // Whether this machine's file system can tell what is at hand is not known here.
             let files = try #require(
-                FilesAtHand(of: FaultyFileSystem(linux, isAtHand: true), inFolder: folder))
-            for files in [files, FilesAtHand(of: linux, inFolder: folder) ?? files] {
+                NonBlockingFileSystem(of: FaultyFileSystem(linux, isAtHand: true), inFolder: folder))
+            for files in [files, NonBlockingFileSystem(of: linux, inFolder: folder) ?? files] {
                 do throws(StorageError) {
                     let opened = try files.open("\(folder)/a", for: .reading)
                     #expect(try files.status(of: opened).byteCount == 3)
@@ -113,8 +113,8 @@ struct FileSystemTests {
         "Of folders that are not on this machine's own disks nothing is at hand",
         arguments: ["/proc", "/nonexistent"])
     func notAtHand(folder: String) {
-        #expect(!LinuxFileSystem().readsAtHand(inFolder: folder))
-        #expect(FilesAtHand(of: LinuxFileSystem(), inFolder: folder) == nil)
+        #expect(!LinuxFileSystem().supportsNonBlockingReads(inFolder: folder))
+        #expect(NonBlockingFileSystem(of: LinuxFileSystem(), inFolder: folder) == nil)
     }
 
     @Test("A symbolic link is not opened, whatever for")

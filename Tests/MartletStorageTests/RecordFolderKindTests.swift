@@ -96,7 +96,7 @@ struct RecordFolderKindTests {
             }
             guard let refusal = contents.refusal else {
                 for _ in 0..<2 {
-                    let folder = try RecordFolder(path: path, kind: kind, hasBodies: true, files: files)
+                    let folder = try RecordDirectory(path: path, kind: kind, hasBodies: true, files: files)
                     let mark = read("lock").dropFirst(FolderKind.recordMarkOffset)
                     #expect(mark.starts(with: FolderKind.records(kind).mark), "\(contents.testDescription)")
                     _ = try folder.numbers()
@@ -107,8 +107,8 @@ struct RecordFolderKindTests {
                 }
                 continue
             }
-            let error = #expect(throws: RecordFolder.Refusal.self) {
-                try RecordFolder(path: path, kind: kind, hasBodies: true, files: files)
+            let error = #expect(throws: RecordDirectory.Refusal.self) {
+                try RecordDirectory(path: path, kind: kind, hasBodies: true, files: files)
             }
             guard case .otherFiles(let reason) = error else {
                 Issue.record("\(contents.testDescription): \(String(describing: error))")
@@ -142,8 +142,8 @@ struct RecordFolderKindTests {
                     try FileManager.default.createSymbolicLink(
                         atPath: "\(path)/\(name)", withDestinationPath: "\(other)/target")
                 }
-                let error = #expect(throws: RecordFolder.Refusal.self) {
-                    try RecordFolder(path: path, kind: "item", files: LinuxFileSystem())
+                let error = #expect(throws: RecordDirectory.Refusal.self) {
+                    try RecordDirectory(path: path, kind: "item", files: LinuxFileSystem())
                 }
                 guard case .otherFiles(let reason) = error, reason.contains("“\(name)”") else {
                     Issue.record("\(name), \(thing): \(String(describing: error))")
@@ -160,8 +160,8 @@ struct RecordFolderKindTests {
             try Data().write(to: URL(fileURLWithPath: "\(path)/\(name)"))
             let files = FaultyFileSystem()
             files.fail(.init(.open, path: "/\(name)", code: EACCES))
-            let error = #expect(throws: RecordFolder.Refusal.self) {
-                try RecordFolder(path: path, kind: "item", files: files)
+            let error = #expect(throws: RecordDirectory.Refusal.self) {
+                try RecordDirectory(path: path, kind: "item", files: files)
             }
             guard case .storage(let fault) = error else {
                 Issue.record("\(String(describing: error))")
@@ -177,12 +177,12 @@ struct RecordFolderKindTests {
         try inFolder { path in
             let files = FaultyFileSystem()
             files.fail(.init(.sync, times: 2, code: EIO))
-            let folder = try RecordFolder(path: path, kind: "request", hasBodies: true, files: files)
+            let folder = try RecordDirectory(path: path, kind: "request", hasBodies: true, files: files)
             #expect(throws: StorageError.self) { try folder.createBody(1) }
             #expect(try LinuxFileSystem().names(inFolder: path) == ["lock"])
             _ = try folder.createBody(1)
             folder.release()
-            let next = try RecordFolder(
+            let next = try RecordDirectory(
                 path: path, kind: "request", hasBodies: true, files: LinuxFileSystem())
             #expect(try next.numbers().isEmpty)
         }

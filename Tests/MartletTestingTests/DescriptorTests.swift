@@ -40,7 +40,7 @@ struct DescriptorTests {
                 if options.tls == nil { try await client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n") }
                 clients.append(client)
             }
-            try await origin.ledger.waitForConnections(count: 20)
+            try await origin.recorder.waitForConnections(count: 20)
             let open = try socketCount(of: origin)
             #expect(open == 21)
             await origin.stop()
@@ -62,8 +62,8 @@ struct DescriptorTests {
                 }
                 try await group.waitForAll()
             }
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
-            #expect(origin.ledger.counts.responses == 900)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
+            #expect(origin.recorder.counts.responses == 900)
             #expect(try socketCount(of: origin) == 1)
         }
     }

@@ -222,7 +222,7 @@ struct ExchangeTests {
             let all = String(decoding: try await client.receiveAll(), as: UTF8.self)
             #expect(all.hasPrefix("HTTP/1.1 400 Bad Request\r\n"))
             #expect(origin.requests.isEmpty)
-            #expect(origin.ledger.notes.count == 1)
+            #expect(origin.recorder.problems.count == 1)
         }
     }
 

@@ -28,7 +28,7 @@ struct LifetimeTests {
         try await uploader.send("PUT /upload HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\n123")
         let idle = try await RawClient(origin)
         try await origin.waitForRequests(count: 5)
-        try await origin.ledger.waitForConnections(count: 6)
+        try await origin.recorder.waitForConnections(count: 6)
         await origin.stop()
         #expect(origin.openConnectionCount == 0)
         for client in clients + [uploader, idle] {
@@ -74,8 +74,8 @@ struct LifetimeTests {
             try await client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
             try await origin.waitForRequests(count: 1)
             client.close()
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
-            #expect(origin.ledger.counts.responses == 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
+            #expect(origin.recorder.counts.responses == 0)
         }
     }
 
@@ -104,8 +104,8 @@ struct LifetimeTests {
             #expect(recorded.map(\.target) == ["/a", "/b"])
             #expect(recorded[0].fields["x-one"] == "1")
             client.close()
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
-            let counts = origin.ledger.counts
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
+            let counts = origin.recorder.counts
             #expect(counts.connections == 1)
             #expect(counts.responses == 2)
             #expect(counts.bytesReceived == 72)
@@ -150,7 +150,7 @@ struct LifetimeTests {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let client = try await RawClient(origin)
             _ = try await client.get("/")
-            origin.endConnections()
+            origin.closeAllConnections()
             #expect(try await client.receive() == nil)
             let fresh = try await RawClient(origin)
             #expect(try await fresh.get("/").text == "x")

@@ -10,7 +10,7 @@ struct MockTests {
         let client = try await RawClient(mock)
         #expect(try await client.get("/a").text == "GET /a")
         #expect(try await client.get("/b").text == "GET /b")
-        #expect(mock.ledger.requests.count == 2)
+        #expect(mock.recorder.requests.count == 2)
         await mock.stop()
         #expect(try await client.receive() == nil)
     }
@@ -41,8 +41,8 @@ struct MockTests {
         let mock = MockTransport { _ in throw OriginFault(.stall) }
         let client = try await RawClient(mock)
         try await client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
-        try await mock.ledger.waitForRequests(count: 1)
+        try await mock.recorder.waitForRequests(count: 1)
         client.close()
-        try await mock.ledger.waitForOpenConnections(atMost: 0)
+        try await mock.recorder.waitForOpenConnections(atMost: 0)
     }
 }

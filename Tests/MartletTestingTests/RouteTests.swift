@@ -84,7 +84,7 @@ struct RouteTests {
             let start = try await client.receive(exactly: 1 << 20)
             #expect(TestPattern.firstMismatch(in: start, at: 0) == nil)
             client.close()
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 
@@ -149,7 +149,7 @@ struct RouteTests {
         let client = try await RawClient(mock)
         try await client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
         #expect(String(decoding: try await client.receiveAll(), as: UTF8.self).hasSuffix("\r\n\r\n12345"))
-        try await mock.ledger.waitForOpenConnections(atMost: 0)
-        #expect(mock.ledger.notes == ["connection 1: the response declares 10 bytes but has only 5"])
+        try await mock.recorder.waitForOpenConnections(atMost: 0)
+        #expect(mock.recorder.problems == ["connection 1: the response declares 10 bytes but has only 5"])
     }
 }

@@ -13,9 +13,9 @@ struct ScriptTests {
             try await client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
             let all = String(decoding: try await client.receiveAll(), as: UTF8.self)
             #expect(all == "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort")
-            let transcript = try await origin.ledger.waitForTranscript(ofConnection: 1)
+            let transcript = try await origin.recorder.waitForTranscript(ofConnection: 1)
             #expect(String(decoding: transcript, as: UTF8.self) == "GET / HTTP/1.1\r\nHost: t\r\n\r\n")
-            #expect(origin.ledger.notes.isEmpty)
+            #expect(origin.recorder.problems.isEmpty)
         }
     }
 
@@ -49,8 +49,8 @@ struct ScriptTests {
             let client = try await RawClient(origin)
             try await client.send("help!")
             await #expect(throws: TransportError.self) { try await client.receiveAll() }
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
-            #expect(origin.ledger.notes == [#"connection 1, step 1: expected "hello" and got "help!""#])
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
+            #expect(origin.recorder.problems == [#"connection 1, step 1: expected "hello" and got "help!""#])
         }
     }
 
@@ -91,7 +91,7 @@ struct ScriptTests {
             try await origin.signals.wait(for: "stalling")
             #expect(origin.openConnectionCount == 1)
             client.close()
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 

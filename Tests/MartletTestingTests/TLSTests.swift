@@ -25,7 +25,7 @@ struct TLSTests {
                 _ = try await RawClient(origin, tls: context)
                 return nil
             } catch TransportError.tls(let error) {
-                try await origin.ledger.waitForCounts { $0.failedHandshakes == 1 }
+                try await origin.recorder.waitForCounts { $0.failedHandshakes == 1 }
                 return error.kind
             }
         }
@@ -71,7 +71,7 @@ struct TLSTests {
             .tls(.demandsClientCertificate.versions(.tls12 ... .tls12)), handler: .echo
         ) {
             origin in
-            let stranger = try #require(origin.credentials).strangerIdentity
+            let stranger = try #require(origin.credentials).untrustedIdentity
             for identity in [nil, stranger] {
                 let context = try context(origin, identity: identity)
                 await #expect(throws: TransportError.self) { try await RawClient(origin, tls: context) }
@@ -113,7 +113,7 @@ struct TLSTests {
             try await client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
             try await origin.waitForRequests(count: 1)
             client.close()
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 

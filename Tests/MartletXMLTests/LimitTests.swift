@@ -85,7 +85,7 @@ struct LimitTests {
         let reading = Reading(bomb)
         #expect(reading.events.isEmpty)
         #expect(reading.error?.code == .doctypeRefused)
-        #expect(Reading("<!DOCTYPE a><a/>", doctype: .refuse).error?.code == .doctypeRefused)
+        #expect(Reading("<!DOCTYPE a><a/>", doctype: .reject).error?.code == .doctypeRefused)
     }
 
     @Test("A tree has so many nodes and no more, and is never too deep to be walked")
@@ -109,7 +109,7 @@ struct LimitTests {
             "<b xmlns:p='u'/>",
         ])
     func linear(_ unit: String) async {
-        let growth = await WorkGrowth.measure((1 << 17, 1 << 20)) { byteCount in
+        let growth = await ComplexityProbe.measure((1 << 17, 1 << 20)) { byteCount in
             let body = Self.repeated(unit, byteCount / unit.utf8.count)
             let bytes = Array("<r>\(body)</r>".utf8)
             return { _ = Reading(bytes, limits: XMLLimits(depth: .max)) }
@@ -120,7 +120,7 @@ struct LimitTests {
     @Test("Thousands of attributes, prefixes and pieces take linear time", arguments: [.max, 7])
     func wideElements(_ pieceByteCount: Int) async {
         let limits = XMLLimits(attributeCount: 100_000)
-        let growth = await WorkGrowth.measure((2500, 20_000)) { count in
+        let growth = await ComplexityProbe.measure((2500, 20_000)) { count in
             let attributes = (0..<count).map { " xmlns:p\($0)='u\($0)' p\($0):a='1'" }.joined()
             let bytes = Array("<a\(attributes)/>".utf8)
             return { #expect(Reading(bytes, size: pieceByteCount, limits: limits).error == nil) }

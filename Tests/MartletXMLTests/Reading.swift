@@ -9,7 +9,7 @@ struct Reading: Equatable {
     /// Reads bytes in pieces of a size.
     init(
         _ bytes: [UInt8], size: Int = .max, charset: String? = nil, limits: XMLLimits = .default,
-        doctype: XMLDoctypeRule = .skip
+        doctype: XMLDoctypePolicy = .ignore
     ) {
         let cuts = size < bytes.count ? Array(stride(from: size, to: bytes.count, by: size)) : []
         self.init(bytes, cuts: cuts, charset: charset, limits: limits, doctype: doctype)
@@ -18,7 +18,7 @@ struct Reading: Equatable {
     /// Reads bytes in the pieces between places.
     init(
         _ bytes: [UInt8], cuts: [Int], charset: String? = nil, limits: XMLLimits = .default,
-        doctype: XMLDoctypeRule = .skip
+        doctype: XMLDoctypePolicy = .ignore
     ) {
         var parser = XMLEventParser(charset: charset, limits: limits, doctype: doctype)
         do throws(XMLError) {
@@ -37,7 +37,7 @@ struct Reading: Equatable {
     }
 
     /// Reads text.
-    init(_ text: String, limits: XMLLimits = .default, doctype: XMLDoctypeRule = .skip) {
+    init(_ text: String, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) {
         self.init(Array(text.utf8), limits: limits, doctype: doctype)
     }
 }

@@ -41,7 +41,7 @@ struct MartletContender: Client {
             configuration.cacheMode = .reload
         }
         let line = arguments.number("line", 0)
-        if line > 0 { configuration.bandwidth.total.down = .bytesPerSecond(line) }
+        if line > 0 { configuration.bandwidth.total.download = .bytesPerSecond(line) }
         session = HTTPSession(configuration: configuration)
         segments = arguments.number("segments", 0)
         self.url = url

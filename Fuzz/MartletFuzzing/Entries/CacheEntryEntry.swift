@@ -14,7 +14,7 @@ extension FuzzEntry {
 
     private static func checkEntry(_ bytes: [UInt8]) throws(FuzzFinding) {
         let entry: StoredEntry
-        do throws(EntryFault) {
+        do throws(EntryFormatError) {
             entry = try EntryCodec.decode(bytes)
         } catch {
             if case .record(let fault) = error {

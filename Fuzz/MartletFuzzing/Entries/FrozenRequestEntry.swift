@@ -13,9 +13,9 @@ extension FuzzEntry {
     }
 
     private static func checkFrozen(_ bytes: [UInt8]) throws(FuzzFinding) {
-        let request: FrozenRequest
+        let request: QueuedRequest
         do throws(RecordEnvelope.Fault) {
-            request = try FrozenRequestCodec.decode(bytes)
+            request = try QueuedRequestCodec.decode(bytes)
         } catch {
             if case .field(let field, let offset) = error {
                 try require(!field.isEmpty && (0...bytes.count).contains(offset), "\(error) points nowhere")
@@ -26,9 +26,9 @@ extension FuzzEntry {
         if case .file(let path, _) = request.body {
             try require(path.hasPrefix("/"), "its body is at \(path)")
         }
-        let again: FrozenRequest
+        let again: QueuedRequest
         do throws(RecordEnvelope.Fault) {
-            again = try FrozenRequestCodec.decode(try FrozenRequestCodec.encode(request))
+            again = try QueuedRequestCodec.decode(try QueuedRequestCodec.encode(request))
         } catch {
             throw FuzzFinding("what was written is not read: \(error)")
         }

@@ -9,24 +9,24 @@ extension FuzzEntry {
     /// trusted; a kernel that is newer than this reader, or another one that claims to be it, is not.
     static let netlink = FuzzEntry("netlink") { (bytes) throws(FuzzFinding) in
         let messages: [NetlinkMessage]
-        do throws(NetlinkFault) {
+        do throws(NetlinkError) {
             messages = try NetlinkMessage.messages(in: bytes[...])
         } catch {
             try check(error, bytes)
-            try require(NetlinkNewsRule.matters(bytes[...]), "what cannot be read is no news")
+            try require(NetlinkEventRule.matters(bytes[...]), "what cannot be read is no news")
             return
         }
         let byteCount = messages.reduce(0) { $0 + $1.payload.count + 16 }
         try require(byteCount <= bytes.count, "\(byteCount) bytes of messages in \(bytes.count)")
-        _ = NetlinkNewsRule.matters(bytes[...])
+        _ = NetlinkEventRule.matters(bytes[...])
         let sequence = messages.first?.sequence ?? 0
-        _ = try? RouteAnswer(bytes, sequence: sequence)
+        _ = try? RouteReply(bytes, sequence: sequence)
         var table = NetworkTable()
         for question in NetlinkDump.Question.allCases {
             var dump = NetlinkDump(question, sequence: sequence)
             var whole = NetworkTable()
-            let result: Result<NetlinkDump.Progress, NetlinkFault>
-            do throws(NetlinkFault) {
+            let result: Result<NetlinkDump.Progress, NetlinkError>
+            do throws(NetlinkError) {
                 result = .success(try dump.receive(bytes, into: &whole))
             } catch {
                 try check(error, bytes)
@@ -40,7 +40,7 @@ extension FuzzEntry {
         try checkPath(table)
     }
 
-    private static func check(_ fault: NetlinkFault, _ bytes: [UInt8]) throws(FuzzFinding) {
+    private static func check(_ fault: NetlinkError, _ bytes: [UInt8]) throws(FuzzFinding) {
         try require(
             !fault.field.isEmpty && (0...bytes.count).contains(fault.offset), "\(fault) points nowhere")
     }
@@ -48,21 +48,21 @@ extension FuzzEntry {
     /// Each message in a datagram of its own comes to the same.
     private static func checkPieces(
         _ question: NetlinkDump.Question, _ messages: [NetlinkMessage], _ bytes: [UInt8], _ sequence: UInt32,
-        _ result: Result<NetlinkDump.Progress, NetlinkFault>, _ whole: NetworkTable
+        _ result: Result<NetlinkDump.Progress, NetlinkError>, _ whole: NetworkTable
     ) throws(FuzzFinding) {
         var dump = NetlinkDump(question, sequence: sequence)
         var table = NetworkTable()
         var progress = NetlinkDump.Progress.more
         for message in messages where progress == .more {
             let start = message.payload.startIndex - 16
-            do throws(NetlinkFault) {
+            do throws(NetlinkError) {
                 progress = try dump.receive(Array(bytes[start..<message.payload.endIndex]), into: &table)
             } catch {
                 guard case .failure(let fault) = result else {
                     throw FuzzFinding("\(error) in pieces, and none at once")
                 }
                 try require(
-                    fault == NetlinkFault(error.field, at: error.offset + start),
+                    fault == NetlinkError(error.field, at: error.offset + start),
                     "\(error) in pieces, \(fault) at once")
                 return
             }

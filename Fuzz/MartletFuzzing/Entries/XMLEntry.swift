@@ -18,7 +18,7 @@ extension FuzzEntry {
                 nodeCount: 9)
             : XMLLimits.default
         let charset = input.isSet(1, at: 0) ? "ISO-8859-1" : nil
-        let doctype: XMLDoctypeRule = input.isSet(2, at: 0) ? .refuse : .skip
+        let doctype: XMLDoctypePolicy = input.isSet(2, at: 0) ? .reject : .ignore
         let arrivals = input.arrivals(from: 1)
         let whole = XMLReading(input.payload, arrivals[0], charset, limits, doctype)
         for other in arrivals.dropFirst() {
@@ -62,7 +62,7 @@ private struct XMLReading: Equatable {
 
     init(
         _ bytes: [UInt8], _ arrivals: Arrivals, _ charset: String?, _ limits: XMLLimits,
-        _ doctype: XMLDoctypeRule
+        _ doctype: XMLDoctypePolicy
     ) {
         var parser = XMLEventParser(charset: charset, limits: limits, doctype: doctype)
         var fed = 0

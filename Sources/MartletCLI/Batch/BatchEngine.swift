@@ -54,7 +54,7 @@ struct BatchEngine: Sendable {
         _ line: LineReader.Line, _ session: inout BatchSession
     ) -> @Sendable () async -> String {
         guard case .bytes(let bytes) = line else {
-            let fault = BatchFault(.tooLarge, "the line is longer than \(BatchEngine.lineLimit) bytes")
+            let fault = BatchError(.tooLarge, "the line is longer than \(BatchEngine.lineLimit) bytes")
             return { BatchReply.line(.null, fault) }
         }
         let (sequence, result) = BatchRequest.read(bytes)
@@ -85,7 +85,7 @@ struct BatchEngine: Sendable {
         do {
             let url = try HTTPURL(request.url, pathAsIs: request.keepsPath)
             guard let method = HTTPRequest.Method(request.method) else {
-                throw BatchFault(.other, "“\(request.method)” is not a method; nothing was sent")
+                throw BatchError(.other, "“\(request.method)” is not a method; nothing was sent")
             }
             var fields = request.fields
             var options = request.policies(&fields)
@@ -94,7 +94,7 @@ struct BatchEngine: Sendable {
             let body = request.body.map { HTTPBody.bytes($0, contentType: nil) } ?? .none
             let exchange = try await session.send(method, url, headers: fields, body: body, options: options)
             return BatchReply.line(request.sequence, exchange)
-        } catch { return BatchReply.line(request.sequence, BatchFault(error)) }
+        } catch { return BatchReply.line(request.sequence, BatchError(error)) }
     }
 }
 
@@ -123,7 +123,7 @@ struct BatchSession: Sendable {
         configuration.pool.idleConnectionsPerHost = configuration.pool.connectionsPerHost
         configuration.pool.totalConnections = max(configuration.pool.totalConnections, parallel)
         configuration.tls.keyLogFile = KeyLogPlan.file
-        configuration.redirects = .refuse
+        configuration.redirects = .doNotFollow
         configuration.cache = cache
         base = ProgramSessions.shared.make(configuration)
     }
@@ -139,7 +139,7 @@ struct BatchSession: Sendable {
         if let view = views[connection] { return view }
         if views.count >= BatchSession.viewLimit { views = [:] }
         let view = base.with { [jar] configuration in
-            configuration.connectRedirections = connection.redirections
+            configuration.connectOverrides = connection.redirections
             if let file = connection.authorityFile { configuration.tls.trust = .only(.file(file)) }
             if connection.usesCookies { configuration.cookies = jar }
         }
@@ -151,7 +151,7 @@ struct BatchSession: Sendable {
 /// The way connections are opened for a request of a batch, and whether there are cookies.
 struct BatchConnection: Hashable, Sendable {
     /// Replacements for the host and port to connect to.
-    var redirections: [ConnectRedirection] = []
+    var redirections: [ConnectOverride] = []
     /// A file of the only trusted authorities.
     var authorityFile: String?
     /// Whether the session's cookies are sent, and received ones stored; without them, requests take a shorter way.

@@ -17,7 +17,7 @@ enum BatchReply {
             ])
     }
 
-    static func line(_ sequence: JSONValue, _ fault: BatchFault) -> String {
+    static func line(_ sequence: JSONValue, _ fault: BatchError) -> String {
         line(sequence, ["error": fault.kind.rawValue, "message": fault.message], isOK: false)
     }
 
@@ -41,7 +41,7 @@ enum BatchReply {
         _ pool: PoolStatus, _ cache: ResponseCache.Statistics?, descriptors: Int?
     ) -> JSONMembers {
         let poolCounts: JSONMembers = [
-            "idle": pool.idle, "leased": pool.leased, "dialling": pool.dialling, "waiting": pool.waiting,
+            "idle": pool.idle, "leased": pool.leased, "dialling": pool.dialing, "waiting": pool.waiting,
             "opened": pool.opened, "reused": pool.reused,
         ]
         return ["pool": poolCounts, "cache": cache.map(counts), "descriptors": descriptors]
@@ -84,7 +84,7 @@ enum BatchReply {
 }
 
 /// The failure of a request of a batch, in the words of the protocol.
-struct BatchFault: Error, Sendable {
+struct BatchError: Error, Sendable {
     /// The kinds of the protocol.
     enum Kind: String, Sendable {
         case malformed = "protocol"
@@ -107,9 +107,9 @@ struct BatchFault: Error, Sendable {
     /// The fault for any error of a request.
     init(_ error: any Error) {
         switch error {
-        case let fault as BatchFault: self = fault
+        case let fault as BatchError: self = fault
         case is CancellationError: self.init(.cancelled, "the request was cancelled")
-        case let error as HTTPError: self.init(BatchFault.kind(of: error), error.message)
+        case let error as HTTPError: self.init(BatchError.kind(of: error), error.message)
         case let error as HTTPURL.ParseError: self.init(.badURL, error.description)
         case let error as UsageError: self.init(.unsupported, error.description)
         default: self.init(.other, "\(error)")
@@ -137,6 +137,6 @@ struct BatchFault: Error, Sendable {
 
     /// Whether the peer cut an established TLS connection.
     private static func isTruncation(_ error: HTTPError) -> Bool {
-        (error.underlying as? TLSError)?.kind == .truncated && error.phase != .securing
+        (error.underlying as? TLSError)?.kind == .truncated && error.phase != .tlsHandshake
     }
 }

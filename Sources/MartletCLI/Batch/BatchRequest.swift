@@ -27,17 +27,17 @@ struct BatchRequest: Sendable {
     private(set) var connection = BatchConnection()
     private(set) var proxy = ProxyPlan.Options()
     private var redirects = RedirectPolicy.curl(limit: 20)
-    private var identity: CallerIdentity?
+    private var identity: RequestCredentials?
     private var retryCount = 0
     private(set) var cacheMode = CacheMode.standard
 
     /// Reads a line. The number is kept even if the rest is rejected.
-    static func read(_ line: [UInt8]) -> (sequence: JSONValue, request: Result<BatchRequest, BatchFault>) {
+    static func read(_ line: [UInt8]) -> (sequence: JSONValue, request: Result<BatchRequest, BatchError>) {
         var request = BatchRequest()
         do {
             try request.take(line)
             return (request.sequence, .success(request))
-        } catch { return (request.sequence, .failure(BatchFault(error))) }
+        } catch { return (request.sequence, .failure(BatchError(error))) }
     }
 
     private mutating func take(_ line: [UInt8]) throws {
@@ -45,17 +45,17 @@ struct BatchRequest: Sendable {
         guard line.first != 0xEF else { throw JSONError(reason: .unexpectedByte, offset: 0) }
         let value = try JSONValue(parsing: line, depthLimit: BatchRequest.depthLimit)
         guard BatchRequest.memberCount(value) == BatchRequest.memberCount(ofText: line) else {
-            throw BatchFault(.other, "no JSON: an object has a member twice")
+            throw BatchError(.other, "no JSON: an object has a member twice")
         }
         guard case .object(let members) = value else {
-            throw BatchFault(.other, "the line is not a JSON object")
+            throw BatchError(.other, "the line is not a JSON object")
         }
-        guard case .number? = members["seq"] else { throw BatchFault(.other, "“seq” must be a number") }
+        guard case .number? = members["seq"] else { throw BatchError(.other, "“seq” must be a number") }
         sequence = members["seq"].json
         for member in members where member.name != "seq" {
             try set(BatchMember(name: member.name, value: member.value))
         }
-        guard operation != .fetch || !url.isEmpty else { throw BatchFault(.badURL, "there is no URL") }
+        guard operation != .fetch || !url.isEmpty else { throw BatchError(.badURL, "there is no URL") }
     }
 
     /// The number of members of all objects in a value, of which members with one name count once.
@@ -87,7 +87,7 @@ struct BatchRequest: Sendable {
         case "op":
             let text = try member.string()
             guard let operation = Operation(rawValue: text) else {
-                throw BatchFault(.unsupported, "operation “\(text)” is unknown")
+                throw BatchError(.unsupported, "operation “\(text)” is unknown")
             }
             self.operation = operation
         case "url": url = try member.string()
@@ -98,7 +98,7 @@ struct BatchRequest: Sendable {
         case "http_version":
             let text = try member.string()
             guard let version = HTTPVersion(rawValue: text) else {
-                throw BatchFault(.unsupported, "HTTP version “\(text)” is not supported")
+                throw BatchError(.unsupported, "HTTP version “\(text)” is not supported")
             }
             self.version = version
         case "max_body": bodyLimit = try member.unlessNull?.count()
@@ -110,23 +110,23 @@ struct BatchRequest: Sendable {
         case "proxy": proxy.address = try member.unlessNull?.string()
         case "proxy_user": proxy.user = try member.unlessNull?.string()
         case "proxy_auth": proxy.scheme = try member.passwordScheme()
-        case "proxytunnel": proxy.tunnelsEverything = try member.bool()
+        case "proxytunnel": proxy.alwaysTunnels = try member.bool()
         case "redirect":
-            redirects.isFollowing = try member.choice(
+            redirects.followsRedirects = try member.choice(
                 ["follow": true, "manual": false], "neither follow nor manual")
         case "max_redirects": redirects.limit = try member.unlessNull?.count() ?? 20
         case "keep_method":
             let statuses = try member.unlessNull?.array().map(BatchRequest.redirectStatus)
-            redirects.statusesThatKeepMethod = Set(statuses ?? [])
+            redirects.methodPreservingStatuses = Set(statuses ?? [])
         case "proto_redir":
             redirects.schemes = try SchemeList.applying(
                 try member.string(), to: redirects.schemes, "“proto_redir”")
-        case "trusted_redirect": redirects.trustsOtherOrigins = try member.bool()
+        case "trusted_redirect": redirects.sendsCredentialsCrossOrigin = try member.bool()
         case "auth": identity = try member.unlessNull.map(BatchRequest.identity)
         case "cookie_jar": connection.usesCookies = try member.bool()
         case "retry":
             retryCount = try member.count()
-            guard retryCount <= 1000 else { throw BatchFault(.other, "“retry” is at most 1000") }
+            guard retryCount <= 1000 else { throw BatchError(.other, "“retry” is at most 1000") }
         case "cache":
             // The words of fetch().
             cacheMode = try member.choice(
@@ -136,7 +136,7 @@ struct BatchRequest: Sendable {
                     "reload": .reload,
                 ],
                 "not one of none, default, no-cache, force-cache, only-if-cached, no-store and reload")
-        default: throw BatchFault(.unsupported, "the key “\(member.name)” is unknown")
+        default: throw BatchError(.unsupported, "the key “\(member.name)” is unknown")
         }
     }
 
@@ -144,33 +144,33 @@ struct BatchRequest: Sendable {
     private mutating func addField(_ item: BatchMember) throws {
         let pair = try item.array()
         guard pair.count == 2 else {
-            throw BatchFault(.other, "“headers” must be an array of names and values in pairs")
+            throw BatchError(.other, "“headers” must be an array of names and values in pairs")
         }
         let text = try pair[0].string()
         guard let name = HTTPField.Name(text) else {
-            throw BatchFault(.other, "“\(text)” is not a field name; nothing was sent")
+            throw BatchError(.other, "“\(text)” is not a field name; nothing was sent")
         }
         guard let value = try pair[1].unlessNull?.bytes() else {
             guard name != .contentLength, name != .transferEncoding else {
-                throw BatchFault(.unsupported, "\(name.rawName) frames the body and cannot be left out")
+                throw BatchError(.unsupported, "\(name.rawName) frames the body and cannot be left out")
             }
             omittedFields.insert(name)
             return
         }
         guard value.allSatisfy(ByteClass.isFieldValue) else {
-            throw BatchFault(.other, "the value of \(name.rawName) has a control character; nothing was sent")
+            throw BatchError(.other, "the value of \(name.rawName) has a control character; nothing was sent")
         }
         guard name.canonicalName != "host" || fields[name] == nil else {
-            throw BatchFault(.other, "Host is given twice; nothing was sent")
+            throw BatchError(.other, "Host is given twice; nothing was sent")
         }
         fields.append(HTTPField(name: name, value: value))
     }
 
     /// `host:port:address:port`.
-    private static func redirection(_ item: BatchMember) throws -> ConnectRedirection {
+    private static func redirection(_ item: BatchMember) throws -> ConnectOverride {
         let text = try item.string()
         do throws(UsageError) { return try OptionValues.connectTo(text) } catch {
-            throw BatchFault(.other, "“connect_to”: “\(text)” is not host:port:address:port")
+            throw BatchError(.other, "“connect_to”: “\(text)” is not host:port:address:port")
         }
     }
 
@@ -178,13 +178,13 @@ struct BatchRequest: Sendable {
     private static func redirectStatus(_ item: BatchMember) throws -> Int {
         let status = try item.count()
         guard (301...303).contains(status) else {
-            throw BatchFault(.unsupported, "“keep_method”: \(status) is none of 301, 302 and 303")
+            throw BatchError(.unsupported, "“keep_method”: \(status) is none of 301, 302 and 303")
         }
         return status
     }
 
     /// `{"type":"basic","user":"…","password":"…"}`.
-    private static func identity(_ member: BatchMember) throws -> CallerIdentity {
+    private static func identity(_ member: BatchMember) throws -> RequestCredentials {
         var type: BatchMember?
         var user: String?
         var password = ""
@@ -193,11 +193,12 @@ struct BatchRequest: Sendable {
             case "auth.type": type = part
             case "auth.user": user = try part.string()
             case "auth.password": password = try part.string()
-            default: throw BatchFault(.unsupported, "the key “\(part.name)” is unknown")
+            default: throw BatchError(.unsupported, "the key “\(part.name)” is unknown")
             }
         }
-        guard let type, let user else { throw BatchFault(.other, "“auth” needs a type and a user") }
-        return CallerIdentity(.password(user: user, password: password, scheme: try type.passwordScheme()))
+        guard let type, let user else { throw BatchError(.other, "“auth” needs a type and a user") }
+        return RequestCredentials(
+            .password(user: user, password: password, scheme: try type.passwordScheme()))
     }
 
     /// The options of the call that override those of its session.
@@ -209,12 +210,12 @@ struct BatchRequest: Sendable {
         options.version = version
         options.omittedFields = omittedFields
         options.cacheMode = cacheMode
-        if redirects.isFollowing { options.redirects = redirects }
+        if redirects.followsRedirects { options.redirects = redirects }
         if let identity {
-            let isForAll = redirects.isFollowing && redirects.trustsOtherOrigins
+            let isForAll = redirects.followsRedirects && redirects.sendsCredentialsCrossOrigin
             options.authentication = identity.settings(isForAll: isForAll, &fields)
         }
-        if retryCount > 0 { options.retry = .transient(attempts: retryCount + 1, budget: nil) }
+        if retryCount > 0 { options.retry = .transient(maximumAttempts: retryCount + 1, budget: nil) }
         return options
     }
 }
@@ -225,7 +226,7 @@ struct BatchMember: Sendable {
     let value: JSONValue
 
     private func checked<Value>(_ value: Value?, _ type: String) throws -> Value {
-        guard let value else { throw BatchFault(.other, "“\(name)” must be \(type)") }
+        guard let value else { throw BatchError(.other, "“\(name)” must be \(type)") }
         return value
     }
 
@@ -264,7 +265,7 @@ struct BatchMember: Sendable {
     func choice<Value>(_ values: [String: Value], _ otherwise: String) throws -> Value {
         let text = try string()
         guard let value = values[text] else {
-            throw BatchFault(.unsupported, "“\(name)”: “\(text)” is \(otherwise)")
+            throw BatchError(.unsupported, "“\(name)”: “\(text)” is \(otherwise)")
         }
         return value
     }

@@ -18,12 +18,12 @@ struct CacheClearCommand: AsyncParsableCommand {
         // All URLs are checked before anything is removed.
         var targets: [CacheClearing.Target] = []
         for text in urls { targets.append(try await target(text)) }
-        let notes = CacheNotes()
+        let notes = CacheWarnings()
         let cache = try await options.open(notes)
         if targets.isEmpty { try await clear(cache, notes) } else { try await clear(targets, cache, notes) }
     }
 
-    private func clear(_ cache: DiskCache, _ notes: CacheNotes) async throws {
+    private func clear(_ cache: DiskCache, _ notes: CacheWarnings) async throws {
         let removed = await Console.run { cache.removeAllCounting() }
         await CacheOptions.report(notes.all.errors)
         guard let removed else { throw ExitStatus.writeFailed }
@@ -31,7 +31,7 @@ struct CacheClearCommand: AsyncParsableCommand {
         try await options.print("removed \(count.text)\n", json: count.members)
     }
 
-    private func clear(_ targets: [CacheClearing.Target], _ cache: DiskCache, _ notes: CacheNotes)
+    private func clear(_ targets: [CacheClearing.Target], _ cache: DiskCache, _ notes: CacheWarnings)
         async throws
     {
         let clearing = try await CacheOptions.read { () throws(StorageError) in

@@ -35,7 +35,7 @@ struct CacheOptions: ParsableArguments {
     }
 
     /// Opens the cache, or reports the reason that it cannot be opened.
-    func open(_ notes: CacheNotes = CacheNotes()) async throws(ExitStatus) -> DiskCache {
+    func open(_ notes: CacheWarnings = CacheWarnings()) async throws(ExitStatus) -> DiskCache {
         let directory = cache
         do throws(CacheOpeningError) {
             return try await Console.attempt { () throws(CacheOpeningError) in
@@ -89,7 +89,7 @@ struct CacheStatsCommand: AsyncParsableCommand {
         let cache = try await options.open()
         let now = CacheOptions.now
         let survey = try await CacheOptions.read { () throws(StorageError) in
-            var survey = CacheSurvey(now: now)
+            var survey = CacheSummary(now: now)
             for name in try cache.entryNames() {
                 if let entry = cache.look(at: name) { survey.add(entry) }
             }
@@ -113,7 +113,7 @@ struct CacheVerifyCommand: AsyncParsableCommand {
     @OptionGroup var options: CacheOptions
 
     mutating func run() async throws {
-        let notes = CacheNotes()
+        let notes = CacheWarnings()
         let cache = try await options.open(notes)
         let result = await Console.run { cache.verify() }
         let (unsorted, errors) = notes.all
@@ -136,13 +136,13 @@ struct CacheVerifyCommand: AsyncParsableCommand {
 
 struct DamagedEntry: JSONRepresentable, Sendable {
     var file: String
-    var fault: EntryFault
+    var fault: EntryFormatError
     var text: String { "damaged  \(file): \(TerminalText.escaped("\(fault)"))" }
     var json: JSONValue { ["file": .string(file), "damaged": .string("\(fault)")] }
 }
 
 /// The events of a cache during a command.
-final class CacheNotes: Sendable {
+final class CacheWarnings: Sendable {
     /// Written by the thread that works on the cache, read by the command.
     private let state = Mutex((damages: [DamagedEntry](), errors: [StorageError]()))
 

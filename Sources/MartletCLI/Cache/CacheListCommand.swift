@@ -130,7 +130,7 @@ struct CacheEntryLine {
 }
 
 /// The contents of a cache, added up entry by entry.
-struct CacheSurvey: Sendable {
+struct CacheSummary: Sendable {
     private let now: WallTime
     /// The allocated bytes of the cache's files.
     var occupied: UInt64 = 0
@@ -152,7 +152,7 @@ struct CacheSurvey: Sendable {
 
     init(now: WallTime) { self.now = now }
 
-    mutating func add(_ sight: EntrySight) {
+    mutating func add(_ sight: EntryInspection) {
         switch sight {
         case .damaged: damaged += 1
         case .unreadable: unreadable += 1
@@ -175,7 +175,7 @@ struct CacheSurvey: Sendable {
             ("of one user", "\(partitioned)"), ("damaged", "\(damaged)"),
         ]
         if unreadable > 0 { rows.append(("unreadable", "\(unreadable)")) }
-        rows += [("occupied", CacheSurvey.size(occupied)), ("bodies", CacheSurvey.size(bodies))]
+        rows += [("occupied", CacheSummary.size(occupied)), ("bodies", CacheSummary.size(bodies))]
         if let span {
             rows += [("oldest", span.oldest), ("newest", span.newest)].map {
                 ($0, HTTPDate(secondsSinceEpoch: $1.seconds).text)

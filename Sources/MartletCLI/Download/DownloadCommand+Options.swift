@@ -7,7 +7,7 @@ extension DownloadCommand {
             files + transfers + resumption + retries, shared, helps: helps, refusing: reasons,
             others: "makes no sense for a download"),
         usage: "martlet download [options] URL… | -i FILE", notes: DownloadJSON.help
-    ) { $0.redirects.isFollowing = true }
+    ) { $0.redirects.followsRedirects = true }
 
     private static let files: [CurlOption] = [
         .value("output", "o", "FILE", "the file's name, for one URL; else the server's or the URL's") {
@@ -34,7 +34,9 @@ extension DownloadCommand {
         .flag(
             "rename", nil, "name the file “name (1).ext” where it is there already", \.download.collision,
             .rename),
-        .toggle("remote-time", "R", "give the file the time of Last-Modified", \.download.keepsRemoteTime),
+        .toggle(
+            "remote-time", "R", "give the file the time of Last-Modified",
+            \.download.preservesModificationTime),
         .value("checksum", nil, "NAME=HEX", "what the one URL must come to: sha256, sha512, sha1 or md5") {
             (group, text) throws(UsageError) in
             try check(
@@ -60,7 +62,8 @@ extension DownloadCommand {
             \.download.stallTimeout),
         .seconds("max-time", "m", "how long a file may take; what has come is kept", \.totalTimeout),
         .toggle(
-            "location", "L", "follow redirects, the default; --no-location does not", \.redirects.isFollowing),
+            "location", "L", "follow redirects, the default; --no-location does not",
+            \.redirects.followsRedirects),
         // An unsuccessful status is always a failure.
         .ignored("fail", "f", hasOpposite: true),
     ]

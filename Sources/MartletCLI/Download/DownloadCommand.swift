@@ -16,12 +16,12 @@ struct DownloadCommand: WordsCommand {
         for name in group.download.lists {
             let bytes = try InputFile.contents(of: name)
             lists += try DownloadList.entries(
-                of: bytes, named: name, takesBracesLiterally: group.takesBracesLiterally)
+                of: bytes, named: name, disablesGlobbing: group.disablesGlobbing)
         }
-        let caller = try await CallerPlan.load(group)
+        let caller = try await CredentialPlan.load(group)
         var plans = try DownloadPlan.plans(for: group, lists: lists, caller: caller)
         let session = ProgramSessions.shared.make(try await configuration(group, plans))
-        let form = DownloadForm(
+        let form = ProgressStyle(
             group.global, isTerminal: Console.errorIsTerminal, usesUnicode: Environment.speaksUTF8
         ) { Environment[$0] }
         let managed = try await ManagedDownloads.open(group, plans, caller, session)
@@ -39,7 +39,7 @@ struct DownloadCommand: WordsCommand {
             ? session.tellEvents { line in
                 await screen.say("* \(ColumnText.safe(line, usesUnicode: form.usesUnicode))")
             } : nil
-        let status = await runner.run { await Interrupts.next() }
+        let status = await runner.run { await SignalHandler.next() }
         await managed?.close()
         telling?.cancel()
         warning?.cancel()
@@ -54,11 +54,11 @@ struct DownloadCommand: WordsCommand {
         _ group: TransferOptions, _ plans: [DownloadPlan]
     ) async throws(UsageError) -> SessionConfiguration {
         let usesTLS =
-            group.redirects.isFollowing || group.download.stateFolder != nil
+            group.redirects.followsRedirects || group.download.stateFolder != nil
             || plans.contains { $0.url.scheme == .https }
         var configuration = try await SessionPlan.configuration(
             for: group, usesTLS: usesTLS, jar: CookiePlan.makeJar())
-        if let rate = group.download.rate { configuration.bandwidth.total.down = .bytesPerSecond(rate) }
+        if let rate = group.download.rate { configuration.bandwidth.total.download = .bytesPerSecond(rate) }
         // As in browsers: many files in many segments must not look like an attack.
         configuration.pool.connectionsPerHost = max(6, group.download.segments)
         return configuration
@@ -66,13 +66,13 @@ struct DownloadCommand: WordsCommand {
 
     /// Reports faults of the directory, and that it is empty.
     private static func tellFindings(
-        of managed: ManagedDownloads, on screen: DownloadScreen, _ form: DownloadForm
+        of managed: ManagedDownloads, on screen: DownloadScreen, _ form: ProgressStyle
     ) async {
         for event in managed.manager.pastEvents {
             switch event {
-            case .itemSetAside(let path, let reason):
+            case .itemQuarantined(let path, let reason):
                 await screen.warn("a download of the queue is lost: \(path): \(reason)")
-            case .itemLeftAlone(let path, let reason):
+            case .itemSkipped(let path, let reason):
                 await screen.warn("a download of the queue is left alone: \(path): \(reason)")
             default: break
             }

@@ -82,7 +82,7 @@ enum DownloadJSON {
                     "path": result.path.string, "bytes": result.byteCount, "resumed": result.resumedByteCount,
                     "received": result.receivedByteCount, "verified": result.verified.map(\.description),
                 ])
-        case .failed(let error): return failure(error.code, error.message, error.keptByteCount ?? 0)
+        case .failed(let error): return failure(error.code, error.message, error.resumableByteCount ?? 0)
         case .outOfTime: return failure(.timedOut, "not complete within its time", kept)
         case .stopped: return line("paused", subject, ["kept": kept])
         }
@@ -138,7 +138,7 @@ enum DownloadJSON {
 }
 
 /// The form in which the progress of downloads is shown.
-struct DownloadForm: Hashable, Sendable {
+struct ProgressStyle: Hashable, Sendable {
     /// The form: not automatic, and one that the terminal can show.
     let progress: GlobalOptions.Progress
     let tellsErrors: Bool

@@ -13,7 +13,7 @@ enum DownloadList {
     /// The entries, in order.
     /// - Throws: The error of the first invalid line, with its number.
     static func entries(
-        of bytes: [UInt8], named name: String, takesBracesLiterally: Bool = false
+        of bytes: [UInt8], named name: String, disablesGlobbing: Bool = false
     ) throws(UsageError) -> [DownloadListEntry] {
         var entries: [DownloadListEntry] = []
         var lines = bytes.split(separator: 10, omittingEmptySubsequences: false)[...]
@@ -32,7 +32,7 @@ enum DownloadList {
                 try add(content, to: &entry, place)
                 entries.append(entry)
             } else {
-                let url = try url(content, takesBracesLiterally, place)
+                let url = try url(content, disablesGlobbing, place)
                 entries.append(DownloadListEntry(place: place, url: url))
             }
         }
@@ -40,14 +40,14 @@ enum DownloadList {
     }
 
     private static func url(
-        _ text: Substring, _ takesBracesLiterally: Bool, _ place: String
+        _ text: Substring, _ disablesGlobbing: Bool, _ place: String
     ) throws(UsageError) -> HTTPURL {
         try check(
             !text.contains(where: { $0 == " " || $0 == "\t" }), "\(place): a line has one URL",
             status: .malformedURL)
         do throws(UsageError) {
-            let text = try GivenURL.completed(String(text), takesBracesLiterally: takesBracesLiterally)
-            return try GivenURL.parsed(text)
+            let text = try CommandLineURL.completed(String(text), disablesGlobbing: disablesGlobbing)
+            return try CommandLineURL.parsed(text)
         } catch { throw UsageError("\(place): \(error)", status: error.status) }
     }
 
@@ -87,15 +87,15 @@ struct DownloadListEntry: Sendable {
 }
 
 /// The running downloads, which can be stopped together.
-actor DownloadRoster {
+actor RunningDownloads {
     private enum Phase: Sendable { case open, stopping, stopped }
 
-    private let starter: any DownloadStarting
-    private let phase = NewestValue(Phase.open)
+    private let starter: any DownloadBackend
+    private let phase = CurrentValue(Phase.open)
     private var running: [Int: Download] = [:]
 
     /// A roster of the downloads that a starter begins.
-    init(_ starter: any DownloadStarting) { self.starter = starter }
+    init(_ starter: any DownloadBackend) { self.starter = starter }
 
     /// Whether no more downloads may begin.
     nonisolated var isStopping: Bool { phase.value != .open }

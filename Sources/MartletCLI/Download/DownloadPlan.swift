@@ -17,13 +17,13 @@ struct DownloadPlan: Sendable {
 
     /// The plans of a command line: those of its URLs, then those of its lists.
     static func plans(
-        for group: TransferOptions, lists: [DownloadListEntry], caller: CallerPlan
+        for group: TransferOptions, lists: [DownloadListEntry], caller: CredentialPlan
     ) throws(UsageError) -> [DownloadPlan] {
         let download = group.download
         var entries: [DownloadListEntry] = []
         for given in group.urls {
-            let text = try GivenURL.completed(given, takesBracesLiterally: group.takesBracesLiterally)
-            entries.append(DownloadListEntry(place: "option -H", url: try GivenURL.parsed(text)))
+            let text = try CommandLineURL.completed(given, disablesGlobbing: group.disablesGlobbing)
+            entries.append(DownloadListEntry(place: "option -H", url: try CommandLineURL.parsed(text)))
         }
         if !group.destinations.isEmpty || download.checksum != nil {
             let option = group.destinations.isEmpty ? "--checksum" : "-o"
@@ -42,7 +42,7 @@ struct DownloadPlan: Sendable {
     }
 
     private init(
-        _ entry: DownloadListEntry, _ group: TransferOptions, number: Int, _ caller: CallerPlan
+        _ entry: DownloadListEntry, _ group: TransferOptions, number: Int, _ caller: CredentialPlan
     ) throws(UsageError) {
         let download = group.download
         self.number = number
@@ -56,17 +56,17 @@ struct DownloadPlan: Sendable {
             target = .file(path)
             self.name = name.string
         } else {
-            target = .folder(FilePath(download.folder ?? "."))
+            target = .directory(FilePath(download.folder ?? "."))
             name = SuggestedFilename.of(contentDisposition: nil, url: entry.url) ?? RemoteName.placeholder
         }
         options = DownloadOptions(
             segments: download.segments, checksum: entry.checksum, collision: download.collision,
             resumption: download.resumption, byteLimit: group.sizeLimit.map { ByteCount($0) } ?? .unlimited,
-            keepsRemoteTime: download.keepsRemoteTime)
-        if let count = download.retryCount { options.retry.attempts = count }
+            preservesModificationTime: download.preservesModificationTime)
+        if let count = download.retryCount { options.retry.maximumAttempts = count }
         if let delay = download.retryDelay {
-            options.retry.firstDelay = delay
-            options.retry.longestDelay = max(delay, options.retry.longestDelay)
+            options.retry.initialDelay = delay
+            options.retry.maximumDelay = max(delay, options.retry.maximumDelay)
         }
         if let timeout = download.stallTimeout {
             options.stallTimeout = min(max(timeout, .milliseconds(100)), .seconds(86400))
@@ -75,7 +75,7 @@ struct DownloadPlan: Sendable {
         options.headers = lines.fields
         options.request.omittedFields = lines.omitted
         if let timeout = group.connectTimeout { options.request.timeouts = Timeouts(connect: timeout) }
-        options.request.redirects = group.redirects.isFollowing ? group.redirects : .refuse
+        options.request.redirects = group.redirects.followsRedirects ? group.redirects : .doNotFollow
         options.request.usesCookies = CookiePlan.isActive(group)
         caller.apply(to: &options.request, &options.headers, url: entry.url)
     }
@@ -114,7 +114,7 @@ struct DownloadPlan: Sendable {
     func makeFolder() async throws {
         let folder =
             switch target {
-            case .folder(let folder): folder.string
+            case .directory(let folder): folder.string
             case .file(let path): path.removingLastComponent().string
             }
         guard !folder.isEmpty else { return }
@@ -149,7 +149,7 @@ struct DownloadCommandOptions: Sendable {
     var collision = DownloadOptions.Collision.fail
     /// The treatment of the bytes of an earlier run.
     var resumption = DownloadOptions.Resumption.automatic
-    var keepsRemoteTime = false
+    var preservesModificationTime = false
     /// The directory of a queue that outlives the program.
     var stateFolder: String?
     var stallTimeout: Duration?
@@ -161,19 +161,19 @@ struct DownloadCommandOptions: Sendable {
 /// Gives the credentials of a command line to downloads of a queue: to those that it names, or to all if it names none.
 ///
 /// They are not written to the queue's directory: each run gets them anew.
-struct DownloadAccess: Sendable {
+struct DownloadCredentials: Sendable {
     /// The options of the URLs that the command line names once.
     private let named: [String: DownloadOptions]
     /// All URLs that it names.
     private let urls: Set<String>
     private let group: TransferOptions
     private let lines: HeaderLines
-    private let caller: CallerPlan
+    private let caller: CredentialPlan
 
     private static let secrets: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie]
 
     /// The credentials of a command line with these downloads.
-    init(_ plans: [DownloadPlan], _ group: TransferOptions, _ caller: CallerPlan) throws(UsageError) {
+    init(_ plans: [DownloadPlan], _ group: TransferOptions, _ caller: CredentialPlan) throws(UsageError) {
         let alike = Dictionary(grouping: plans) { $0.url.absoluteForm }
         named = alike.compactMapValues { $0.count == 1 ? $0.first?.options : nil }
         urls = Set(alike.keys)
@@ -196,7 +196,7 @@ struct DownloadAccess: Sendable {
         }
         // A new download has them already.
         guard let given = named[url] else { return true }
-        for name in DownloadAccess.secrets where plan.options.headers[name] == nil {
+        for name in DownloadCredentials.secrets where plan.options.headers[name] == nil {
             plan.options.headers[name] = given.headers[name]
         }
         if plan.options.request.authentication == nil {

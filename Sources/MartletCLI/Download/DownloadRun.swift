@@ -15,8 +15,8 @@ struct DownloadRun: Sendable {
     let retryTimeLimit: Duration?
     /// Whether a missing directory is created.
     let makesFolders: Bool
-    let starter: any DownloadStarting
-    let roster: DownloadRoster
+    let starter: any DownloadBackend
+    let roster: RunningDownloads
     let screen: DownloadScreen
 
     /// Runs the download to its end. If the task is cancelled, it ends after the last event.
@@ -129,7 +129,7 @@ struct DownloadRun: Sendable {
 }
 
 /// Begins downloads for the runner, and stops them.
-protocol DownloadStarting: Sendable {
+protocol DownloadBackend: Sendable {
     /// Prepares for the first download.
     func prepare() async
     /// Begins a download, or puts it into a queue.
@@ -141,18 +141,18 @@ protocol DownloadStarting: Sendable {
     func forget(_ download: Download) async
 }
 
-extension DownloadStarting {
+extension DownloadBackend {
     func prepare() async {}
 
     func forget(_ download: Download) async {}
 }
 
 /// Downloads of a session, without a queue that outlives the program.
-struct SessionDownloads: DownloadStarting {
+struct SessionDownloads: DownloadBackend {
     let session: HTTPSession
 
     func begin(_ plan: DownloadPlan) async throws -> Download {
-        session.beginDownload(plan.url, to: plan.target, options: plan.options)
+        session.startDownload(plan.url, to: plan.target, options: plan.options)
     }
 
     func stop(_ downloads: [Download]) async {

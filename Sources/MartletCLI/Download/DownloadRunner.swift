@@ -4,7 +4,7 @@ import Martlet
 struct DownloadRunner: Sendable {
     let plans: [DownloadPlan]
     let group: TransferOptions
-    let starter: any DownloadStarting
+    let starter: any DownloadBackend
     let screen: DownloadScreen
     /// The maximum number of concurrent downloads, in all and per host; `nil` if the starter has a queue with limits.
     let limits: (files: Int, perHost: Int)?
@@ -12,8 +12,8 @@ struct DownloadRunner: Sendable {
     /// - Parameter interruption: Returns the number of a signal that stops all.
     /// - Returns: The exit code: that of the first URL that failed.
     func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
-        let roster = DownloadRoster(starter)
-        let signal = NewestValue<Int32?>(nil)
+        let roster = RunningDownloads(starter)
+        let signal = CurrentValue<Int32?>(nil)
         // Unstructured, both: a signal may never come, and drawing must not delay the downloads.
         let waiting = Task {
             let number = await interruption()
@@ -35,13 +35,13 @@ struct DownloadRunner: Sendable {
             return status
         }
         let status = ExitStatus(code: 128 + number)
-        await screen.finish(status, farewell: await farewell(outcomes))
+        await screen.finish(status, summaryMessage: await summaryMessage(outcomes))
         return status
     }
 
-    private func outcomes(_ roster: DownloadRoster) async -> [Int: DownloadOutcome] {
+    private func outcomes(_ roster: RunningDownloads) async -> [Int: DownloadOutcome] {
         await withTaskGroup(of: (Int, DownloadOutcome)?.self) { tasks in
-            var line = DownloadLine(
+            var line = DownloadScheduler(
                 hosts: plans.map { $0.url.host }, limit: limits?.files ?? plans.count,
                 limitPerHost: limits?.perHost ?? plans.count)
             var outcomes: [Int: DownloadOutcome] = [:]
@@ -81,11 +81,11 @@ struct DownloadRunner: Sendable {
         }
     }
 
-    private func farewell(_ outcomes: [Int: DownloadOutcome]) async -> String? {
+    private func summaryMessage(_ outcomes: [Int: DownloadOutcome]) async -> String? {
         let left = plans.filter { plan in if case .finished? = outcomes[plan.number] { false } else { true } }
         guard !left.isEmpty else { return nil }
         return DownloadText(usesUnicode: Environment.speaksUTF8).resumption(
-            left: left.map(\.url.redacted), of: plans.count, kept: await screen.keptByteCount,
+            left: left.map(\.url.redacted), of: plans.count, kept: await screen.resumableByteCount,
             stateFolder: group.download.stateFolder)
     }
 }

@@ -10,10 +10,10 @@ actor DownloadScreen {
     /// A little less than ten seconds, so that no ten are without a line.
     private static let lineInterval = Duration.seconds(9)
 
-    private let form: DownloadForm
+    private let form: ProgressStyle
     private let text: DownloadText
     private let start = ContinuousClock.now
-    private var board: DownloadBoard
+    private var board: DownloadStatusTable
     private var sources: [Int: (download: Download, url: String)] = [:]
     private var block = TerminalBlock()
     private var shown: (lines: [String], size: TerminalSize)?
@@ -23,10 +23,10 @@ actor DownloadScreen {
     /// Whether the summary was written: no frame follows.
     private var isOver = false
 
-    init(form: DownloadForm, fileCount: Int) {
+    init(form: ProgressStyle, fileCount: Int) {
         self.form = form
         text = DownloadText(usesUnicode: form.usesUnicode)
-        board = DownloadBoard(fileCount: fileCount)
+        board = DownloadStatusTable(fileCount: fileCount)
     }
 
     private var elapsed: Duration { ContinuousClock.now - start }
@@ -102,7 +102,7 @@ actor DownloadScreen {
     }
 
     /// The bytes of stopped downloads that are on the disk.
-    var keptByteCount: UInt64 { board.keptByteCount }
+    var resumableByteCount: UInt64 { board.resumableByteCount }
 
     // MARK: Drawing
 
@@ -155,13 +155,13 @@ actor DownloadScreen {
     private func write(_ frame: String) async {
         notes = []
         let hidesCursor = block.lineCount > 0
-        Interrupts.update { $0.hidesCursor = hidesCursor }
+        SignalHandler.update { $0.hidesCursor = hidesCursor }
         await Console.complain(frame)
     }
 
     /// Removes the bars, and writes a summary.
     /// - Parameter farewell: More lines.
-    func finish(_ status: ExitStatus, farewell: String? = nil) async {
+    func finish(_ status: ExitStatus, summaryMessage: String? = nil) async {
         let total = board.total(at: elapsed)
         switch form.progress {
         case .json: say(DownloadJSON.ended(total, received: board.receivedByteCount, status))
@@ -171,7 +171,7 @@ actor DownloadScreen {
             }
         default: break
         }
-        if form.tellsErrors, form.progress != .json { say(farewell) }
+        if form.tellsErrors, form.progress != .json { say(summaryMessage) }
         isOver = true
         if form.progress == .bar { await write(block.end(notes: notes)) }
     }

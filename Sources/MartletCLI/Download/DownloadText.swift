@@ -53,7 +53,8 @@ struct DownloadText: Sendable {
     func outcome(_ outcome: DownloadOutcome, name: String, after elapsed: Duration, kept: UInt64) -> String? {
         switch outcome {
         case .finished(let result): return finished(result, elapsed)
-        case .failed(let error): return failure(outcome, name, error.message, kept: error.keptByteCount ?? 0)
+        case .failed(let error):
+            return failure(outcome, name, error.message, kept: error.resumableByteCount ?? 0)
         case .outOfTime:
             return failure(outcome, name, "not complete within \(ProgressText.time(elapsed))", kept: kept)
         case .stopped: return nil
@@ -167,7 +168,7 @@ struct DownloadFigures: Sendable {
 }
 
 /// The queue of the downloads of a command line: the first one that waits begins next, within the limits.
-struct DownloadLine: Sendable {
+struct DownloadScheduler: Sendable {
     private struct Host {
         var running = 0
         /// The downloads that waited when the host was at its limit, in order, from ``first`` on.

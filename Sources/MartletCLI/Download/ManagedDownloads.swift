@@ -1,7 +1,7 @@
 import Martlet
 
 /// Downloads that belong to a directory and outlive the program (`--state`).
-actor ManagedDownloads: DownloadStarting {
+actor ManagedDownloads: DownloadBackend {
     nonisolated let manager: DownloadManager
     /// All downloads: those that were found in the directory, then the new ones.
     nonisolated let plans: [DownloadPlan]
@@ -9,7 +9,7 @@ actor ManagedDownloads: DownloadStarting {
     private let makesFolders: Bool
     private var begun: [Int: Result<Download, any Error>]
     /// Whether all new downloads are on the disk.
-    private let isPrepared = NewestValue(false)
+    private let isPrepared = CurrentValue(false)
 
     private init(
         _ manager: DownloadManager, _ found: [(DownloadPlan, Download)], _ new: [DownloadPlan],
@@ -25,18 +25,18 @@ actor ManagedDownloads: DownloadStarting {
     /// Opens the directory of a command line, and resumes its downloads; `nil` if there is none.
     /// - Parameter plans: The downloads of the command line. Those that are in the directory already are not added again.
     static func open(
-        _ group: TransferOptions, _ plans: [DownloadPlan], _ caller: CallerPlan, _ session: HTTPSession
+        _ group: TransferOptions, _ plans: [DownloadPlan], _ caller: CredentialPlan, _ session: HTTPSession
     ) async throws(UsageError) -> ManagedDownloads? {
         let options = group.download
         guard let folder = options.stateFolder else { return nil }
-        let access = try DownloadAccess(plans, group, caller)
+        let access = try DownloadCredentials(plans, group, caller)
         // Downloads without credentials get neither cookies nor a client certificate.
         let stranger = session.with {
             $0.cookies = nil
             $0.tls.identity = nil
         }
         let limits = DownloadLimits(
-            files: options.fileLimit, perHost: options.fileLimitPerHost,
+            concurrentFiles: options.fileLimit, perHost: options.fileLimitPerHost,
             connectionsPerHost: max(6, options.segments))
         do {
             let manager = try await DownloadManager(
@@ -68,9 +68,9 @@ actor ManagedDownloads: DownloadStarting {
             let given: FilePath
             switch plan.target {
             case .file(let path): (isFolder, given) = (false, path)
-            case .folder(let path): (isFolder, given) = (true, path)
+            case .directory(let path): (isFolder, given) = (true, path)
             }
-            let absolute = try? WorkingFolder.absolute(given.string)
+            let absolute = try? WorkingDirectory.absolute(given.string)
             path = (absolute.map { FilePath($0) } ?? given).lexicallyNormalized().string
         }
     }

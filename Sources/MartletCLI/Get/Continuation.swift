@@ -53,7 +53,7 @@ enum Continuation: Hashable, Sendable {
 }
 
 /// The meaning of the response to a request for the rest of a resource.
-enum ContinuationAnswer: Hashable, Sendable {
+enum ResumeResponse: Hashable, Sendable {
     /// The body is that rest.
     case rest
     /// There is no rest: the file is complete, or the response has no body.

@@ -6,7 +6,7 @@ struct FileInput: AsyncSequence, Sendable {
     typealias Element = [UInt8]
 
     /// The threads for these files only: they block until a writer writes, even after their transfer has ended.
-    private static let workers = BlockingWorkers(threadLimit: 16)
+    private static let workers = BlockingThreadPool(threadLimit: 16)
 
     /// An open file that is closed with its last reference.
     private final class Opened: Sendable {

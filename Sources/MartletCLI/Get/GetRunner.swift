@@ -14,7 +14,7 @@ struct GetRunner: Sendable {
         var planned: [[TransferPlan]] = []
         for group in groups {
             let number = planned.reduce(0) { $0 + $1.count }
-            let caller = try await CallerPlan.load(group)
+            let caller = try await CredentialPlan.load(group)
             planned.append(try TransferPlan.plans(for: group, from: number, caller: caller))
         }
         let caches = try await CachePlan(groups)
@@ -41,7 +41,7 @@ struct GetRunner: Sendable {
         for (group, plans) in zip(groups, planned) {
             let view = try await self.view(of: &session, for: group, plans, caches, jar)
             if let name = group.headsFile {
-                do throws(UsageError) { try await HeadsFile(name).begin() } catch {
+                do throws(UsageError) { try await HeaderDumpFile(name).begin() } catch {
                     if global.isParallel || global.stopsAtFirstError { throw error }
                     if global.tellsErrors { await error.tell() }
                     status = error.status
@@ -76,7 +76,7 @@ struct GetRunner: Sendable {
         of session: inout HTTPSession?, for group: TransferOptions, _ plans: [TransferPlan],
         _ caches: CachePlan, _ jar: CookieJar
     ) async throws(UsageError) -> HTTPSession {
-        let usesTLS = plans.contains { $0.url.scheme == .https } || group.redirects.isFollowing
+        let usesTLS = plans.contains { $0.url.scheme == .https } || group.redirects.followsRedirects
         var configuration = try await SessionPlan.configuration(for: group, usesTLS: usesTLS, jar: jar)
         if groups.global.isParallel {
             let limit = groups.global.parallelLimit

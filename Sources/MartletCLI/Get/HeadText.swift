@@ -116,7 +116,7 @@ struct HeaderLines: Sendable {
 }
 
 /// The file of `-D`; `-` is standard output.
-struct HeadsFile: Sendable {
+struct HeaderDumpFile: Sendable {
     let name: String
 
     init(_ name: String) { self.name = name }
@@ -136,7 +136,7 @@ struct HeadsFile: Sendable {
 }
 
 /// A head before that of the final response.
-enum PassedHead: Sendable {
+enum IntermediateHead: Sendable {
     /// The bytes of a request.
     case sent([UInt8])
     /// A proxy's response to CONNECT, or a response after which the same request was sent again.
@@ -151,7 +151,7 @@ enum PassedHead: Sendable {
     }
 }
 
-extension [PassedHead] {
+extension [IntermediateHead] {
     /// The bytes of the last request.
     var lastSentBytes: [UInt8]? { lazy.compactMap(\.sentBytes).last }
 }

@@ -24,9 +24,10 @@ enum SessionPlan {
         for options: TransferOptions, usesTLS: Bool
     ) throws(UsageError) -> SessionConfiguration {
         var configuration = options.session
-        configuration.redirects = .refuse
-        if options.redirects.isFollowing, let method = options.method.flatMap({ HTTPRequest.Method($0) }) {
-            configuration.middleware = [MethodKeeper(method: method)]
+        configuration.redirects = .doNotFollow
+        if options.redirects.followsRedirects, let method = options.method.flatMap({ HTTPRequest.Method($0) })
+        {
+            configuration.middleware = [MethodPreservingInterceptor(method: method)]
         }
         if let wait = options.continueTimeout { configuration.continueTimeout = wait }
         // The proxy gets the same, in its CONNECT.
@@ -123,7 +124,7 @@ enum ProxyPlan {
         /// The servers reached without a proxy; `nil` for those of `no_proxy`.
         var exceptions: String?
         /// Whether plain requests go through a tunnel as well.
-        var tunnelsEverything = false
+        var alwaysTunnels = false
         /// A file of authorities for an HTTPS proxy.
         var authorityFile: String?
         /// Whether any certificate of an HTTPS proxy is accepted.
@@ -164,10 +165,10 @@ enum ProxyPlan {
         }
         switch options.scheme {
         case .basic: break
-        case .digest: settings = settings.changingCredentials { $0.isForDigestAlone = true }
-        case .any: settings = settings.changingCredentials { $0.isShownUnasked = false }
+        case .digest: settings = settings.changingCredentials { $0.requiresDigest = true }
+        case .any: settings = settings.changingCredentials { $0.sendsPreemptively = false }
         }
-        return options.tunnelsEverything ? settings.tunnellingEverything() : settings
+        return options.alwaysTunnels ? settings.alwaysTunneling() : settings
     }
 
     /// The URL of a SOCKS proxy, which may be written without a scheme.

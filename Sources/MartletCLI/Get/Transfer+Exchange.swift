@@ -32,7 +32,7 @@ extension Transfer {
                 }
                 defer { ledger.update { $0.metrics = response.metrics } }
                 try await place(response)
-                let answer = offset.map { ContinuationAnswer(response.head, at: $0, response.method) }
+                let answer = offset.map { ResumeResponse(response.head, at: $0, response.method) }
                 // A file that must not change gets no heads either.
                 let isShown = answer?.isRefusal != true || output.path == nil
                 try await showSteps(to: isShown ? output : nil)
@@ -109,7 +109,7 @@ extension Transfer {
     }
 
     private func show(
-        _ exchange: HTTPExchange, behind passed: [PassedHead], to output: BodyOutput?
+        _ exchange: HTTPExchange, behind passed: [IntermediateHead], to output: BodyOutput?
     ) async throws {
         try await show(
             exchange.rawInterim + [exchange.rawHead], behind: passed, exchange.metrics, exchange.cacheStatus,
@@ -118,7 +118,7 @@ extension Transfer {
 
     /// Shows heads in all places that the options name.
     private func show(
-        _ received: [ResponseHead], behind passed: [PassedHead], _ metrics: HTTPMetrics?,
+        _ received: [ResponseHead], behind passed: [IntermediateHead], _ metrics: HTTPMetrics?,
         _ cacheStatus: String?, to output: BodyOutput?
     ) async throws {
         let heads = received.map(HeadText.bytes)
@@ -134,13 +134,13 @@ extension Transfer {
             for head in heads { await Console.complain(HeadText.shown(head, mark: "<")) }
         }
         guard !bytes.isEmpty else { return }
-        if let file = options.headsFile { try await HeadsFile(file).write(bytes) }
+        if let file = options.headsFile { try await HeaderDumpFile(file).write(bytes) }
         if options.includesHeads || options.isHead { try await output?.write(bytes) }
     }
 
     /// Gives the file the name that the response proposes, with `-J`.
     private func place(_ response: DetailedResponse) async throws {
-        guard options.heedsProposedNames, plan.destination == .remoteName else { return }
+        guard options.usesRemoteHeaderName, plan.destination == .remoteName else { return }
         guard let proposal = response.head.fields.firstValue(of: "content-disposition") else {
             // Without a proposal the name is that of the URL, which may have none.
             _ = try RemoteName.name(for: plan.url)
@@ -163,7 +163,7 @@ extension Transfer {
         }
         // -I wants only the head, whatever the method.
         if options.isHead, response.method != .head { return response.body.refuse() }
-        let total = response.body.announcedByteCount
+        let total = response.body.expectedContentLength
         meter?.note(0, of: total)
         var logged: [UInt8] = []
         defer { if log != nil { ledger.update { $0.exchange = response.exchange(with: logged) } } }
@@ -186,14 +186,14 @@ extension Transfer {
         let lines = HeadText.lines(of: trailers)
         ledger.update { $0.headByteCount += lines.count }
         await verbose(HeadText.shown(lines, mark: "<"))
-        if let file = options.headsFile { try await HeadsFile(file).write(lines) }
+        if let file = options.headsFile { try await HeaderDumpFile(file).write(lines) }
         if options.includesHeads { try await output.write(lines) }
     }
 
     /// Rejects a body with a known length above the limit of `--max-filesize`.
     private func checkSize(_ response: DetailedResponse) throws(Verdict) {
         guard let limit = options.sizeLimit, !options.isHead, response.method != .head,
-            let total = response.body.announcedByteCount, total > UInt64(limit)
+            let total = response.body.expectedContentLength, total > UInt64(limit)
         else { return }
         throw Verdict(
             status: .tooLarge, message: "the body has \(total) bytes, more than the \(limit) allowed")
@@ -231,7 +231,7 @@ extension Transfer {
 }
 
 /// Keeps the method of `-X` through redirects, as curl does, even if a redirect drops the body.
-struct MethodKeeper: HTTPMiddleware {
+struct MethodPreservingInterceptor: HTTPMiddleware {
     let method: HTTPRequest.Method
 
     func handle(

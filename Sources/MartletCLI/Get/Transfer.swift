@@ -8,7 +8,7 @@ struct Transfer: Sendable {
     let global: GlobalOptions
     /// The log of `--har`.
     let log: HARFile?
-    let ledger: TransferLedger
+    let ledger: TransferReportBuilder
     /// The destination, once the transfer runs.
     private(set) var output = BodyOutput(mayBeBinary: false)
     /// The meter of a transfer to a file.
@@ -23,7 +23,7 @@ struct Transfer: Sendable {
         self.session = session
         self.global = global
         self.log = log
-        ledger = TransferLedger(plan)
+        ledger = TransferReportBuilder(plan)
     }
 
     /// The exit code and the message of a transfer that the program itself ends.
@@ -44,7 +44,7 @@ struct Transfer: Sendable {
         }
         var report = ledger.report
         report.elapsed = ContinuousClock.now - report.start
-        if report.status != .success, !report.message.isEmpty, !report.isTold, global.tellsErrors {
+        if report.status != .success, !report.message.isEmpty, !report.isReported, global.tellsErrors {
             await Console.report("(\(report.status.code)) \(report.message)")
         }
         if let format = options.writeOut, report.status != .interrupted {
@@ -95,21 +95,22 @@ struct Transfer: Sendable {
         let drawing = meter.map { meter in Task { await meter.run() } }
         defer { drawing?.cancel() }
         do {
-            try await tryAndTryAgain()
+            try await runWithRetries()
             try await end(ledger.report)
             await meter?.finish(.success)
         } catch {
             await output.close()
             let (status, message) = Transfer.verdict(error)
             await meter?.finish(status, message: message)
-            if meter?.isJSON == true { ledger.update { $0.isTold = true } }
+            if meter?.isJSON == true { ledger.update { $0.isReported = true } }
             throw error
         }
     }
 
     /// Ends the output of a transfer that succeeded.
     private func end(_ report: TransferReport) async throws(OutputError) {
-        let modified = options.keepsRemoteTime ? report.head?.fields.firstValue(of: "last-modified") : nil
+        let modified =
+            options.preservesModificationTime ? report.head?.fields.firstValue(of: "last-modified") : nil
         let problem = try await output.finish(
             makesFile: report.effectiveStatus != 304,
             modified: modified.flatMap { HTTPDate($0)?.secondsSinceEpoch })
@@ -119,7 +120,7 @@ struct Transfer: Sendable {
         if let head = report.head { try await EntityTagFile.save(head, options) }
     }
 
-    private func tryAndTryAgain() async throws {
+    private func runWithRetries() async throws {
         let start = ContinuousClock.now
         var tries = 0
         var hasRepeated = false
@@ -134,7 +135,7 @@ struct Transfer: Sendable {
                 }
                 try await attempt.tryOnce()
             } catch { failure = error }
-            if !hasRepeated, Transfer.isOfStore(failure, ledger.report), await output.mayRestart {
+            if !hasRepeated, Transfer.isCacheFailure(failure, ledger.report), await output.mayRestart {
                 // The stored response was removed from the cache; the network was not tried.
                 hasRepeated = true
                 tries -= 1
@@ -164,9 +165,9 @@ struct Transfer: Sendable {
     }
 
     /// Whether a stored body failed: damaged, or one that cannot be decoded.
-    private static func isOfStore(_ failure: (any Error)?, _ report: TransferReport) -> Bool {
+    private static func isCacheFailure(_ failure: (any Error)?, _ report: TransferReport) -> Bool {
         switch (failure as? HTTPError)?.code {
-        case .storedBodyDamaged: true
+        case .cachedBodyCorrupted: true
         case .contentDecodingFailed: report.source != .network
         default: false
         }
@@ -196,9 +197,9 @@ struct Transfer: Sendable {
     private func tell(_ report: TransferReport, _ failure: (any Error)?) async {
         if let log { await log.append(report, plan, failure) }
         if global.showsTimeline, report.head != nil, let metrics = report.metrics {
-            let picture = TimelinePicture(
+            let picture = TimelineChart(
                 steps: report.steps.map(\.hop), metrics: metrics, source: report.source,
-                width: TimelinePicture.terminalWidth, usesUnicode: Environment.speaksUTF8)
+                width: TimelineChart.terminalWidth, usesUnicode: Environment.speaksUTF8)
             await Console.complain(
                 "\(report.method) \(report.url.redacted) \(report.head?.status ?? 0)\n\(picture.text)")
         }
@@ -212,7 +213,7 @@ struct Transfer: Sendable {
         case .remoteName:
             do throws(UsageError) { name = try RemoteName.name(for: plan.url) } catch {
                 // The response may still propose a name.
-                guard options.heedsProposedNames else { throw error }
+                guard options.usesRemoteHeaderName else { throw error }
             }
         }
         return BodyOutput(path: placed(name), makesFolders: options.makesFolders)

@@ -16,7 +16,7 @@ struct TransferPlan: Sendable {
 
     /// The plans of a group, one for each URL.
     static func plans(
-        for options: TransferOptions, from number: Int, caller: CallerPlan
+        for options: TransferOptions, from number: Int, caller: CredentialPlan
     ) throws(UsageError) -> [TransferPlan] {
         try check(!options.urls.isEmpty, "no URL was given; try martlet --help")
         try check(options.destinations.count <= options.urls.count, "there are more outputs than URLs")
@@ -25,7 +25,7 @@ struct TransferPlan: Sendable {
         let sources = [sendsData, options.isHead, !options.uploads.isEmpty, !options.form.isEmpty]
         try check(sources.count(where: { $0 }) <= 1, "only one of -d, -F, -I and -T can be given")
         try check(
-            !options.heedsProposedNames || !options.includesHeads && !options.isHead,
+            !options.usesRemoteHeaderName || !options.includesHeads && !options.isHead,
             "option -J: cannot be used with -i and -I: the head names its file")
         try checkReading(options)
         try checkContinuation(options, sendsData: sendsData)
@@ -58,7 +58,7 @@ struct TransferPlan: Sendable {
         guard options.continuation != nil else { return }
         let others = [
             ("-r", options.range != nil), ("-d", sendsData), ("-F", !options.form.isEmpty),
-            ("-J", options.heedsProposedNames), ("--sse", options.reading == .events),
+            ("-J", options.usesRemoteHeaderName), ("--sse", options.reading == .events),
         ]
         for (name, isGiven) in others where isGiven {
             throw UsageError("option -C: cannot be used with \(name)")
@@ -77,7 +77,8 @@ struct TransferPlan: Sendable {
         if options.speedLimit > 0, options.speedTime > .zero {
             throw UsageError("option --sse: cannot be used with -Y and -y: a stream of events may rest")
         }
-        if options.includesHeads || options.isHead || options.headsFile != nil || options.heedsProposedNames {
+        if options.includesHeads || options.isHead || options.headsFile != nil || options.usesRemoteHeaderName
+        {
             throw UsageError("option --sse: cannot be used with -i, -I, -D and -J")
         }
     }
@@ -87,7 +88,7 @@ struct TransferPlan: Sendable {
     ///   - given: The data or form that is the body of all requests.
     private init(
         _ index: Int, of group: TransferOptions, number: Int, _ data: [UInt8], _ given: HTTPBody?,
-        _ caller: CallerPlan
+        _ caller: CredentialPlan
     ) throws(UsageError) {
         self.number = number
         self.group = group
@@ -147,12 +148,12 @@ struct TransferPlan: Sendable {
                 total: group.totalTimeout), bodyLimit: group.sizeLimit.map { ByteCount($0) },
             decompresses: group.isCompressed && !group.isRaw)
         options.version = group.version
-        options.isRaw = group.isRaw
+        options.returnsRawBody = group.isRaw
         if group.ignoresContentLength { options.ignoresContentLength = true }
-        options.redirects = group.redirects.isFollowing ? group.redirects : .refuse
+        options.redirects = group.redirects.followsRedirects ? group.redirects : .doNotFollow
         options.usesCookies = CookiePlan.isActive(group)
         if let rate = group.rateLimit {
-            options.bandwidth = BandwidthLimit(up: .bytesPerSecond(rate), down: .bytesPerSecond(rate))
+            options.bandwidth = BandwidthLimit(upload: .bytesPerSecond(rate), download: .bytesPerSecond(rate))
         }
         return options
     }
@@ -167,8 +168,8 @@ struct TransferPlan: Sendable {
     private static func address(
         _ given: String, _ options: TransferOptions, upload: String?, _ data: [UInt8]
     ) throws(UsageError) -> HTTPURL {
-        let text = try GivenURL.completed(given, takesBracesLiterally: options.takesBracesLiterally)
-        var url = try GivenURL.parsed(text, pathAsIs: options.keepsPath)
+        let text = try CommandLineURL.completed(given, disablesGlobbing: options.disablesGlobbing)
+        var url = try CommandLineURL.parsed(text, pathAsIs: options.keepsPath)
         if let upload, upload != "-", upload != ".", url.path.hasSuffix("/"),
             let name = upload.split(separator: "/").last
         {
@@ -177,22 +178,22 @@ struct TransferPlan: Sendable {
             // Not after the given text, which may end with the host.
             let whole = url.absoluteString.prefix { $0 != "#" }
             let pathEnd = whole.firstIndex(of: "?") ?? whole.endIndex
-            url = try GivenURL.parsed(
+            url = try CommandLineURL.parsed(
                 "\(whole[..<pathEnd])\(item)\(whole[pathEnd...])", pathAsIs: options.keepsPath)
         }
         guard options.putsDataInQuery, !data.isEmpty else { return url }
         let whole = url.absoluteString.prefix { $0 != "#" }
         let separator = url.query == nil ? "?" : url.query == "" ? "" : "&"
-        return try GivenURL.parsed(
+        return try CommandLineURL.parsed(
             "\(whole)\(separator)\(String(decoding: data, as: UTF8.self))", pathAsIs: options.keepsPath)
     }
 }
 
 /// A URL on a command line.
-enum GivenURL {
+enum CommandLineURL {
     /// The text, with `http://` added if it has no scheme.
-    static func completed(_ given: String, takesBracesLiterally: Bool) throws(UsageError) -> String {
-        let text = takesBracesLiterally ? given : try withoutPatterns(given)
+    static func completed(_ given: String, disablesGlobbing: Bool) throws(UsageError) -> String {
+        let text = disablesGlobbing ? given : try withoutPatterns(given)
         return hasScheme(text) ? text : "http://\(text)"
     }
 

@@ -171,7 +171,7 @@ struct CommandOptions: Sendable {
     /// The groups of options that words make; `--help` and `--version` are answered here.
     /// - Throws: The exit code, or the answer.
     func groups(of words: [String]) async throws -> [TransferOptions] {
-        var reader = CommandLineReader(self)
+        var reader = CommandLineParser(self)
         do throws(UsageError) { try reader.read(words) } catch {
             await error.tell()
             throw error.status

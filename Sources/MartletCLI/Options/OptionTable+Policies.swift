@@ -3,11 +3,13 @@ import Martlet
 extension OptionTable {
     static let redirects: [CurlOption] =
         [
-            .toggle("location", "L", "follow redirects", \.redirects.isFollowing),
+            .toggle("location", "L", "follow redirects", \.redirects.followsRedirects),
             .flag(
                 "location-trusted", nil, "-L, and send credentials wherever it leads",
-                opposite: { ($0.redirects.isFollowing, $0.redirects.trustsOtherOrigins) = (false, false) }
-            ) { ($0.redirects.isFollowing, $0.redirects.trustsOtherOrigins) = (true, true) },
+                opposite: {
+                    ($0.redirects.followsRedirects, $0.redirects.sendsCredentialsCrossOrigin) = (false, false)
+                }
+            ) { ($0.redirects.followsRedirects, $0.redirects.sendsCredentialsCrossOrigin) = (true, true) },
             .value(
                 "max-redirs", nil, "NUMBER",
                 "how many redirects are followed; 50 by default, -1 for any number", \.redirects.limit
@@ -26,8 +28,8 @@ extension OptionTable {
         + [301, 302, 303].map { status in
             .flag(
                 "post\(status)", nil, "keep POST after a \(status)",
-                opposite: { $0.redirects.statusesThatKeepMethod.remove(status) }
-            ) { $0.redirects.statusesThatKeepMethod.insert(status) }
+                opposite: { $0.redirects.methodPreservingStatuses.remove(status) }
+            ) { $0.redirects.methodPreservingStatuses.insert(status) }
         }
 
     static let callers: [CurlOption] = [

@@ -38,7 +38,7 @@ enum OptionTable {
         .flag("http1.0", "0", "speak HTTP/1.0", \.version, .http10),
         .flag("http1.1", nil, "speak HTTP/1.1, the default", \.version, .http11),
         .toggle("path-as-is", nil, "keep . and .. in the path", \.keepsPath),
-        .flag("globoff", "g", "take { } [ ] in URLs as they are", \.takesBracesLiterally),
+        .flag("globoff", "g", "take { } [ ] in URLs as they are", \.disablesGlobbing),
         .seconds(
             "expect100-timeout", nil, "how long to wait for 100 Continue; 1 by default", \.continueTimeout),
     ]
@@ -93,14 +93,14 @@ enum OptionTable {
         .toggle(
             "remote-header-name", "J",
             "-O under the name that the response proposes; never over a file that is there",
-            \.heedsProposedNames),
+            \.usesRemoteHeaderName),
         .flag("lines", nil, "write the body line by line, as soon as each is there", \.reading, .lines),
         .flag(
             "sse", nil, "read server-sent events, and write each as JSON on a line; connects again",
             \.reading, .events),
         .value("output-dir", nil, "DIR", "the folder of the files of -o and -O", \.outputFolder),
         .toggle("create-dirs", nil, "make the folders that -o names", \.makesFolders),
-        .toggle("remote-time", "R", "give files the time of Last-Modified", \.keepsRemoteTime),
+        .toggle("remote-time", "R", "give files the time of Last-Modified", \.preservesModificationTime),
         .toggle("include", "i", "show the head before the body", \.includesHeads),
         .value("dump-header", "D", "FILE", "write the heads to a file; - for standard output", \.headsFile),
         .value("write-out", "w", "FORMAT", "print this when a transfer is over, with curl's variables") {
@@ -141,18 +141,18 @@ enum OptionTable {
             OptionValues.resolve),
         .value("connect-to", nil, "HOST:PORT:HOST:PORT", "connect elsewhere; names stay what they are") {
             (group, text) throws(UsageError) in
-            group.session.connectRedirections.append(try OptionValues.connectTo(text))
+            group.session.connectOverrides.append(try OptionValues.connectTo(text))
         },
         .value("unix-socket", nil, "PATH", "connect to a unix domain socket", \.session.unixSocketPath),
         .value("abstract-unix-socket", nil, "NAME", "connect to a unix domain socket in the abstract space") {
             $0.session.unixSocketPath = "@" + $1
         },
         .value("interface", nil, "NAME", "connect from this interface or address", OptionValues.interface),
-        .flag("ipv4", "4", "IPv4 alone", \.session.connectRace.families, .ipv4Only),
-        .flag("ipv6", "6", "IPv6 alone", \.session.connectRace.families, .ipv6Only),
+        .flag("ipv4", "4", "IPv4 alone", \.session.happyEyeballs.families, .ipv4Only),
+        .flag("ipv6", "6", "IPv6 alone", \.session.happyEyeballs.families, .ipv6Only),
         .value(
             "happy-eyeballs-timeout-ms", nil, "MILLISECONDS", "the head start of an address",
-            \.session.connectRace.attemptDelay, OptionValues.number { .milliseconds($0) }),
+            \.session.happyEyeballs.attemptDelay, OptionValues.number { .milliseconds($0) }),
         .flag("no-keepalive", nil, "no TCP probes", \.session.socketOptions.keepAliveInterval, nil),
         .flag("keepalive", nil, "", \.session.socketOptions.keepAliveInterval, .seconds(60)),
         .value(
@@ -172,7 +172,7 @@ enum OptionTable {
         .flag(
             "proxy-anyauth", nil, "the safest that the proxy offers, once it has asked", \.proxy.scheme, .any),
         .value("noproxy", nil, "LIST", "the servers reached without a proxy; * for all", \.proxy.exceptions),
-        .flag("proxytunnel", "p", "a tunnel through the proxy for http as well", \.proxy.tunnelsEverything),
+        .flag("proxytunnel", "p", "a tunnel through the proxy for http as well", \.proxy.alwaysTunnels),
         .value("socks5", nil, "HOST[:PORT]", "a SOCKS5 proxy; names are looked up here") {
             $0.proxy.address = ProxyPlan.socks($1, "socks5")
         },

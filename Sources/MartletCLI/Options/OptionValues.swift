@@ -117,7 +117,7 @@ enum OptionValues {
     }
 
     /// `HOST1:PORT1:HOST2:PORT2`; each part may be empty, and an IPv6 address is in brackets.
-    static func connectTo(_ text: String) throws(UsageError) -> ConnectRedirection {
+    static func connectTo(_ text: String) throws(UsageError) -> ConnectOverride {
         let error = UsageError("option --connect-to: “\(text)” is not HOST1:PORT1:HOST2:PORT2")
         var parts = [""]
         var isBracketed = false
@@ -135,7 +135,7 @@ enum OptionValues {
             guard text.isEmpty || Int(text).map({ (1...65535).contains($0) }) == true else { throw error }
             return Int(text)
         }
-        return ConnectRedirection(
+        return ConnectOverride(
             fromHost: host(parts[0]), fromPort: try port(parts[1]), toHost: host(parts[2]),
             toPort: try port(parts[3]))
     }

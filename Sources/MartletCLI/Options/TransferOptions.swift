@@ -78,7 +78,7 @@ struct TransferOptions: Sendable {
     var isRaw = false
     var ignoresContentLength = false
     var keepsPath = false
-    var takesBracesLiterally = false
+    var disablesGlobbing = false
 
     // MARK: Output
 
@@ -91,11 +91,11 @@ struct TransferOptions: Sendable {
     var usesRemoteNames = false
     var makesFolders = false
     /// Whether files get the time of `Last-Modified`.
-    var keepsRemoteTime = false
+    var preservesModificationTime = false
     /// Bytes.
     var sizeLimit: Int?
     /// Whether `-O` names files as the response proposes.
-    var heedsProposedNames = false
+    var usesRemoteHeaderName = false
     var reading = Reading.whole
 
     // MARK: Redirects
@@ -170,7 +170,7 @@ extension RedirectPolicy {
     /// A policy that follows nothing yet. As in curl, redirects may lead anywhere: secrets stay at their origin anyway.
     static func curl(limit: Int) -> RedirectPolicy {
         var policy = follow(limit: limit)
-        policy.isFollowing = false
+        policy.followsRedirects = false
         policy.allowsDowngrade = true
         return policy
     }

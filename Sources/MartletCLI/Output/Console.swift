@@ -6,10 +6,10 @@ import SystemPackage
 /// Standard output and standard error. Writes to each are in order, on a thread of its own, so that a slow reader delays
 /// only its own output.
 enum Console {
-    private static let output = BlockingWorkers(threadLimit: 1)
-    private static let errors = BlockingWorkers(threadLimit: 1)
+    private static let output = BlockingThreadPool(threadLimit: 1)
+    private static let errors = BlockingThreadPool(threadLimit: 1)
     /// Files, which may be pipes without a reader: as many may block as `-Z` has transfers by default.
-    private static let files = BlockingWorkers(threadLimit: 50)
+    private static let files = BlockingThreadPool(threadLimit: 50)
     /// Held for each write to standard error, which the thread of standard output makes as well.
     private static let errorTurn = Mutex(())
 
@@ -98,7 +98,7 @@ enum Console {
     }
 
     private static func attempt<Value: Sendable>(
-        on workers: BlockingWorkers, _ failure: (any Error) -> OutputError,
+        on workers: BlockingThreadPool, _ failure: (any Error) -> OutputError,
         _ body: @escaping @Sendable () throws -> Value
     ) async throws(OutputError) -> Value {
         try await workers.run { Result(catching: body) }.mapError(failure).get()

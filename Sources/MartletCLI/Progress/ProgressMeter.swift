@@ -89,7 +89,7 @@ final class ProgressMeter: Sendable {
         guard form == .bar else { return await Console.complain(line + "\n") }
         await draw(line)
         await Console.complain("\n")
-        Interrupts.update { $0.hasBar = false }
+        SignalHandler.update { $0.hasBar = false }
     }
 
     private func snapshot() -> ProgressText.State {
@@ -108,7 +108,7 @@ final class ProgressMeter: Sendable {
             defer { state.drawnWidth = line.count }
             return max(0, state.drawnWidth - line.count)
         }
-        Interrupts.update { $0.hasBar = true }
+        SignalHandler.update { $0.hasBar = true }
         await Console.complain("\r\(line)\(String(repeating: " ", count: padding))")
     }
 

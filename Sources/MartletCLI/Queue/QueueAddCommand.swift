@@ -119,7 +119,7 @@ struct QueueAddition: Sendable {
     init(_ options: TransferOptions) throws(UsageError) {
         let queue = options.queue
         try check(options.urls.count <= 1, "one request is added at a time: give one URL")
-        let plans = try TransferPlan.plans(for: options, from: 0, caller: CallerPlan())
+        let plans = try TransferPlan.plans(for: options, from: 0, caller: CredentialPlan())
         guard let plan = plans.first else {
             throw UsageError("no URL was given; try martlet queue add --help")
         }
@@ -140,7 +140,8 @@ struct QueueAddition: Sendable {
         self.request = request
         body = plan.body
         submission = OfflineSubmission(
-            lane: queue.lane, tag: queue.tag, key: queue.key, expires: queue.expires, files: queue.files)
+            lane: queue.lane, tag: queue.tag, key: queue.key, timeToLive: queue.expires,
+            filePolicy: queue.files)
         secretFields = Set(queue.secretNames.compactMap { HTTPField.Name($0) })
     }
 }

@@ -116,7 +116,7 @@ enum QueueDirectory {
     ) async throws(UsageError) -> Value {
         let queue = try await open(
             path, session: ProgramSessions.shared.make(),
-            options: OfflineQueueOptions(secretFields: secretFields, isSending: false))
+            options: OfflineQueueOptions(secretFields: secretFields, sendsRequests: false))
         let events = queue.events
         let result: Result<Value, UsageError>
         do throws(UsageError) {
@@ -134,7 +134,7 @@ enum QueueDirectory {
     /// Whether an event is not an effect of the command.
     private static func isFinding(_ event: OfflineEvent) -> Bool {
         switch event {
-        case .setAside, .leftAlone, .fileFailed, .uncertain, .expired: true
+        case .recordQuarantined, .recordSkipped, .fileFailed, .uncertain, .expired: true
         case .submitted, .attempt, .delivered, .postponed, .dead, .dropped, .drained: false
         }
     }

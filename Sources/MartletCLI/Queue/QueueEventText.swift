@@ -15,8 +15,9 @@ enum QueueEventText {
         case .uncertain(let ticket, let letter): line("uncertain", ticket, words(letter))
         case .expired(let ticket): line("expired", ticket)
         case .dropped(let ticket): line("dropped", ticket)
-        case .setAside(let path, let reason): "set-aside \(TerminalText.escaped("\(path): \(reason)"))"
-        case .leftAlone(let path, let reason): "left-alone \(TerminalText.escaped("\(path): \(reason)"))"
+        case .recordQuarantined(let path, let reason):
+            "set-aside \(TerminalText.escaped("\(path): \(reason)"))"
+        case .recordSkipped(let path, let reason): "left-alone \(TerminalText.escaped("\(path): \(reason)"))"
         case .fileFailed(let ticket, let error): line("file-failed", ticket, error.message)
         case .drained: "drained"
         }
@@ -81,8 +82,8 @@ enum QueueEventJSON {
         case .uncertain(let ticket, let letter): line("uncertain", ticket, members(letter))
         case .expired(let ticket): line("expired", ticket)
         case .dropped(let ticket): line("dropped", ticket)
-        case .setAside(let path, let reason): line("setAside", path.string, reason)
-        case .leftAlone(let path, let reason): line("leftAlone", path.string, reason)
+        case .recordQuarantined(let path, let reason): line("setAside", path.string, reason)
+        case .recordSkipped(let path, let reason): line("leftAlone", path.string, reason)
         case .fileFailed(let ticket, let error):
             line("fileFailed", ticket, ["code": error.code.rawValue, "message": error.message])
         case .drained: (["event": "drained"] as JSONMembers).jsonLine
@@ -120,7 +121,7 @@ enum QueueEventJSON {
 }
 
 /// The results of the requests of a queue in one run.
-struct QueueTally: Hashable, Sendable {
+struct QueueSummary: Hashable, Sendable {
     private var delivered = 0
     private var dead = 0
     private var uncertain = 0
@@ -134,7 +135,7 @@ struct QueueTally: Hashable, Sendable {
         case .dead: dead += 1
         case .uncertain: uncertain += 1
         case .expired: expired += 1
-        case .setAside, .leftAlone: unreadable += 1
+        case .recordQuarantined, .recordSkipped: unreadable += 1
         case .submitted, .attempt, .postponed, .dropped, .fileFailed, .drained: break
         }
     }

@@ -63,8 +63,8 @@ struct QueueEntryLine {
 
     var members: JSONMembers {
         QueueEventJSON.members(entry.ticket) + [
-            "state": state, "attempts": entry.attempts, "submitted_ms": entry.submitted,
-            "expires_ms": entry.expires, "bytes": entry.bodyByteCount, "secret_fields": entry.secretFields,
+            "state": state, "attempts": entry.attempts, "submitted_ms": entry.submittedAt,
+            "expires_ms": entry.expiresAt, "bytes": entry.bodyByteCount, "secret_fields": entry.secretFields,
             "letter": letter.map { QueueEventJSON.members($0) },
         ]
     }
@@ -82,7 +82,7 @@ struct QueueEntryLine {
 
     private var expiry: String {
         guard entry.isWaiting else { return "-" }
-        let (difference, overflows) = entry.expires.subtractingReportingOverflow(now)
+        let (difference, overflows) = entry.expiresAt.subtractingReportingOverflow(now)
         let left = overflows ? .max : difference
         guard left > 0 else { return "expired" }
         let days = left / 86_400_000

@@ -36,7 +36,7 @@ struct QueueRunCommand: WordsCommand {
             group.global.isVerbose
             ? session.tellEvents { await Console.complain("* \(TerminalText.escaped($0))\n") } : nil
         let status = await QueueRunner(queue: queue, options: group.queue, global: group.global).run {
-            await Interrupts.next()
+            await SignalHandler.next()
         }
         telling?.cancel()
         if let name = group.cookieOutput { await CookiePlan.write(jar, to: name, group.global) }
@@ -51,9 +51,9 @@ extension QueueRunCommand {
         OptionTable.rows(own, shared, helps: helps, refusing: reasons, others: "makes no sense for a queue"),
         usage: "martlet queue run [options]", notes: QueueEventJSON.help
     ) { group in
-        group.redirects.isFollowing = true
+        group.redirects.followsRedirects = true
         // A POST stays one where its resource has moved permanently.
-        group.redirects.statusesThatKeepMethod = [301]
+        group.redirects.methodPreservingStatuses = [301]
         group.queue.hasSecretFields = true
     }
 
@@ -140,8 +140,8 @@ struct QueueRunner: Sendable {
     /// Prints all events. One that cannot be printed ends the run.
     private func print(
         _ events: EventSequence<OfflineEvent>, _ end: AsyncStream<Void>.Continuation
-    ) async -> (QueueTally, OutputError?) {
-        var tally = QueueTally()
+    ) async -> (QueueSummary, OutputError?) {
+        var tally = QueueSummary()
         var failure: OutputError?
         for await event in events {
             tally.note(event)

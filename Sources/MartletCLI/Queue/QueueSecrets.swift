@@ -5,7 +5,7 @@ import Martlet
 /// Names and passwords of a netrc, and cookies of a file, are for their hosts. All other secrets are for one origin: they are
 /// rejected if requests to several origins wait, since each would receive the secrets of the others.
 struct QueueSecrets: Sendable {
-    private let caller: CallerPlan
+    private let caller: CredentialPlan
     private let fields: HTTPFields
     private let omitted: Set<HTTPField.Name>
     /// The first option with a value for one origin.
@@ -23,7 +23,7 @@ struct QueueSecrets: Sendable {
         }
         let hasFields = !lines.fields.isEmpty
         lines.setCookies(options)
-        caller = try await CallerPlan.load(options)
+        caller = try await CredentialPlan.load(options)
         (fields, omitted) = (lines.fields, lines.omitted)
         if caller.isOneForAll {
             option = options.bearer == nil ? "-u" : "--oauth2-bearer"

@@ -49,7 +49,7 @@ struct ServeCommand: AsyncParsableCommand {
             }
         }
         try? await Console.write("\(origin.base)/\n")
-        _ = await Interrupts.next()
+        _ = await SignalHandler.next()
         await origin.stop()
     }
 }

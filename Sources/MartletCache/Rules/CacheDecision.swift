@@ -3,11 +3,11 @@ package import MartletWire
 /// The decision about a request, given what is stored for it (RFC 9111 §4).
 package enum CacheDecision: Equatable, Sendable {
     /// The stored response is served, without the network.
-    case serve(CachedAnswer)
+    case serve(CachedResponse)
     /// The stored response is served and then validated, once for all requests in the meantime (RFC 5861 §3).
-    case serveStaleWhileRevalidating(CachedAnswer, ForwardPlan)
+    case serveStaleWhileRevalidating(CachedResponse, ForwardPlan)
     /// The stored response is delivered first, and the result of its validation second (``CacheMode/cacheThenNetwork``).
-    case serveThenValidate(CachedAnswer, ForwardPlan)
+    case serveThenValidate(CachedResponse, ForwardPlan)
     /// The network is asked whether the stored response is still valid, without conditions if it has no validator.
     case validate(ForwardPlan)
     /// The response comes from the network.
@@ -19,7 +19,7 @@ package enum CacheDecision: Equatable, Sendable {
     /// - Parameter variants: everything that is stored under its key, in any order; only complete responses.
     package init(
         _ request: CacheRequest, variants: [StoredVariant], now: WallTime, policy: CachePolicy = CachePolicy()
-    ) { self = CacheDecider(request: request, variants: variants, now: now, policy: policy).decide() }
+    ) { self = CacheLookupRule(request: request, variants: variants, now: now, policy: policy).decide() }
 
     /// The plan for the network, now or after a stored response was served; `nil` if the network is not asked.
     package var plan: ForwardPlan? {
@@ -49,7 +49,7 @@ package struct ForwardPlan: Equatable, Sendable {
 }
 
 /// The steps to a ``CacheDecision``, in the order of RFC 9111 §4.
-private struct CacheDecider {
+private struct CacheLookupRule {
     let request: CacheRequest
     let variants: [StoredVariant]
     let now: WallTime
@@ -79,11 +79,11 @@ private struct CacheDecider {
     /// Decides whether a stored response that matches the request may be used.
     private func decide(_ best: Int) -> CacheDecision {
         let stored = variants[best]
-        guard CachedAnswer.canServe(request, stored) else { return network(.miss) }
+        guard CachedResponse.canServe(request, stored) else { return network(.miss) }
         let control = stored.control
         let freshness = Freshness(of: stored, now: now, defaults: policy.defaults)
         let answer = {
-            CachedAnswer(
+            CachedResponse(
                 variant: best, stored, to: request, freshness: freshness,
                 status: CacheStatus(isHit: true, timeToLive: freshness.timeToLive))
         }
@@ -187,7 +187,7 @@ private struct CacheDecider {
         var tags: [UInt8] = []
         for index in indices {
             guard let tag = variants[index].entityTag?.bytes,
-                tags.count + tag.count + 2 <= CacheDecider.tagLimit
+                tags.count + tag.count + 2 <= CacheLookupRule.tagLimit
             else { continue }
             if !tags.isEmpty { tags += [0x2C, 0x20] }
             tags += tag
@@ -203,6 +203,6 @@ private struct CacheDecider {
 
     private func isValidated(_ variant: StoredVariant) -> Bool {
         (200..<300).contains(variant.head.status) && variant.head.key == request.key
-            && CodingRule.accepts(variant, request)
+            && ContentCodingRule.accepts(variant, request)
     }
 }

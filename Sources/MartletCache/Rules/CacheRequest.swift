@@ -16,7 +16,7 @@ package final class CacheRequest: Sendable {
     /// The directives of its fields.
     package let control: CacheControl
     /// The fields among those that affect the response that it has.
-    private let marks: RequestMarks
+    private let marks: RequestFieldSet
 
     /// Creates a request.
     package init(
@@ -28,7 +28,7 @@ package final class CacheRequest: Sendable {
         self.fields = fields
         self.mode = mode
         self.conceal = conceal
-        marks = RequestMarks(fields)
+        marks = RequestFieldSet(fields)
         control = marks.contains(.control) ? CacheControl(request: fields) : CacheControl()
     }
 
@@ -61,32 +61,32 @@ package final class CacheRequest: Sendable {
 }
 
 /// The fields that affect the response, among those of a request. They are found in one pass: most requests have none.
-struct RequestMarks: OptionSet, Sendable {
+struct RequestFieldSet: OptionSet, Sendable {
     let rawValue: UInt8
 
-    static let authorization = RequestMarks(rawValue: 1)
-    static let range = RequestMarks(rawValue: 2)
-    static let ifMatch = RequestMarks(rawValue: 4)
-    static let ifNoneMatch = RequestMarks(rawValue: 8)
-    static let ifModifiedSince = RequestMarks(rawValue: 16)
-    static let ifUnmodifiedSince = RequestMarks(rawValue: 32)
-    static let ifRange = RequestMarks(rawValue: 64)
+    static let authorization = RequestFieldSet(rawValue: 1)
+    static let range = RequestFieldSet(rawValue: 2)
+    static let ifMatch = RequestFieldSet(rawValue: 4)
+    static let ifNoneMatch = RequestFieldSet(rawValue: 8)
+    static let ifModifiedSince = RequestFieldSet(rawValue: 16)
+    static let ifUnmodifiedSince = RequestFieldSet(rawValue: 32)
+    static let ifRange = RequestFieldSet(rawValue: 64)
     /// `Cache-Control` or `Pragma`.
-    static let control = RequestMarks(rawValue: 128)
+    static let control = RequestFieldSet(rawValue: 128)
 
     /// Preconditions that only the origin can evaluate (RFC 9111 §4.3.2).
-    static let originPreconditions: RequestMarks = [.ifMatch, .ifUnmodifiedSince]
+    static let originPreconditions: RequestFieldSet = [.ifMatch, .ifUnmodifiedSince]
     /// All conditions.
     static let conditions = originPreconditions.union([.ifNoneMatch, .ifModifiedSince, .ifRange])
 }
 
-extension RequestMarks {
+extension RequestFieldSet {
     /// Finds the fields of a request.
     init(_ fields: FieldBlock) {
         self = []
         for index in fields.indices {
             let name = fields.name(at: index)
-            func add(_ mark: RequestMarks, _ wanted: String) {
+            func add(_ mark: RequestFieldSet, _ wanted: String) {
                 if ByteClass.equalsIgnoringCase(name, wanted.utf8.span) { insert(mark) }
             }
             switch name.count {

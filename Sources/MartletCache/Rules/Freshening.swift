@@ -40,7 +40,7 @@ package struct Freshening: Equatable, Sendable {
             head.wasAuthorized && head.key.partition.isEmpty && !control.allowsSharing
         var isKept =
             !request.isNoStore && (!control.isNoStore || control.mustUnderstand) && !isExclusive
-            && !StoredFields.isDoubtful(response.fields)
+            && !StoredFields.connectionNamesRequiredField(response.fields)
         // The stored selections stay, unless the server now names other fields.
         if isKept, vary != .fields(old.selections.map(\.name)) {
             if let selections = vary.selections(of: request) {

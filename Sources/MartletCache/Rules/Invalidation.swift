@@ -4,7 +4,7 @@ package import MartletWire
 ///
 /// Code that sends a request takes an ``Epoch`` first, and checks before storing that it still holds. The ledger is
 /// bounded: a URL that it has forgotten counts as invalidated for all older requests.
-package struct InvalidationLedger: Sendable {
+package struct InvalidationLog: Sendable {
     /// A moment between invalidations.
     package struct Epoch: Hashable, Comparable, Sendable {
         fileprivate let number: UInt64

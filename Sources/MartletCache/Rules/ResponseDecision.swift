@@ -7,9 +7,9 @@ package struct ResponseDecision: Equatable, Sendable {
         /// The network's response.
         case network
         /// The stored response that the network confirmed, with its new head.
-        case stored(CachedAnswer)
+        case stored(CachedResponse)
         /// The stored response that replaces an error (RFC 5861 §4). The error is reported as an event.
-        case staleOnError(CachedAnswer)
+        case staleOnError(CachedResponse)
         /// None yet: the 304 confirms nothing that is stored, so the request is repeated without the conditions of the cache.
         /// It must not be validated again.
         case repeatUnconditionally
@@ -30,7 +30,7 @@ package struct ResponseDecision: Equatable, Sendable {
 }
 
 /// Decides about the response of the network, or its absence (RFC 9111 §4.3.3, §4.3.4, §4.3.5, RFC 5861 §4).
-package struct ResponseDecider: Sendable {
+package struct CacheUpdateRule: Sendable {
     private let request: CacheRequest
     /// The plan with which the request was sent.
     private let plan: ForwardPlan?
@@ -81,7 +81,7 @@ package struct ResponseDecider: Sendable {
         }
         // The caller receives the response, and its body bypasses the store.
         if request.isConditional || request.hasRange {
-            let refusal: StorageRefusal = request.hasRange ? .range : .condition
+            let refusal: StorageRejection = request.hasRange ? .range : .condition
             return ResponseDecision(storage: .refuse(refusal), removed: superseded, status: status)
         }
         if response.status >= 500, !matching.isEmpty {
@@ -94,7 +94,7 @@ package struct ResponseDecider: Sendable {
 
     /// Decides about a failed request: the stored response that may replace the error, or `nil`.
     /// - Parameter status: the status of the error; `nil` if there was no response.
-    package func failed(with status: Int? = nil, now: WallTime) -> CachedAnswer? {
+    package func failed(with status: Int? = nil, now: WallTime) -> CachedResponse? {
         staleAnswer(now: now, CacheStatus(forwarding: plan?.reason, forwardStatus: status))
     }
 
@@ -112,7 +112,7 @@ package struct ResponseDecider: Sendable {
                 storage: .refuse(.status), freshened: kept, removed: removed, status: status)
         }
         // A server may name a response that was not offered: in a coding that the request does not accept, it is useless.
-        let usable = freshened.first { CodingRule.accepts(variants[$0.variant], request) }
+        let usable = freshened.first { ContentCodingRule.accepts(variants[$0.variant], request) }
         guard let first = usable else {
             return ResponseDecision(
                 delivery: .repeatUnconditionally, storage: .refuse(.status), status: status)
@@ -122,7 +122,7 @@ package struct ResponseDecider: Sendable {
         var status = status
         status.timeToLive = freshness.timeToLive
         status.isStored = first.isKept
-        let answer = CachedAnswer(
+        let answer = CachedResponse(
             variant: first.variant, stored, to: request, freshness: freshness, isValidated: true,
             status: status)
         return ResponseDecision(
@@ -144,7 +144,7 @@ package struct ResponseDecider: Sendable {
 
     /// The stored response that replaces an error.
     /// - Parameter asked: the status of the request to the network, which is not a hit (RFC 9211 §2.1).
-    private func staleAnswer(now: WallTime, _ asked: CacheStatus) -> CachedAnswer? {
+    private func staleAnswer(now: WallTime, _ asked: CacheStatus) -> CachedResponse? {
         guard let index = plan?.staleOnError, variants.indices.contains(index),
             VariantRule.matching(request, variants).contains(index)
         else { return nil }
@@ -152,7 +152,7 @@ package struct ResponseDecider: Sendable {
         var status = asked
         status.timeToLive = freshness.timeToLive
         status.detail = "stale-if-error"
-        return CachedAnswer(
+        return CachedResponse(
             variant: index, variants[index], to: request, freshness: freshness, status: status)
     }
 }

@@ -3,12 +3,12 @@ package import MartletWire
 /// Whether a response is stored, and with which head (RFC 9111 §3, §3.1, §3.5).
 ///
 /// The decision is based on the head. Before the response is stored, the caller must check that the body is complete
-/// according to its framing (RFC 9111 §3.3), and that the URL was not invalidated meanwhile (``InvalidationLedger``).
+/// according to its framing (RFC 9111 §3.3), and that the URL was not invalidated meanwhile (``InvalidationLog``).
 package enum StorageDecision: Equatable, Sendable {
     /// It is stored with this head.
     case store(StoredHead)
     /// It is not stored.
-    case refuse(StorageRefusal)
+    case refuse(StorageRejection)
 
     /// Decides about a response, by its head as it was received.
     package init(
@@ -29,7 +29,7 @@ package enum StorageDecision: Equatable, Sendable {
         }
     }
 
-    private static func refusal(_ response: ResponseHead, _ request: CacheRequest) -> StorageRefusal? {
+    private static func refusal(_ response: ResponseHead, _ request: CacheRequest) -> StorageRejection? {
         if request.isNoStore { return .noStore }
         if request.method != "GET" { return .method }
         if request.hasRange { return .range }
@@ -45,7 +45,7 @@ package enum StorageDecision: Equatable, Sendable {
         if request.isAuthorized, request.key.partition.isEmpty, !control.allowsSharing {
             return .authorization
         }
-        if StoredFields.isDoubtful(response.fields) { return .connection }
+        if StoredFields.connectionNamesRequiredField(response.fields) { return .connection }
         let isExplicit =
             control.isPublic || control.isPrivate != nil || control.maxAge != nil
             || response.fields.contains("Expires")
@@ -54,7 +54,7 @@ package enum StorageDecision: Equatable, Sendable {
 }
 
 /// The reason why a response is not stored.
-package enum StorageRefusal: String, Equatable, Sendable {
+package enum StorageRejection: String, Equatable, Sendable {
     /// The request, its mode or the response specifies `no-store`.
     case noStore = "no-store"
     /// The method is not GET.

@@ -22,7 +22,9 @@ enum StoredFields {
     }
 
     /// Whether `Connection` names a field that the use of a response depends on.
-    static func isDoubtful(_ fields: FieldBlock) -> Bool { !connectionNames(fields).isDisjoint(with: needed) }
+    static func connectionNamesRequiredField(_ fields: FieldBlock) -> Bool {
+        !connectionNames(fields).isDisjoint(with: needed)
+    }
 
     /// The fields of a response that are stored, with a `Date` if it has no valid one (RFC 9110 §6.6.1).
     static func kept(_ fields: FieldBlock, received: WallTime) -> FieldBlock {
@@ -70,7 +72,7 @@ package final class StoredVariant: Sendable {
         control = CacheControl(response: head.fields)
         dates = MessageDates(head.fields, received: head.responseTime)
         entityTag = EntityTag(of: head.fields)
-        codings = CodingRule.codings(of: head.fields)
+        codings = ContentCodingRule.codings(of: head.fields)
     }
 
     /// Its fields with an age in seconds (RFC 9111 §5.1).

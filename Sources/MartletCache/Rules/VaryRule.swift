@@ -95,7 +95,7 @@ package enum VariantRule {
         let head = variant.head
         guard head.key == request.key else { return false }
         if head.wasAuthorized, head.key.partition.isEmpty, !variant.control.allowsSharing { return false }
-        return VaryRule.matches(head, request) && CodingRule.accepts(variant, request)
+        return VaryRule.matches(head, request) && ContentCodingRule.accepts(variant, request)
     }
 
     /// The variants to remove for a new one, by index: those that it replaces, and, above a limit, the oldest.
@@ -131,7 +131,7 @@ package enum VariantRule {
 /// An encoded response is not served to a request that did not ask for the coding, whatever `Vary` specifies: many servers
 /// omit it, and nothing would decode the body. Without an `Accept-Encoding` field no coding is accepted, though the RFC
 /// would allow any.
-enum CodingRule {
+enum ContentCodingRule {
     /// The codings that are negotiated (IANA's registry); a server that sends another one has its own reasons.
     private static let negotiated: Set<String> = ["gzip", "deflate", "compress", "br", "zstd"]
 

@@ -13,12 +13,12 @@ final class CacheLock: Sendable {
     /// The moments since which other processes have held the locks of directories, by path, for all caches of this process.
     private static let heldSince = Mutex<[String: ContinuousClock.Instant]>([:])
 
-    private let folder: CacheFolder
+    private let folder: CacheDirectory
     /// The lock file, once it was opened. Held by the thread that has the lock, also while it works, and not by those that
     /// wait for another process.
     private let file = Mutex<OpenFile?>(nil)
 
-    init(_ folder: CacheFolder) { self.folder = folder }
+    init(_ folder: CacheDirectory) { self.folder = folder }
 
     /// Whether another process holds the lock for longer than storing takes: no response may wait for it. It does not block.
     var isHeldUp: Bool {
@@ -31,7 +31,7 @@ final class CacheLock: Sendable {
     ///   stopped or writes to a disk that hangs; the error of opening the lock file. A process waits for such a lock once, for
     ///   at most a second. After that each call tries once and fails, until one succeeds.
     func withLock<Value: Sendable>(
-        _ body: (inout CacheLedger) throws(StorageError) -> Value
+        _ body: (inout CacheUsage) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
         while true {
             if let value = try withFreeLock(body) { return value }
@@ -44,12 +44,12 @@ final class CacheLock: Sendable {
 
     /// Runs a closure with exclusive access to the directory; `nil` if another process has the lock.
     private func withFreeLock<Value: Sendable>(
-        _ body: (inout CacheLedger) throws(StorageError) -> Value
+        _ body: (inout CacheUsage) throws(StorageError) -> Value
     ) throws(StorageError) -> Value? {
         try file.withLock { (file) throws(StorageError) -> Value? in
             guard let held = try acquire(&file) else { return nil }
             defer { folder.files.unlock(held) }
-            var ledger = try CacheLedger(held, folder.files)
+            var ledger = try CacheUsage(held, folder.files)
             let value: Value
             do throws(StorageError) {
                 value = try body(&ledger)
@@ -105,7 +105,7 @@ final class CacheLock: Sendable {
         do throws(StorageError) {
             finding = try folder.look()
         } catch  where error.code == ENOENT {
-            do throws(CacheFolder.Fault) {
+            do throws(CacheDirectory.Fault) {
                 finding = try folder.prepare(withParents: false)
             } catch {
                 throw error.error

@@ -55,7 +55,7 @@ extension DiskCache {
         return isSaved ?? false
     }
 
-    private func replaceIndex(_ bytes: [UInt8], _ ledger: inout CacheLedger) throws(StorageError) -> Bool {
+    private func replaceIndex(_ bytes: [UInt8], _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
         let path = folder.path(of: .index)
         guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else { return false }
         let old = try files.statusIfPresent(at: path)?.allocatedByteCount ?? 0
@@ -73,7 +73,7 @@ extension DiskCache {
 
     /// Writes a temporary file, whose size is added to the ledger.
     func writeTemporary(
-        _ bytes: [UInt8], _ ledger: inout CacheLedger
+        _ bytes: [UInt8], _ ledger: inout CacheUsage
     ) throws(StorageError) -> (path: String, byteCount: UInt64, identity: UInt64) {
         let path = folder.path(of: .temporary(.random(in: 0 ... .max)))
         let reserved = Self.blocks(UInt64(bytes.count))
@@ -103,7 +103,7 @@ extension DiskCache {
     // MARK: Scans
 
     /// Scans the directory while nothing can be stored.
-    func reconcile(_ ledger: inout CacheLedger) throws(StorageError) {
+    func reconcile(_ ledger: inout CacheUsage) throws(StorageError) {
         let isLoaded = state.withLock { $0.statistics.isIndexComplete }
         let saved = isLoaded ? nil : savedIndex()
         let before = ledger
@@ -132,7 +132,7 @@ extension DiskCache {
     /// Removes leftovers of processes that ended: files that they were writing, and bodies without an entry.
     /// - Returns: whether there were any.
     private func removeLeftovers(
-        _ scan: FolderScan, _ ledger: inout CacheLedger
+        _ scan: FolderScan, _ ledger: inout CacheUsage
     ) throws(StorageError) -> Bool {
         var hasRemoved = false
         for number in scan.temporaries {

@@ -23,7 +23,7 @@ extension DiskCache {
 
     /// All variants of a key, as by ``variants(of:)``, without waiting for a disk; `nil` if that might have to wait, or if
     /// something is wrong with them, which that function handles.
-    package func variantsAtHand(of key: CacheKey) -> [EntryReader]? {
+    package func variantsNonBlocking(of key: CacheKey) -> [EntryReader]? {
         guard let filesAtHand else { return nil }
         return try? readers(of: key) { (name) throws(EntryReader.OpeningFailure) in
             do throws(EntryReader.OpeningFailure) {
@@ -64,7 +64,7 @@ extension DiskCache {
     }
 
     /// Removes a damaged entry, unless it was replaced.
-    func removeDamaged(_ name: EntryName, identity: UInt64, _ fault: EntryFault) {
+    func removeDamaged(_ name: EntryName, identity: UInt64, _ fault: EntryFormatError) {
         state.withLock { $0.statistics.damaged += 1 }
         noting(except: ENOENT) { () throws(StorageError) in
             try withLedger { (ledger) throws(StorageError) in
@@ -112,7 +112,7 @@ extension DiskCache {
     }
 
     /// Inspects an entry, which neither counts as used nor is removed if it is damaged; `nil` if it does not exist.
-    package func look(at name: EntryName) -> EntrySight? {
+    package func look(at name: EntryName) -> EntryInspection? {
         // A larger body may be removed, with its entry, between the opening of the two files.
         for isLast in [false, true] {
             do throws(EntryReader.OpeningFailure) {

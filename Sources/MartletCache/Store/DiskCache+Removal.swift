@@ -12,7 +12,7 @@ extension DiskCache {
         let names = EntryName.all(of: digest)
         let ended = generations(of: names)
         let isGone = remove(names)
-        noteEnd(key, ended)
+        notifyRemoved(key, ended)
         if !isGone { state.withLock { _ = $0.hidden.insert(digest) } }
     }
 
@@ -35,7 +35,7 @@ extension DiskCache {
                 for name in names ?? EntryName.all(of: digest)
                 where EntryIdentity.read(folder, name)?.generation == generation {
                     try discard(name, &ledger)
-                    noteEnd(key, [generation])
+                    notifyRemoved(key, [generation])
                 }
             }
             return true
@@ -43,7 +43,7 @@ extension DiskCache {
             if error.code == ENOENT { return true }
             note(error)
             state.withLock { _ = $0.hidden.insert(digest) }
-            noteEnd(key, [generation])
+            notifyRemoved(key, [generation])
             return false
         }
     }
@@ -83,7 +83,7 @@ extension DiskCache {
                     case .entry(let entry):
                         isEntry = true
                         if isWatched, let opened = try? EntryReader(entry, of: self, from: files) {
-                            noteEnd(opened.entry.head.key, [opened.entry.generation])
+                            notifyRemoved(opened.entry.head.key, [opened.entry.generation])
                         }
                     case .body, .index: break
                     case .temporary, .lock, nil: continue
@@ -108,7 +108,7 @@ extension DiskCache {
     // MARK: Eviction
 
     /// Evicts entries until so many more bytes are within the limit; false if that is not possible.
-    func makeRoom(for byteCount: UInt64, _ ledger: inout CacheLedger) throws(StorageError) -> Bool {
+    func makeRoom(for byteCount: UInt64, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
         let limit = state.withLock { $0.statistics.limit }
         guard byteCount <= limit else { return false }
         // The directory itself grows with the names in it, whichever process adds them.
@@ -151,7 +151,7 @@ extension DiskCache {
     }
 
     /// Removes an entry and its body. They stay readable for their readers.
-    func discard(_ name: EntryName, _ ledger: inout CacheLedger) throws(StorageError) {
+    func discard(_ name: EntryName, _ ledger: inout CacheUsage) throws(StorageError) {
         let path = folder.path(of: .entry(name))
         let record = state.withLock { $0.index.remove(name) }
         guard let status = try files.statusIfPresent(at: path), status.kind == .file else { return }
@@ -167,7 +167,7 @@ extension DiskCache {
     /// Removes a file of the cache, if it exists.
     /// - Returns: its size on disk; `nil` if it does not exist.
     @discardableResult
-    func discard(path: String, _ ledger: inout CacheLedger) throws(StorageError) -> UInt64? {
+    func discard(path: String, _ ledger: inout CacheUsage) throws(StorageError) -> UInt64? {
         do throws(StorageError) {
             let status = try files.status(at: path)
             guard status.kind == .file else { return nil }

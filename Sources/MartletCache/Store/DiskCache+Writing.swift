@@ -41,7 +41,7 @@ extension DiskCache {
 
     /// The size, in bytes, up to which room for a body is only counted and not reserved in its file: it is written soon, and
     /// reserving costs half as much as that.
-    static let soonWrittenByteCount: UInt64 = 1 << 20
+    static let preallocationThreshold: UInt64 = 1 << 20
 
     /// Creates a locked file for a larger body, with reserved room; `nil` if there is none.
     func makeBodyFile(_ byteCount: UInt64) throws(StorageError) -> (file: OpenFile, number: UInt64)? {
@@ -70,7 +70,7 @@ extension DiskCache {
     }
 
     private func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError) {
-        if byteCount > Self.soonWrittenByteCount { try files.allocate(byteCount, for: file) }
+        if byteCount > Self.preallocationThreshold { try files.allocate(byteCount, for: file) }
     }
 
     /// Counts bytes while a closure reserves them; `nil` if there is no room.
@@ -132,7 +132,7 @@ extension DiskCache {
             let others = isHidden ? EntryName.all(of: name.digest).filter { $0 != name } : replaced
             let ended = generations(of: others)
             for other in others { try discard(other, &ledger) }
-            noteEnd(entry.head.key, ended)
+            notifyRemoved(entry.head.key, ended)
             try put(bytes, entry, body, as: name, &ledger, displaced: &replacedBody)
             state.withLock { state in
                 state.hidden.remove(name.digest)
@@ -191,7 +191,7 @@ extension DiskCache {
     /// Renames an entry to its name, and its body first; the previous entry of the name is removed.
     private func put(
         _ bytes: [UInt8], _ entry: StoredEntry, _ body: String?, as name: EntryName,
-        _ ledger: inout CacheLedger, displaced: inout OpenFile?
+        _ ledger: inout CacheUsage, displaced: inout OpenFile?
     ) throws(StorageError) {
         let path = folder.path(of: .entry(name))
         let bodyPath = folder.path(of: .body(name, generation: entry.generation))
@@ -220,9 +220,9 @@ extension DiskCache {
                 displaced = try? files.open(path, for: .reading)
                 _ = try? discard(path: path, &ledger)
             }
-            noteEnd(entry.head.key, [replaced.generation])
+            notifyRemoved(entry.head.key, [replaced.generation])
         }
-        let isLarge = entry.inlineBody == nil
+        let isLarge = entry.inlineBodyLimit == nil
         let bodyByteCount = isLarge ? (try? files.status(at: bodyPath))?.allocatedByteCount ?? 0 : 0
         state.withLock { state in
             state.index.put(

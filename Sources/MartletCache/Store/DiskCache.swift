@@ -33,9 +33,9 @@ package final class DiskCache: Sendable {
         var ownAdded: UInt64 = 0
     }
 
-    let folder: CacheFolder
+    let folder: CacheDirectory
     /// The files in the page cache; `nil` if they cannot be read without blocking.
-    let filesAtHand: FilesAtHand?
+    let filesAtHand: NonBlockingFileSystem?
     let lock: CacheLock
     /// Emits an event.
     let emit: @Sendable (DiskCacheEvent) -> Void
@@ -58,13 +58,13 @@ package final class DiskCache: Sendable {
         files: any FileSystem = LinuxFileSystem(),
         onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
     ) throws(CacheDirectoryError) {
-        let folder = CacheFolder(path: directory, files: files)
+        let folder = CacheDirectory(path: directory, files: files)
         self.folder = folder
-        filesAtHand = FilesAtHand(of: files, inFolder: directory)
+        filesAtHand = NonBlockingFileSystem(of: files, inFolder: directory)
         lock = CacheLock(folder)
         emit = onEvent
         state = Mutex(State(index: DiskIndex(order), statistics: DiskStatistics(limit: limit)))
-        do throws(CacheFolder.Fault) {
+        do throws(CacheDirectory.Fault) {
             let finding = try folder.prepare(withParents: true)
             if case .foreign(let reason) = finding {
                 throw .refused(.holdsOtherFiles(path: directory, reason: reason))
@@ -85,13 +85,13 @@ package final class DiskCache: Sendable {
         existing directory: String, files: any FileSystem = LinuxFileSystem(),
         onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
     ) throws(CacheOpeningError) {
-        folder = CacheFolder(path: directory, files: files, mayBeMade: false)
+        folder = CacheDirectory(path: directory, files: files, mayBeMade: false)
         filesAtHand = nil
         lock = CacheLock(folder)
         emit = onEvent
         state = Mutex(State(index: DiskIndex(.leastRecentlyUsed), statistics: DiskStatistics(limit: .max)))
         let finding: FolderKind.Finding
-        do throws(CacheFolder.Fault) {
+        do throws(CacheDirectory.Fault) {
             finding = try folder.prepare(withParents: false)
         } catch {
             switch error {
@@ -118,12 +118,12 @@ package final class DiskCache: Sendable {
 
     /// Sets a closure to call with the generation of each body that this process replaces or removes, but does not evict. It is
     /// called under the lock: it must not take long or call the cache.
-    func whenBodyEnds(_ body: @escaping @Sendable (CacheKey, UInt64) -> Void) {
+    func onBodyRemoved(_ body: @escaping @Sendable (CacheKey, UInt64) -> Void) {
         endHandler.withLock { $0 = body }
     }
 
     /// Reports removed bodies; those found under the names of a key may belong to another key of the same digest.
-    func noteEnd(_ key: CacheKey, _ generations: [UInt64]) {
+    func notifyRemoved(_ key: CacheKey, _ generations: [UInt64]) {
         guard !generations.isEmpty, let handler = endHandler.withLock({ $0 }) else { return }
         for generation in generations { handler(key, generation) }
     }
@@ -164,7 +164,7 @@ package final class DiskCache: Sendable {
 
     /// Runs a closure under the lock, and records the stored amount afterwards.
     func withLedger<Value: Sendable>(
-        _ body: (inout CacheLedger) throws(StorageError) -> Value
+        _ body: (inout CacheUsage) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
         try lock.withLock { (ledger) throws(StorageError) -> Value in
             let before = ledger.added
@@ -193,7 +193,7 @@ package enum DiskCacheEvent: Sendable, Equatable {
     /// A response was not stored, since no room could be made.
     case noRoom(CacheKey)
     /// A file was damaged or of another version; the entry was removed.
-    case damaged(file: String, EntryFault)
+    case damaged(file: String, EntryFormatError)
     /// The directory cannot be used as intended; reported once, until that changes.
     case unavailable(StorageError)
     /// The directory can be used again.

@@ -36,7 +36,7 @@ package enum EntryCodec {
         let head = entry.head
         guard isWithinLimits(head) else { return nil }
         var writer = RecordWriter()
-        writer.reserve(1024 + (entry.inlineBody?.count ?? 0) + entry.checksums.values.count * 4)
+        writer.reserve(1024 + (entry.inlineBodyLimit?.count ?? 0) + entry.checksums.values.count * 4)
         writer.write(raw: magic)
         writer.write(version)
         writer.write(UInt16(0))
@@ -44,7 +44,7 @@ package enum EntryCodec {
         writer.write(UInt64(0))
         writer.write(entry.generation)
         writer.write(entry.bodyByteCount)
-        writer.write(entry.inlineBody != nil)
+        writer.write(entry.inlineBodyLimit != nil)
         for checksum in entry.checksums.values { writer.write(checksum) }
         writer.write(text: head.key.url)
         writer.write(text: head.key.partition)
@@ -64,12 +64,12 @@ package enum EntryCodec {
         guard metadataCount <= metadataLimit else { return nil }
         writer.overwrite(UInt32(metadataCount), at: 8)
         writer.overwrite(checksum(of: writer.bytes, metadataCount: metadataCount), at: 12)
-        if let body = entry.inlineBody { writer.write(raw: body) }
+        if let body = entry.inlineBodyLimit { writer.write(raw: body) }
         return writer.bytes
     }
 
     /// Decodes the bytes of a file.
-    package static func decode(_ bytes: [UInt8]) throws(EntryFault) -> StoredEntry {
+    package static func decode(_ bytes: [UInt8]) throws(EntryFormatError) -> StoredEntry {
         let metadataCount = try metadataByteCount(bytes)
         let metadataEnd = preambleByteCount + metadataCount
         guard bytes.count >= metadataEnd else { throw .length }
@@ -79,18 +79,18 @@ package enum EntryCodec {
         guard checksum(of: bytes, metadataCount: metadataCount) == expected else { throw .checksum }
         var entry = try reading(bytes[preambleByteCount..<metadataEnd], metadata)
         let body = Array(bytes[metadataEnd...])
-        guard entry.inlineBody != nil else {
+        guard entry.inlineBodyLimit != nil else {
             guard body.isEmpty else { throw .length }
             return entry
         }
         guard UInt64(body.count) == entry.bodyByteCount else { throw .length }
         guard BlockChecksums(of: body.span) == entry.checksums else { throw .checksum }
-        entry.inlineBody = body
+        entry.inlineBodyLimit = body
         return entry
     }
 
     /// The length of the metadata, from the first 16 bytes of a file.
-    static func metadataByteCount(_ bytes: [UInt8]) throws(EntryFault) -> Int {
+    static func metadataByteCount(_ bytes: [UInt8]) throws(EntryFormatError) -> Int {
         guard bytes.count >= preambleByteCount else { throw .length }
         guard bytes.starts(with: magic) else { throw .foreign }
         let (version, flags, count) = try reading(bytes[4..<preambleByteCount]) {
@@ -114,7 +114,7 @@ package enum EntryCodec {
 
     private static func reading<Value>(
         _ bytes: ArraySlice<UInt8>, _ read: (inout RecordReader) throws(RecordReader.Fault) -> Value
-    ) throws(EntryFault) -> Value {
+    ) throws(EntryFormatError) -> Value {
         var reader = RecordReader(bytes)
         do throws(RecordReader.Fault) {
             return try read(&reader)
@@ -159,7 +159,8 @@ package enum EntryCodec {
             fields: fields, trailers: trailers, selections: selections, requestTime: requestTime,
             responseTime: responseTime, wasAuthorized: wasAuthorized)
         return StoredEntry(
-            head: head, generation: generation, bodyByteCount: bodyByteCount, inlineBody: isInline ? [] : nil,
+            head: head, generation: generation, bodyByteCount: bodyByteCount,
+            inlineBodyLimit: isInline ? [] : nil,
             checksums: BlockChecksums(values: checksums))
     }
 
@@ -215,7 +216,7 @@ package struct StoredEntry: Equatable, Sendable {
     /// The length of the body in bytes.
     package var bodyByteCount: UInt64
     /// The body, if it is in the same file; `nil` if it has its own.
-    package var inlineBody: [UInt8]?
+    package var inlineBodyLimit: [UInt8]?
     var checksums: BlockChecksums
 }
 
@@ -226,7 +227,7 @@ struct EntryIdentity: Equatable, Sendable {
     let bodyGeneration: UInt64?
 
     /// Reads an entry's file; `nil` if it cannot be read or is not an entry.
-    static func read(_ folder: CacheFolder, _ name: EntryName) -> EntryIdentity? {
+    static func read(_ folder: CacheDirectory, _ name: EntryName) -> EntryIdentity? {
         let count = EntryCodec.preambleByteCount + 17
         guard let file = try? folder.files.open(folder.path(of: .entry(name)), for: .reading),
             let bytes = try? folder.files.read(file, count: count, at: 0), bytes.count == count,
@@ -256,7 +257,7 @@ package struct EntryName: Hashable, Sendable {
 }
 
 /// The reason why a file is not a valid entry. In each case the response does not exist.
-package enum EntryFault: Error, Hashable, Sendable, CustomStringConvertible {
+package enum EntryFormatError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The first bytes are not those of an entry.
     case foreign
     /// It was written by another version of Martlet.

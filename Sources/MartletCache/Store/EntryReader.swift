@@ -27,7 +27,7 @@ package final class EntryReader: Sendable {
         /// The entry is intact, and its body is missing.
         case bodyIsMissing(identity: UInt64)
         /// The file is not a valid entry.
-        case damaged(EntryFault, identity: UInt64)
+        case damaged(EntryFormatError, identity: UInt64)
     }
 
     /// Opens an entry's file, and that of its body.
@@ -52,12 +52,12 @@ package final class EntryReader: Sendable {
         self.name = name
         self.cache = cache
         identity = status.identity
-        do throws(EntryFault) {
+        do throws(EntryFormatError) {
             entry = try EntryCodec.decode(bytes)
         } catch {
             throw .damaged(error, identity: status.identity)
         }
-        guard entry.inlineBody == nil else {
+        guard entry.inlineBodyLimit == nil else {
             body = nil
             storedByteCount = status.allocatedByteCount
             return
@@ -95,8 +95,8 @@ package final class EntryReader: Sendable {
     /// The body is read and checked in blocks of 64 KiB, and a piece ends with a block if possible: with limits that are
     /// multiples of that, no block is read twice.
     /// - Throws: the fault, whereupon the entry is removed, unless it is an error of the file system.
-    package func read(at offset: UInt64, limit: Int) throws(EntryFault) -> [UInt8] {
-        do throws(EntryFault) {
+    package func read(at offset: UInt64, limit: Int) throws(EntryFormatError) -> [UInt8] {
+        do throws(EntryFormatError) {
             return try read(at: offset, limit: limit, from: cache.files)
         } catch {
             if case .unreadable(let error) = error {
@@ -116,10 +116,10 @@ package final class EntryReader: Sendable {
 
     private func read(
         at offset: UInt64, limit: Int, from files: any ReadableFileSystem
-    ) throws(EntryFault) -> [UInt8] {
+    ) throws(EntryFormatError) -> [UInt8] {
         guard offset < byteCount, limit > 0 else { return [] }
         let available = min(UInt64(min(limit, Self.readLimit)), byteCount - offset)
-        if let whole = entry.inlineBody {
+        if let whole = entry.inlineBodyLimit {
             let range = Int(offset)..<Int(offset + available)
             return range.count == whole.count ? whole : Array(whole[range])
         }
@@ -145,8 +145,8 @@ package final class EntryReader: Sendable {
     }
 
     /// Reads the whole body.
-    /// - Throws: as ``read(at:limit:)`` does; ``EntryFault/length`` if it is longer than the limit.
-    package func contents(limit: Int) throws(EntryFault) -> [UInt8] {
+    /// - Throws: as ``read(at:limit:)`` does; ``EntryFormatError/length`` if it is longer than the limit.
+    package func contents(limit: Int) throws(EntryFormatError) -> [UInt8] {
         guard byteCount <= UInt64(max(0, limit)) else { throw .length }
         var bytes = try read(at: 0, limit: Self.readLimit)
         while UInt64(bytes.count) < byteCount {
@@ -157,7 +157,7 @@ package final class EntryReader: Sendable {
 }
 
 /// The result of inspecting an entry.
-package enum EntrySight: Sendable {
+package enum EntryInspection: Sendable {
     /// An entry with an intact head and a body of the right length.
     case whole(EntryReader)
     /// The file is not a valid entry.
@@ -170,7 +170,7 @@ package enum EntrySight: Sendable {
         /// The name of the file in the cache's directory.
         package let file: String
         /// The fault.
-        package let fault: EntryFault
+        package let fault: EntryFormatError
         /// The number of the file that was read.
         let identity: UInt64
     }

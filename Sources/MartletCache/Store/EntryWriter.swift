@@ -150,7 +150,7 @@ package final class EntryWriter: Sendable {
         var body: String?
         if let file = state.file {
             // Releases the reserved room that is not needed.
-            if state.reserved > DiskCache.soonWrittenByteCount {
+            if state.reserved > DiskCache.preallocationThreshold {
                 try cache.files.truncate(file, to: state.byteCount)
             }
             let allocated = try cache.files.status(of: file).allocatedByteCount
@@ -160,13 +160,13 @@ package final class EntryWriter: Sendable {
         }
         let entry = StoredEntry(
             head: head, generation: generation, bodyByteCount: state.byteCount,
-            inlineBody: state.file == nil ? state.buffer : nil, checksums: state.checksums)
+            inlineBodyLimit: state.file == nil ? state.buffer : nil, checksums: state.checksums)
         return try cache.commit(entry, body, displaced: &state.displaced, if: isCurrent)
     }
 
     /// Releases the room of the body that was replaced, unless it is being read: to be called when nothing waits any more. It
     /// also happens when the writer is released.
-    package func letGo() { _ = state.withLock { $0.displaced.take() } }
+    package func releaseReplacedBody() { _ = state.withLock { $0.displaced.take() } }
 
     /// Abandons the response, unless it is stored.
     package func abandon() { state.withLock { end(&$0) } }
@@ -178,7 +178,7 @@ package final class EntryWriter: Sendable {
     }
 
     /// Reads at most so many bytes from an offset; none if there are none yet. It blocks on the file only.
-    package func read(at offset: UInt64, limit: Int) throws(EntryFault) -> [UInt8] {
+    package func read(at offset: UInt64, limit: Int) throws(EntryFormatError) -> [UInt8] {
         let (total, file, piece) = state.withLock { state in
             let isBuffered = state.file == nil && offset < UInt64(state.buffer.count) && limit > 0
             let piece = isBuffered ? Array(state.buffer[Int(offset)...].prefix(limit)) : []

@@ -14,7 +14,7 @@ struct FolderScan: Sendable {
     let folderByteCount: UInt64
 
     /// Scans all files. Files of others, and those that disappear meanwhile, are skipped.
-    init(_ folder: CacheFolder) throws(StorageError) {
+    init(_ folder: CacheDirectory) throws(StorageError) {
         let files = folder.files
         folderByteCount = try folder.allocatedByteCount()
         var bodies: [EntryName: [(generation: UInt64, byteCount: UInt64)]] = [:]
@@ -55,7 +55,7 @@ struct FolderScan: Sendable {
 ///
 /// Additions are written before anything is stored, subtractions after it was removed. So a process that is killed leaves a
 /// number that is too high, never too low, until the directory is scanned again.
-struct CacheLedger: Sendable {
+struct CacheUsage: Sendable {
     private static let magic = FolderKind.cache.mark
     private static let byteCount = 28
     private static let version: UInt16 = 1

@@ -46,8 +46,8 @@ package final class MemoryCache: Sendable {
         func slots(of key: CacheKey) -> [Slot] { (places[key] ?? []).compactMap { slots[$0] } }
 
         /// The place of an entry of a key that passes a test.
-        func place(of key: CacheKey, where isMeant: (MemoryEntry) -> Bool) -> Int? {
-            places[key]?.first { slots[$0].map { isMeant($0.entry) } ?? false }
+        func place(of key: CacheKey, where matchesIfRange: (MemoryEntry) -> Bool) -> Int? {
+            places[key]?.first { slots[$0].map { matchesIfRange($0.entry) } ?? false }
         }
 
         /// The place of an entry, if it is still stored.

@@ -8,7 +8,7 @@ extension ResponseStore {
     ///   - epoch: the time of the request: if its URL is invalidated since, the response is not stored.
     /// - Returns: the writer; `nil` if no tier can store the response, which counts as refused.
     package func begin(
-        _ head: StoredHead, expectedByteCount: UInt64?, epoch: InvalidationLedger.Epoch
+        _ head: StoredHead, expectedByteCount: UInt64?, epoch: InvalidationLog.Epoch
     ) -> ResponseWriter? {
         let expected = expectedByteCount ?? 0
         let limit = memory.bodyLimit(for: head).flatMap { expected <= UInt64($0) ? $0 : nil }
@@ -32,13 +32,13 @@ extension ResponseStore {
     /// Stores a response whose body is complete: gathered if memory can store it, in a writer if the disk can.
     func commit(
         _ head: StoredHead, gathered: [UInt8]?, _ writer: EntryWriter?, trailers: FieldBlock?,
-        representation: UInt64, epoch: InvalidationLedger.Epoch
+        representation: UInt64, epoch: InvalidationLog.Epoch
     ) -> StoredResponse? {
         var head = head
         if let trailers { head.trailers = trailers }
         let url = head.key.url
         return changing.withLock { leaving in
-            writeDown(&leaving)
+            persist(&leaving)
             defer { noteChange(url) }
             let isCurrent = { self.holds(epoch, for: url) }
             let isOnDisk = writer?.commit(trailers: trailers, if: isCurrent) ?? false
@@ -60,7 +60,7 @@ extension ResponseStore {
                 representation: representation, name: writer?.name)
             if !isOnDisk { removeDisplaced(by: head) }
             leaving += memory.insert(entry, isOnDisk: isOnDisk)
-            writeDown(&leaving)
+            persist(&leaving)
             return StoredResponse(entry)
         }
     }
@@ -70,14 +70,14 @@ extension ResponseStore {
     /// Nothing is stored if it was removed or replaced, or its URL invalidated since the epoch. It blocks on files.
     /// - Returns: the response with the new head, whether that is stored or not.
     package func freshen(
-        _ response: StoredResponse, to head: StoredHead, epoch: InvalidationLedger.Epoch
+        _ response: StoredResponse, to head: StoredHead, epoch: InvalidationLog.Epoch
     ) -> StoredResponse {
         let (key, representation) = (response.head.key, response.representation)
         let freshened =
             head.key != key
             ? nil
             : changing.withLock { leaving -> StoredResponse? in
-                writeDown(&leaving)
+                persist(&leaving)
                 let isCurrent = { self.holds(epoch, for: key.url) }
                 guard isCurrent() else { return nil }
                 var isOnDisk = false
@@ -90,7 +90,7 @@ extension ResponseStore {
                     let updated = memory.updateHead(of: held, to: head, isOnDisk: isOnDisk)
                 {
                     leaving += updated.unwritten
-                    writeDown(&leaving)
+                    persist(&leaving)
                     return StoredResponse(updated.entry)
                 }
                 return isOnDisk ? found(key, representation, seen: seen) : nil
@@ -101,7 +101,7 @@ extension ResponseStore {
     /// Records that the stored responses of a URL have changed. It has to be the last step of a change: responses that are
     /// found during it may be removed by it, and must not be promoted to memory afterwards.
     @discardableResult
-    func noteChange(_ url: String) -> InvalidationLedger.Epoch {
+    func noteChange(_ url: String) -> InvalidationLog.Epoch {
         changes.withLock { changes in
             changes.invalidate(url)
             return changes.epoch
@@ -109,7 +109,7 @@ extension ResponseStore {
     }
 
     private func found(
-        _ key: CacheKey, _ representation: UInt64, seen: InvalidationLedger.Epoch?
+        _ key: CacheKey, _ representation: UInt64, seen: InvalidationLog.Epoch?
     ) -> StoredResponse? {
         let readers = disk?.variants(of: key) ?? []
         return readers.first { $0.entry.generation == representation }
@@ -135,7 +135,7 @@ extension ResponseStore {
 ///
 /// Bounded: of more than ``limit`` URLs the first half is forgotten, and the responses of others to these count again. Times
 /// are those of the wall clock: if it is set back, responses of such a URL are not used until it has reached that time again.
-struct OutdatedURLs: Sendable {
+struct InvalidatedURLs: Sendable {
     /// The maximum number of URLs.
     static let limit = 1024
 
@@ -146,9 +146,9 @@ struct OutdatedURLs: Sendable {
     /// Records that responses to requests up to now are out of date.
     mutating func note(_ url: String, at now: WallTime) {
         if times.updateValue(now, forKey: url) == nil { order.append(url) }
-        guard order.count > OutdatedURLs.limit else { return }
-        for url in order.prefix(OutdatedURLs.limit / 2) { times[url] = nil }
-        order.removeFirst(OutdatedURLs.limit / 2)
+        guard order.count > InvalidatedURLs.limit else { return }
+        for url in order.prefix(InvalidatedURLs.limit / 2) { times[url] = nil }
+        order.removeFirst(InvalidatedURLs.limit / 2)
     }
 
     /// The time at which a request counts as sent: after its URL went out of date, also within the same millisecond.

@@ -15,24 +15,24 @@ package final class ResponseStore: Sendable {
 
     let memory: MemoryCache
     let disk: DiskCache?
-    let ends: RepresentationEnds
+    let ends: RepresentationRemovalObservers
     /// Entries that memory has evicted and that are not on disk yet. Held while both tiers are changed, files included: by
     /// workers, and by others only if it is free. Taken before the locks of the tiers, never within them.
     let changing = Mutex<[MemoryEntry]>([])
     /// The URLs that are out of date. Read and written by anybody, also under the locks of the tiers.
-    let ledger = Mutex(InvalidationLedger())
+    let ledger = Mutex(InvalidationLog())
     /// The URLs whose stored responses have changed, so that responses found before that do not replace them.
-    let changes = Mutex(InvalidationLedger(limit: 4096))
+    let changes = Mutex(InvalidationLog(limit: 4096))
     let counts = Mutex(Counts())
     /// Read by each lookup, and written by unsafe requests.
-    let outdated = Mutex(OutdatedURLs())
+    let outdated = Mutex(InvalidatedURLs())
 
     /// Creates a store of two tiers.
     /// - Parameters:
     ///   - memoryLimit: the maximum cost of responses in memory, in bytes; 0 for no such tier.
     ///   - disk: the second tier; `nil` for none.
     package init(memoryLimit: Int, disk: DiskCache?, order: EvictionOrder = .leastRecentlyUsed) {
-        let ends = RepresentationEnds()
+        let ends = RepresentationRemovalObservers()
         memory = MemoryCache(limit: memoryLimit, order: order, hasDisk: disk != nil) { entry in
             ends.note(entry.head.key, entry.representation)
         }
@@ -58,13 +58,13 @@ package final class ResponseStore: Sendable {
     /// returns false. It is called under the locks of the tiers: it must not take long or call the store.
     package func whenRepresentationEnds(_ body: @escaping @Sendable (CacheKey, UInt64) -> Bool) {
         ends.add(body)
-        disk?.whenBodyEnds { [ends] key, representation in ends.note(key, representation) }
+        disk?.onBodyRemoved { [ends] key, representation in ends.note(key, representation) }
     }
 
     // MARK: Epochs
 
     /// The current epoch, for a request that is about to be sent.
-    package var epoch: InvalidationLedger.Epoch { ledger.withLock { $0.epoch } }
+    package var epoch: InvalidationLog.Epoch { ledger.withLock { $0.epoch } }
 
     /// The time at which a request for a URL that is sent now counts as sent: its response is newer than any that were out of
     /// date before, however recently.
@@ -73,7 +73,7 @@ package final class ResponseStore: Sendable {
     }
 
     /// Whether the response to a request of an epoch may still be stored.
-    package func holds(_ epoch: InvalidationLedger.Epoch, for url: String) -> Bool {
+    package func holds(_ epoch: InvalidationLog.Epoch, for url: String) -> Bool {
         ledger.withLock { $0.holds(epoch, for: url) }
     }
 
@@ -95,7 +95,7 @@ package final class ResponseStore: Sendable {
     /// Of two variants for the same requests the later counts, which another process may have stored; of equal ones memory's.
     package func all(_ key: CacheKey) -> [StoredResponse] {
         guard let disk else { return inMemory(key) }
-        _ = changing.withLockIfAvailable { writeDown(&$0) }
+        _ = changing.withLockIfAvailable { persist(&$0) }
         let seen = changes.withLock { $0.epoch }
         let readers = disk.variants(of: key).filter { reader in
             guard isOutdated(reader.head) else { return true }
@@ -106,17 +106,17 @@ package final class ResponseStore: Sendable {
     }
 
     /// All variants of a key as by ``all(_:)``, without waiting; `nil` if that might have to wait.
-    package func allAtHand(_ key: CacheKey) -> [StoredResponse]? {
+    package func allNonBlocking(_ key: CacheKey) -> [StoredResponse]? {
         guard let disk else { return inMemory(key) }
         // Evicted entries that are not on disk yet cannot be found: they have to be written first.
         guard changing.withLockIfAvailable({ $0.isEmpty }) == true else { return nil }
         let seen = changes.withLock { $0.epoch }
         let held = memory.variants(of: key)
-        return disk.variantsAtHand(of: key).map { join(held, $0, seen: seen) }
+        return disk.variantsNonBlocking(of: key).map { join(held, $0, seen: seen) }
     }
 
     private func join(
-        _ held: [MemoryEntry], _ readers: [EntryReader], seen: InvalidationLedger.Epoch
+        _ held: [MemoryEntry], _ readers: [EntryReader], seen: InvalidationLog.Epoch
     ) -> [StoredResponse] {
         var (held, readers) = (held.filter { !isOutdated($0.head) }, readers.filter { !isOutdated($0.head) })
         for entry in held {
@@ -177,7 +177,7 @@ package final class ResponseStore: Sendable {
     package func trim(to byteCount: Int) {
         changing.withLock { leaving in
             leaving += memory.trim(to: byteCount)
-            writeDown(&leaving)
+            persist(&leaving)
         }
     }
 
@@ -186,7 +186,7 @@ package final class ResponseStore: Sendable {
     package func flush() {
         guard let disk else { return }
         changing.withLock { leaving in
-            writeDown(&leaving)
+            persist(&leaving)
             for entry in memory.unwritten {
                 if let name = written(entry) { memory.markOnDisk(entry, as: name) }
             }
@@ -195,7 +195,7 @@ package final class ResponseStore: Sendable {
     }
 
     /// Writes evicted entries to disk; those that it cannot store are lost.
-    func writeDown(_ leaving: inout [MemoryEntry]) {
+    func persist(_ leaving: inout [MemoryEntry]) {
         for entry in leaving { _ = written(entry) }
         leaving = []
     }
@@ -286,7 +286,7 @@ package final class ResponseStore: Sendable {
             leaving = []
             memory.removeAll()
             disk?.removeAll()
-            outdated.withLock { $0 = OutdatedURLs() }
+            outdated.withLock { $0 = InvalidatedURLs() }
         }
     }
 }

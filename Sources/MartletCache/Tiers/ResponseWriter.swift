@@ -39,7 +39,7 @@ package final class ResponseWriter: Sendable {
     /// The number of the body.
     package let representation: UInt64
     private let expectedByteCount: UInt64?
-    private let epoch: InvalidationLedger.Epoch
+    private let epoch: InvalidationLog.Epoch
     private let memoryLimit: Int
     private let entryWriter: EntryWriter?
     /// The store.
@@ -51,7 +51,7 @@ package final class ResponseWriter: Sendable {
 
     init(
         _ head: StoredHead, expectedByteCount: UInt64?, representation: UInt64,
-        epoch: InvalidationLedger.Epoch, memoryLimit: Int?, entryWriter: EntryWriter?, in store: ResponseStore
+        epoch: InvalidationLog.Epoch, memoryLimit: Int?, entryWriter: EntryWriter?, in store: ResponseStore
     ) {
         self.head = head
         self.representation = representation
@@ -147,7 +147,7 @@ package final class ResponseWriter: Sendable {
     }
 
     /// Releases the room of the body that was replaced, once nothing waits any more; it blocks on files.
-    package func letGo() { entryWriter?.letGo() }
+    package func releaseReplacedBody() { entryWriter?.releaseReplacedBody() }
 
     // MARK: Abandoning
 
@@ -183,7 +183,7 @@ package final class ResponseWriter: Sendable {
 
     /// Reads at most so many bytes from an offset, at least one below ``readableByteCount``. It blocks on files.
     /// - Throws: the fault of the file.
-    package func read(at offset: UInt64, limit: Int) throws(EntryFault) -> [UInt8] {
+    package func read(at offset: UInt64, limit: Int) throws(EntryFormatError) -> [UInt8] {
         guard limit > 0 else { return [] }
         let (piece, readable) = state.withLock { state -> ([UInt8], UInt64) in
             let gathered = state.gathered

@@ -27,7 +27,7 @@ package final class StoredResponse: Sendable {
     /// Its entry on disk; `nil` if it was found in memory.
     let reader: EntryReader?
     /// The time of the lookup, as an epoch of the changes of the store; `nil` if it must not be taken for the stored response.
-    let seen: InvalidationLedger.Epoch?
+    let seen: InvalidationLog.Epoch?
     /// Whether the disk had no other variant of its key that memory did not have.
     let isLastOnDisk: Bool
 
@@ -47,10 +47,10 @@ package final class StoredResponse: Sendable {
     }
 
     /// A response that was found on disk.
-    init(_ reader: EntryReader, seen: InvalidationLedger.Epoch?, isLastOnDisk: Bool = false) {
+    init(_ reader: EntryReader, seen: InvalidationLog.Epoch?, isLastOnDisk: Bool = false) {
         variant = StoredVariant(head: reader.head, bodyLength: reader.byteCount)
         representation = reader.entry.generation
-        body = reader.entry.inlineBody.map { .bytes($0) } ?? .file(reader)
+        body = reader.entry.inlineBodyLimit.map { .bytes($0) } ?? .file(reader)
         entry = nil
         place = nil
         self.reader = reader
@@ -121,7 +121,7 @@ package struct StoredHead: Equatable, Sendable {
 /// Notifies listeners of bodies that are no longer stored under a key.
 ///
 /// Both tiers report removed bodies; each body is reported once, as long as it is among the last thousand.
-final class RepresentationEnds: Sendable {
+final class RepresentationRemovalObservers: Sendable {
     /// Receives the key and the number of a body; returns whether it wants to be notified of others.
     typealias Listener = @Sendable (CacheKey, UInt64) -> Bool
 

@@ -77,7 +77,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         self.init(
             fetch: { try await $0.send(through: session) }, limit: limit, countLimit: countLimit,
             memoryPressure: memoryPressure, cost: cost, decode: decode)
-        session.configuration.cache?.whenBodyEnds { [weak self] representation in
+        session.configuration.cache?.onBodyRemoved { [weak self] representation in
             self?.representationEnded(representation)
             return self != nil
         }
@@ -171,7 +171,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
             return !state.ended.isEmpty
         }
         // On a worker: the response cache calls this under its locks, and releasing a value runs code of the program.
-        if hasEnded { BlockingWorkers.shared.submit { self.releaseEnded() } }
+        if hasEnded { BlockingThreadPool.shared.submit { self.releaseEnded() } }
     }
 
     private func releaseEnded() {
@@ -317,7 +317,7 @@ struct DecodedResource: Hashable, Sendable {
         self.request = request
         self.secretURL = secretURL
         form = HashableValues([
-            options.decompresses, options.isRaw, options.ignoresContentLength, options.omittedFields,
+            options.decompresses, options.returnsRawBody, options.ignoresContentLength, options.omittedFields,
         ])
     }
 

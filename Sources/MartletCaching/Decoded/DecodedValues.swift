@@ -81,8 +81,8 @@ struct DecodedValues<Value: Sendable>: Sendable {
 
     /// Removes the values of resources that pass a test, by a search of all values.
     /// - Returns: The removed values.
-    mutating func removeAll(where isMeant: (DecodedResource) -> Bool) -> [Value] {
-        remove(places.compactMap { key, place in isMeant(key.resource) ? place : nil })
+    mutating func removeAll(where matchesIfRange: (DecodedResource) -> Bool) -> [Value] {
+        remove(places.compactMap { key, place in matchesIfRange(key.resource) ? place : nil })
     }
 
     /// Sets the pressure on memory, and evicts the values that exceed the new limits.
@@ -148,12 +148,13 @@ struct DecodedSharingKey: Hashable, Sendable {
             else { return nil }
         }
         values = HashableValues([
-            resource, options.timeouts, options.priority, options.order, options.bodyLimit, options.version,
+            resource, options.timeouts, options.priority, options.queueOrder, options.bodyLimit,
+            options.version,
             options.trailers, options.redirects, options.retry, authentication?.credentials,
             // Distinguishes empty settings, which override the session's, from none.
             authentication?.attemptLimit,
             options.usesCookies, options.idempotencyKey, options.bandwidth, options.bandwidthGroup?.number,
-            options.cacheMode, options.cachePartition, options.allowsResendingUnsafeMethods,
+            options.cacheMode, options.cachePartition, options.allowsResendingNonIdempotentMethods,
         ])
     }
 }

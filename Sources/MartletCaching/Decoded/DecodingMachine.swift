@@ -165,9 +165,9 @@ struct DecodingMachine<Value: Sendable>: Sendable {
 
     /// Removes the values of resources that pass a test; those that are being decoded are delivered and not stored.
     /// - Returns: The removed values.
-    mutating func removed(where isMeant: (DecodedResource) -> Bool) -> [Value] {
-        detach { isMeant($0.resource) }
-        return values.removeAll(where: isMeant)
+    mutating func removed(where matchesIfRange: (DecodedResource) -> Bool) -> [Value] {
+        detach { matchesIfRange($0.resource) }
+        return values.removeAll(where: matchesIfRange)
     }
 
     /// Sets the pressure on memory.
@@ -186,8 +186,8 @@ struct DecodingMachine<Value: Sendable>: Sendable {
         return decoding
     }
 
-    private mutating func detach(_ isMeant: (DecodedValueKey) -> Bool) {
-        for (key, number) in decodingsToJoin where isMeant(key) {
+    private mutating func detach(_ matchesIfRange: (DecodedValueKey) -> Bool) {
+        for (key, number) in decodingsToJoin where matchesIfRange(key) {
             decodings[number]?.key = nil
             decodingsToJoin[key] = nil
         }

@@ -31,7 +31,7 @@ final class CacheFlight: Sendable {
 
     /// Creates a flight, which ``FlightDriver`` runs.
     init(
-        loop: EventLoop, watcher: CallWatcher?, isUnattended: Bool, isCurrent: @escaping @Sendable () -> Bool
+        loop: EventLoop, watcher: CallTracer?, isUnattended: Bool, isCurrent: @escaping @Sendable () -> Bool
     ) {
         self.loop = loop
         self.isUnattended = isUnattended
@@ -40,7 +40,7 @@ final class CacheFlight: Sendable {
     }
 
     /// The network's response whose body is shared.
-    var network: Answer? { state.withLock { $0.transfer?.0.network } }
+    var network: StreamedResponse? { state.withLock { $0.transfer?.0.network } }
 
     /// The number of the stored body; `nil` if none was stored.
     var representation: UInt64? {
@@ -52,13 +52,13 @@ final class CacheFlight: Sendable {
         _ change: (inout State) -> (waiters: [OneShot<Void>], result: Result)
     ) -> Result {
         let (waiters, result) = state.withLock { change(&$0) }
-        for waiter in waiters { waiter.fulfil(()) }
+        for waiter in waiters { waiter.fulfill(()) }
         return result
     }
 
     func wakePump() {
         let pump = state.withLock { $0.pump.take() }
-        pump?.fulfil(())
+        pump?.fulfill(())
     }
 
     // MARK: Members
@@ -93,7 +93,7 @@ final class CacheFlight: Sendable {
     /// Removes a member. Without members the transfer is cancelled, unless all of the body was received: then it is stored for
     /// later requests, which join until it is.
     func leave(_ member: UInt64) {
-        let (isLast, unclaimed) = state.withLock { state -> (Bool, Answer?) in
+        let (isLast, unclaimed) = state.withLock { state -> (Bool, StreamedResponse?) in
             guard state.readers.removeValue(forKey: member) != nil else { return (false, nil) }
             trim(&state)
             guard state.readers.isEmpty, !isUnattended else { return (false, nil) }
@@ -219,7 +219,7 @@ final class CacheFlight: Sendable {
     /// Writes the pending bytes, on a worker if that may block.
     private func write() {
         guard state.withLock({ $0.writer?.store.hasDisk ?? false }) else { return writePending() }
-        BlockingWorkers.shared.submit { self.writePending() }
+        BlockingThreadPool.shared.submit { self.writePending() }
     }
 
     /// Writes the pending bytes, and ends the body after the last of them. It blocks.
@@ -334,7 +334,7 @@ final class CacheFlight: Sendable {
 }
 
 /// Lets the call that takes over an exchange pause it.
-final class FlightGate: TransferGate {
+final class FlightGate: TransferPauseGate {
     /// Set when the exchange is taken over, read by its tasks.
     private let holder = Mutex<TransferControl?>(nil)
 

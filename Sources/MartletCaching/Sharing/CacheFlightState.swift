@@ -49,14 +49,14 @@ extension CacheFlight {
         /// A response that is stored as its body is received, for all members.
         case transfer(Transfer, Progress)
         /// The stored response is still valid. Its confirmation may have set cookies.
-        case stored(StoredResponse, CachedAnswer, setCookies: [[UInt8]])
+        case stored(StoredResponse, CachedResponse, setCookies: [[UInt8]])
         /// There was no response.
         case failed(any Error)
     }
 
     /// A response that one member gets, with its exchange.
     struct Offer {
-        let network: Answer
+        let network: StreamedResponse
         /// Its status for `Cache-Status`.
         let status: CacheStatus
         /// Whether it is an error that a stored response may replace for the other members; otherwise they send their requests.
@@ -66,7 +66,7 @@ extension CacheFlight {
     /// A response that all members get.
     struct Transfer {
         let variant: StoredVariant
-        let network: Answer
+        let network: StreamedResponse
         /// Its status for `Cache-Status`.
         let status: CacheStatus
     }
@@ -177,7 +177,7 @@ extension CacheFlight.State {
     }
 
     /// Whether the body is complete. It may not be stored yet.
-    var isWhole: Bool { isOver || transfer?.0.network.announcedByteCount == received }
+    var isWhole: Bool { isOver || transfer?.0.network.expectedContentLength == received }
 
     /// The offsets of the slowest and of the fastest reader.
     var slowest: UInt64? { readers.values.lazy.map(\.offset).min() }
@@ -196,13 +196,14 @@ extension CacheFlight.State {
     }
 
     /// Ends the waits of all members that meet a condition, and returns them.
-    mutating func takeWaiters(where isMeant: (CacheFlight.Reader) -> Bool = { _ in true }) -> [OneShot<Void>]
-    {
+    mutating func takeWaiters(where matchesIfRange: (CacheFlight.Reader) -> Bool = { _ in true }) -> [OneShot<
+        Void
+    >] {
         var waiters: [OneShot<Void>] = []
         // A list of the indices would share the table, which would be copied when it is changed.
         var index = readers.startIndex
         while index != readers.endIndex {
-            if isMeant(readers.values[index]), let waiter = readers.values[index].waiter.take() {
+            if matchesIfRange(readers.values[index]), let waiter = readers.values[index].waiter.take() {
                 waiters.append(waiter)
             }
             readers.formIndex(after: &index)

@@ -16,7 +16,7 @@ struct FlightDriver: Sendable {
     let decision: CacheDecision
     /// The stored responses, and the epoch of their lookup.
     let found: [StoredResponse]
-    let epoch: InvalidationLedger.Epoch
+    let epoch: InvalidationLog.Epoch
 
     /// Runs the transfer to its end.
     /// - Parameter ended: Called when no request can join any more.
@@ -80,12 +80,13 @@ struct FlightDriver: Sendable {
     }
 
     private func deliver(
-        _ network: Answer, _ decided: ResponseDecision, _ ended: @escaping @Sendable () -> Void
+        _ network: StreamedResponse, _ decided: ResponseDecision, _ ended: @escaping @Sendable () -> Void
     ) async -> Bool {
         let superseded = decided.superseded.map { found[$0] }
         // A response without a body is stored with an empty one.
         guard case .store(let head) = decided.storage,
-            let writer = cache.store.begin(head, expectedByteCount: network.announcedByteCount, epoch: epoch)
+            let writer = cache.store.begin(
+                head, expectedByteCount: network.expectedContentLength, epoch: epoch)
         else {
             await cache.remove(superseded, on: core.loop)
             var status = decided.status
@@ -93,8 +94,8 @@ struct FlightDriver: Sendable {
             hand(over: CacheFlight.Offer(network: network, status: status))
             return false
         }
-        let variant = StoredVariant(head: head, bodyLength: network.announcedByteCount ?? 0)
-        flight.begin(writer, byteCount: network.announcedByteCount)
+        let variant = StoredVariant(head: head, bodyLength: network.expectedContentLength ?? 0)
+        flight.begin(writer, byteCount: network.expectedContentLength)
         let transfer = CacheFlight.Transfer(variant: variant, network: network, status: decided.status)
         flight.land(.transfer(transfer, .coming))
         do {
@@ -115,7 +116,7 @@ struct FlightDriver: Sendable {
                 // First, so that no later request that wants another response gets this one.
                 ended()
                 flight.end(.complete(stored))
-                writer.letGo()
+                writer.releaseReplacedBody()
                 storing?.finish(())
             }
             if let storing, await storing.value == nil { flight.release() }
@@ -134,12 +135,12 @@ struct FlightDriver: Sendable {
         if !flight.land(.offer(offer, isTaken: false)), flight.claim() != nil { offer.network.finish() }
     }
 
-    private func end(_ network: Answer) async {
+    private func end(_ network: StreamedResponse) async {
         await network.channel.finish(
             waitingUntil: MonotonicTime.now().advanced(by: .milliseconds(50)), for: flight.control)
     }
 
-    private func receive(_ network: Answer) async throws {
+    private func receive(_ network: StreamedResponse) async throws {
         // The bytes as received, without events: those are emitted when a call reads them.
         let wire = network.passed(to: network.call.unobserved, codings: [])
         let reader = BodyReader(wire, control: flight.control, byteLimit: nil)

@@ -70,7 +70,7 @@ final class FlightMember: Sendable {
     /// Starts a wait for the end of the exchange; `nil` if that has ended, and if the rest of the body is too large.
     func ending() -> OneShot<Void>? {
         flight.state.withLock { state in
-            let announced = state.transfer?.0.network.announcedByteCount
+            let announced = state.transfer?.0.network.expectedContentLength
             let left = announced.map { $0 - min($0, state.received) } ?? state.received
             guard state.readers[number] != nil, !state.isOver, state.end == nil,
                 left <= FlightMember.drainLimit
@@ -130,7 +130,7 @@ final class FlightMember: Sendable {
             case .end: return nil
             case .failed(let error): throw error
             case .stored(let writer, let offset):
-                let read = await BlockingWorkers.shared.run {
+                let read = await BlockingThreadPool.shared.run {
                     try? writer.read(at: offset, limit: 256 * 1024)
                 }
                 if control.isCancelled { throw CancellationError() }
@@ -202,18 +202,19 @@ final class FlightMember: Sendable {
         throw HTTPError(
             .timedOut, phase: phase,
             message: "the \(isTotal ? "total" : "idle") clock ran out while the cache waited for the server",
-            wasSent: true, origin: call.url.origin.description, clock: isTotal ? .total : .idle,
+            wasSent: true, origin: call.url.origin.description, timeout: isTotal ? .total : .idle,
             elapsed: MonotonicTime.now().since(call.start))
     }
 
     /// The error of a reader that the others could not wait for. A call that has delivered nothing yet repeats its request.
     private static let tooSlow = HTTPError(
-        .storedBodyDamaged, phase: .receivingBody,
+        .cachedBodyCorrupted, phase: .receivingBody,
         message:
             "the body was read too slowly: other requests share its transfer, and what they are ahead by cannot be stored"
     )
 
     /// The error of a reader whose next bytes the store has lost.
     private static let lost = HTTPError(
-        .storedBodyDamaged, phase: .receivingBody, message: "what was stored of the body cannot be read back")
+        .cachedBodyCorrupted, phase: .receivingBody,
+        message: "what was stored of the body cannot be read back")
 }

@@ -26,7 +26,7 @@ final class FlightRegistry: Sendable {
             values = HashableValues([
                 ObjectIdentifier(cache), ObjectIdentifier(dialer), call.proxy?.description ?? "",
                 request.mode, fields, timeouts, options.bandwidth, options.bandwidthGroup?.number,
-                options.priority ?? configuration.priority, options.order ?? configuration.order,
+                options.priority ?? configuration.priority, options.queueOrder ?? configuration.queueOrder,
             ])
         }
     }
@@ -148,7 +148,7 @@ final class FlightRegistry: Sendable {
     }
 
     /// Registers a transfer without members, unless there is one for the key.
-    func enterUnattended(_ key: Key, make: () -> CacheFlight) -> CacheFlight? {
+    func startDetached(_ key: Key, make: () -> CacheFlight) -> CacheFlight? {
         state.withLock { state in
             guard state[key] == nil else { return nil }
             let flight = make()

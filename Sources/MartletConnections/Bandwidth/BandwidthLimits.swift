@@ -22,14 +22,14 @@ public struct BandwidthLimits: Hashable, Sendable, Codable {
 /// The rates of bodies in both directions; a direction without a rate is not held back.
 public struct BandwidthLimit: Hashable, Sendable, Codable {
     /// The rate of bodies that are sent.
-    public var up: BandwidthRate?
+    public var upload: BandwidthRate?
     /// The rate of bodies that are received.
-    public var down: BandwidthRate?
+    public var download: BandwidthRate?
 
     /// Creates a limit; none by default.
-    public init(up: BandwidthRate? = nil, down: BandwidthRate? = nil) {
-        self.up = up
-        self.down = down
+    public init(upload: BandwidthRate? = nil, download: BandwidthRate? = nil) {
+        self.upload = upload
+        self.download = download
     }
 
     /// No limit.
@@ -38,8 +38,8 @@ public struct BandwidthLimit: Hashable, Sendable, Codable {
     /// The rate of a direction.
     package func rate(_ direction: TransferDirection) -> BandwidthRate? {
         switch direction {
-        case .up: up
-        case .down: down
+        case .up: upload
+        case .down: download
         }
     }
 }

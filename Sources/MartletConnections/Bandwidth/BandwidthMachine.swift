@@ -25,7 +25,7 @@ package struct BandwidthMachine: Sendable {
 
     private struct Request {
         var number: UInt64
-        var lane: BandwidthLane
+        var lane: BandwidthScope
         var wanted: Int
     }
 
@@ -83,7 +83,7 @@ package struct BandwidthMachine: Sendable {
     }
 
     /// The effect of the limits on a transfer since the last query.
-    package mutating func hold(transfer number: UInt64) -> BandwidthHold {
+    package mutating func hold(transfer number: UInt64) -> BandwidthThrottling {
         guard isActive else { return .unlimited }
         guard let hasWaited = hasWaited.removeValue(forKey: number) else {
             return line.contains { $0.lane.transfer == number } ? .held : .idle
@@ -94,7 +94,7 @@ package struct BandwidthMachine: Sendable {
     /// Requests bytes for a transfer.
     /// - Parameter number: The name of the grant; not in use.
     package mutating func request(
-        _ number: UInt64, _ wanted: Int, in lane: BandwidthLane, now: MonotonicTime
+        _ number: UInt64, _ wanted: Int, in lane: BandwidthScope, now: MonotonicTime
     ) -> Effects {
         let request = Request(number: number, lane: lane, wanted: max(1, wanted))
         let granted = serve(request, now, isAlone: line.isEmpty)
@@ -112,7 +112,7 @@ package struct BandwidthMachine: Sendable {
     }
 
     /// Takes back bytes that were granted and did not move.
-    package mutating func giveBack(_ count: Int, in lane: BandwidthLane) {
+    package mutating func giveBack(_ count: Int, in lane: BandwidthScope) {
         for scope in scopes(of: lane) { buckets[scope]?.giveBack(count) }
     }
 
@@ -171,7 +171,7 @@ package struct BandwidthMachine: Sendable {
     }
 
     /// The buckets that count for a lane.
-    private func scopes(of lane: BandwidthLane) -> [Scope] {
+    private func scopes(of lane: BandwidthScope) -> [Scope] {
         let scopes: [Scope?] = [.total, lane.host.map(Scope.host), lane.transfer.map(Scope.transfer)]
         return scopes.compactMap(\.self).filter { buckets[$0] != nil }
     }

@@ -17,11 +17,11 @@ extension Exchange {
             }
             if isCancelled { throw failure(.cancelled) }
         }
-        try checkTotal()
+        try checkTotalTimeout()
     }
 
     /// A wait would check the total clock, but a reader that always finds bytes never waits.
-    private func checkTotal() throws(ExchangeError) {
+    private func checkTotalTimeout() throws(ExchangeError) {
         let deadline = clocks.totalDeadline
         if deadline != .distantFuture, MonotonicTime.now() >= deadline { throw failure(.timedOut(.total)) }
     }
@@ -44,7 +44,7 @@ extension Exchange {
     /// - Returns: The number of bytes that may be read now, at least 1.
     package func allowance(of wanted: Int) async throws(ExchangeError) -> Int {
         guard let pace, isHeldBack(.down) else { return wanted }
-        let turn = BandwidthGovernor.Wait()
+        let turn = BandwidthLimiter.Wait()
         let isCancelled = state.withLock { state in
             state.turn = turn
             return state.isCancelled
@@ -75,7 +75,7 @@ extension Exchange {
 /// Pauses a transfer; queried before each write and each read.
 ///
 /// A paused transfer reads nothing, so that the peer is held by the TCP window (RFC 9293 §3.8.6).
-package protocol TransferGate: AnyObject, Sendable {
+package protocol TransferPauseGate: AnyObject, Sendable {
     /// Whether the transfer is paused now.
     var isPaused: Bool { get }
 

@@ -30,9 +30,9 @@ package final class Exchange: Sendable {
         var timeline = ExchangeTimeline()
         var writer: UploadWriter?
         var interim: [ResponseHead] = []
-        var reading = ReadBatchRule()
+        var reading = ReceiveLowWaterMachine()
         /// The reader's wait for its turn under a bandwidth limit.
-        var turn: BandwidthGovernor.Wait?
+        var turn: BandwidthLimiter.Wait?
         /// The end of the last pause before the head, at which the clock of the head starts again.
         var headResumed: MonotonicTime?
         /// The total deadline of a call that took the exchange over.
@@ -72,9 +72,9 @@ package final class Exchange: Sendable {
     package let isReused: Bool
     let lease: Lease
     let loop: EventLoop
-    let gate: (any TransferGate)?
-    let pace: TransferPace?
-    private let givenClocks: ExchangeClocks
+    let gate: (any TransferPauseGate)?
+    let pace: TransferRateLimit?
+    private let givenClocks: ExchangeTimeouts
     private let onUpload: (@Sendable (Int) -> Void)?
     /// Guards the state: the exchange's task, the writer's, and the thread that cancels.
     let state = Mutex(State())
@@ -87,8 +87,8 @@ package final class Exchange: Sendable {
     ///   - gate: Pauses the transfer; queried before each write and each read.
     ///   - pace: The limits of bandwidth; `nil` for none, now and later.
     package init(
-        lease: Lease, clocks: ExchangeClocks, loop: EventLoop, onUpload: (@Sendable (Int) -> Void)? = nil,
-        gate: (any TransferGate)? = nil, pace: TransferPace? = nil
+        lease: Lease, clocks: ExchangeTimeouts, loop: EventLoop, onUpload: (@Sendable (Int) -> Void)? = nil,
+        gate: (any TransferPauseGate)? = nil, pace: TransferRateLimit? = nil
     ) {
         self.pace = pace
         self.lease = lease
@@ -315,7 +315,7 @@ package final class Exchange: Sendable {
                     received: state.timeline.receivedBodyByteCount, remaining: remaining, now: now)
             }
             connection.stream.awaitBytes(batch)
-            let patience = now.advanced(by: ReadBatchRule.longestDelay)
+            let patience = now.advanced(by: ReceiveLowWaterMachine.maximumDelay)
             let isShort = batch > 1 && patience < deadline
             do throws(ExchangeError) {
                 guard isShort else { return try await wait(until: deadline, clock) }
@@ -454,7 +454,7 @@ package final class Exchange: Sendable {
         case .timedOut(.head): waited = clocks.head
         case .timedOut(.idle): waited = clocks.idle
         case .transport(.interrupted): cause = .cancelled
-        case .transport(.closed): cause = connection.lossOfAddress.map { .transport($0) } ?? cause
+        case .transport(.closed): cause = connection.localAddressError.map { .transport($0) } ?? cause
         default: break
         }
         if state.isCancelled { cause = .cancelled }
@@ -467,7 +467,7 @@ package final class Exchange: Sendable {
     // MARK: Properties
 
     /// The clocks in force.
-    var clocks: ExchangeClocks {
+    var clocks: ExchangeTimeouts {
         guard let total = state.withLock({ $0.totalDeadline }) else { return givenClocks }
         var clocks = givenClocks
         clocks.totalDeadline = total

@@ -11,7 +11,7 @@ package struct ExchangeError: Error, Sendable {
         /// The peer's bytes were wrong, or too few, or the request could not be written as HTTP.
         case wire(WireError)
         /// A proxy did not open a way to the server.
-        case proxy(ProxyFault)
+        case proxy(ProxyHandshakeError)
         /// The response's content coding cannot be decoded.
         case coding(any Error & CustomStringConvertible)
         /// The body's source threw.
@@ -47,9 +47,9 @@ package struct ExchangeError: Error, Sendable {
         /// Opening one: transport.
         case connecting
         /// Opening one: the way through a proxy.
-        case tunnelling
+        case tunneling
         /// Opening one: TLS.
-        case securing
+        case tlsHandshake
         /// Sending the request.
         case sending
         /// Waiting for the head of the response.
@@ -115,7 +115,7 @@ package struct ExchangeError: Error, Sendable {
             switch error.phase {
             case .resolving: .resolving
             case .connecting: .connecting
-            case .securing: .securing
+            case .tlsHandshake: .tlsHandshake
             }
         let cause: Cause =
             switch error.cause {

@@ -44,7 +44,7 @@ package final class ExchangeRequest: Sendable {
 }
 
 /// The clocks of an exchange, as instants and spans.
-package struct ExchangeClocks: Sendable {
+package struct ExchangeTimeouts: Sendable {
     /// The time in which the final head must come once the request is sent; `nil` for no limit.
     package var head: Duration?
     /// The time in which a byte must move, either way; `nil` for no limit.
@@ -96,11 +96,11 @@ package enum OutgoingBody: Sendable {
     /// Bytes in memory.
     case bytes([UInt8])
     /// Bytes as they come: framed by a length that must be met exactly, else in chunks.
-    case source(any BodySource, length: UInt64?)
+    case source(any RequestBodySource, length: UInt64?)
 }
 
 /// The source of the bytes of a request's body.
-package protocol BodySource: AnyObject, Sendable {
+package protocol RequestBodySource: AnyObject, Sendable {
     /// Returns the next bytes; `nil` after the last. Empty arrays are ignored.
     ///
     /// Called by one task, one call at a time. When that task is cancelled it should return or throw soon.

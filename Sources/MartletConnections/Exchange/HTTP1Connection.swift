@@ -35,13 +35,13 @@ package final class HTTP1Connection: Sendable {
     package var hasCarriedExchange: Bool { concluded.load(ordering: .relaxed) != 0 }
 
     /// Ends the connection, also while it is in use: its address on this machine is lost.
-    func loseAddress() {
+    func closeForLostAddress() {
         isAddressLost.store(true, ordering: .releasing)
         stream.close()
     }
 
     /// The reason why the connection was closed on this side, if it was not its user who closed it.
-    var lossOfAddress: TransportError? { isAddressLost.load(ordering: .acquiring) ? .addressLost : nil }
+    var localAddressError: TransportError? { isAddressLost.load(ordering: .acquiring) ? .addressLost : nil }
 
     /// The purpose that it is in use for, for errors of requests that wait for it.
     var use: ConnectionUse {
@@ -169,7 +169,7 @@ package final class HTTP1Connection: Sendable {
     /// that may not be sent again.
     /// - Parameter mustLook: Whether the check is never omitted.
     func isQuiet(at now: MonotonicTime, mustLook: Bool = false) -> Bool {
-        let hasReadEdge = stream.endIdleWatch()
+        let hasReadEdge = stream.stopObservingIdle()
         let concluded = concluded.load(ordering: .relaxed)
         if !mustLook, !hasReadEdge, now.nanoseconds < concluded &+ HTTP1Connection.followUp { return true }
         return stream.probe() == .quiet

@@ -6,7 +6,7 @@ import Synchronization
 /// A reader that keeps up with a fast sender is woken for every packet, and waking costs more than copying the bytes.
 /// If the last quarter of a megabyte came fast, the socket is asked to wake its reader only for so many bytes
 /// (`SO_RCVLOWAT`). A short clock beside it ends that when bytes come more slowly, so that they are not held back.
-struct ReadBatchRule: Sendable {
+struct ReceiveLowWaterMachine: Sendable {
     /// The number of bytes that must come in ``longestWindow`` to be awaited together.
     static let windowByteCount: UInt64 = 256 * 1024
     /// In nanoseconds: 64 MiB/s and more count as fast.
@@ -14,7 +14,7 @@ struct ReadBatchRule: Sendable {
     /// The number of bytes that are awaited together.
     static let batchByteCount = 512 * 1024
     /// The maximum time for which bytes are held back: one such wait ends batches until a window was fast again.
-    static let longestDelay = Duration.milliseconds(10)
+    static let maximumDelay = Duration.milliseconds(10)
 
     private var windowStart: (bytes: UInt64, instant: MonotonicTime)?
     /// Whether batches are awaited.
@@ -27,22 +27,24 @@ struct ReadBatchRule: Sendable {
     mutating func waitBegins(received: UInt64, remaining: UInt64?, now: MonotonicTime) -> Int {
         if let start = windowStart {
             let count = received &- start.bytes
-            if count >= ReadBatchRule.windowByteCount {
+            if count >= ReceiveLowWaterMachine.windowByteCount {
                 let window = now.nanoseconds &- start.instant.nanoseconds
                 // In proportion: one reading may take in several windows.
-                isBatching = window / (count / ReadBatchRule.windowByteCount) <= ReadBatchRule.longestWindow
+                isBatching =
+                    window / (count / ReceiveLowWaterMachine.windowByteCount)
+                    <= ReceiveLowWaterMachine.longestWindow
                 windowStart = (received, now)
             }
         } else {
             windowStart = (received, now)
         }
         // The last bytes must not be waited for as part of a batch that never fills.
-        if let remaining, remaining < UInt64(2 * ReadBatchRule.batchByteCount) { isBatching = false }
-        return isBatching ? ReadBatchRule.batchByteCount : 1
+        if let remaining, remaining < UInt64(2 * ReceiveLowWaterMachine.batchByteCount) { isBatching = false }
+        return isBatching ? ReceiveLowWaterMachine.batchByteCount : 1
     }
 
     /// Notes that the batch did not come in time.
-    mutating func waitTimedOut() { self = ReadBatchRule() }
+    mutating func waitTimedOut() { self = ReceiveLowWaterMachine() }
 }
 
 /// Decides when a lone request waits for its response awake.
@@ -51,7 +53,7 @@ struct ReadBatchRule: Sendable {
 /// and its responses come sooner than that, as from the same machine, watching the socket for that long is quicker, and
 /// costs no more processor time than sleeping and being woken does. Each wait that was in vain makes the next one rarer, so
 /// that a server farther away sees one in a thousand.
-package final class BriefWait: Sendable {
+package final class AdaptiveSpinWait: Sendable {
     /// The maximum duration of a wait.
     fileprivate static let limit = Duration.microseconds(60)
     private static let mostSkipped = 1024
@@ -74,7 +76,7 @@ package final class BriefWait: Sendable {
 
     /// Notes the result of a wait.
     func ended(inTime: Bool) {
-        let skipped = inTime ? 1 : min(skipped.load(ordering: .relaxed) * 2, BriefWait.mostSkipped)
+        let skipped = inTime ? 1 : min(skipped.load(ordering: .relaxed) * 2, AdaptiveSpinWait.mostSkipped)
         self.skipped.store(skipped, ordering: .relaxed)
         if !inTime { left.store(skipped, ordering: .relaxed) }
     }
@@ -83,8 +85,8 @@ package final class BriefWait: Sendable {
 extension Exchange {
     /// Waits a few microseconds for bytes, without giving up its thread.
     /// - Returns: Whether bytes have come.
-    package func arrives(within wait: BriefWait) -> Bool {
-        let end = MonotonicTime.now().advanced(by: BriefWait.limit)
+    package func arrives(within wait: AdaptiveSpinWait) -> Bool {
+        let end = MonotonicTime.now().advanced(by: AdaptiveSpinWait.limit)
         var hasArrived = false
         repeat {
             hasArrived = connection.stream.looksReadable()

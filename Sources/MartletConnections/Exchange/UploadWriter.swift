@@ -44,11 +44,11 @@ final class UploadWriter: Sendable {
     private let request: ExchangeRequest
     private let rest: [UInt8]
     private let restPayload: Range<Int>
-    private let clocks: ExchangeClocks
+    private let clocks: ExchangeTimeouts
     private let loop: EventLoop
     private let onProgress: (@Sendable (Int) -> Void)?
-    private let transferGate: (any TransferGate)?
-    private let pace: TransferPace?
+    private let transferGate: (any TransferPauseGate)?
+    private let pace: TransferRateLimit?
     /// Opened by the 100, or by a final head (then nothing is sent), or by time.
     private let gate = OneShot<Bool>()
     /// Guards the outcome and the count: the writing task, the exchange, and the thread that cancels.
@@ -62,8 +62,8 @@ final class UploadWriter: Sendable {
     ///   - restPayload: The bytes of it that are the body's.
     init(
         connection: HTTP1Connection, request: ExchangeRequest, rest: [UInt8], restPayload: Range<Int>,
-        clocks: ExchangeClocks, loop: EventLoop, onProgress: (@Sendable (Int) -> Void)?,
-        transferGate: (any TransferGate)?, pace: TransferPace?
+        clocks: ExchangeTimeouts, loop: EventLoop, onProgress: (@Sendable (Int) -> Void)?,
+        transferGate: (any TransferPauseGate)?, pace: TransferRateLimit?
     ) {
         self.connection = connection
         self.request = request
@@ -98,17 +98,17 @@ final class UploadWriter: Sendable {
             }
             return state.task
         }
-        gate.fulfil(false)
+        gate.fulfill(false)
         task?.cancel()
         connection.stream.wakeWriter()
     }
 
     /// Lets the body go: the server has sent 100.
-    func permitBody() { gate.fulfil(true) }
+    func permitBody() { gate.fulfill(true) }
 
     /// Keeps a body that still waits for the 100 unsent, because a final head has come.
     /// - Returns: Whether it was still waiting.
-    func refuseBody() -> Bool { request.expectsContinue && gate.fulfil(false) }
+    func refuseBody() -> Bool { request.expectsContinue && gate.fulfill(false) }
 
     // MARK: Properties
 
@@ -195,7 +195,7 @@ final class UploadWriter: Sendable {
         }
     }
 
-    private func write(from source: any BodySource, length: UInt64) async throws(Outcome) {
+    private func write(from source: any RequestBodySource, length: UInt64) async throws(Outcome) {
         var total: UInt64 = 0
         while let chunk = try await piece(of: source) {
             total += UInt64(chunk.count)
@@ -215,7 +215,7 @@ final class UploadWriter: Sendable {
         noteWritten(0, 0..<0, isLast: true)
     }
 
-    private func writeChunks(of source: any BodySource) async throws(Outcome) {
+    private func writeChunks(of source: any RequestBodySource) async throws(Outcome) {
         var encoder = ChunkEncoder()
         while let piece = try await piece(of: source) {
             let (bytes, payload) = encoder.chunk(piece)
@@ -231,7 +231,7 @@ final class UploadWriter: Sendable {
     }
 
     /// The source's next bytes, which are not empty; `nil` after the last.
-    private func piece(of source: any BodySource) async throws(Outcome) -> [UInt8]? {
+    private func piece(of source: any RequestBodySource) async throws(Outcome) -> [UInt8]? {
         while true {
             if isStopping { throw .stopped }
             do {
@@ -287,7 +287,7 @@ final class UploadWriter: Sendable {
     ) async throws(Outcome) -> Int {
         let begin = max(offset, payload.lowerBound)
         guard let pace, isPaced, begin < payload.upperBound else { return count }
-        let turn = BandwidthGovernor.Wait()
+        let turn = BandwidthLimiter.Wait()
         state.withLock { state in if case .writing = state.phase { state.phase = .heldBack } }
         defer { state.withLock { state in if state.isHeldBack { state.phase = .writing } } }
         // Stopping the writer cancels its task.

@@ -60,14 +60,14 @@ public struct PoolLimits: Hashable, Codable, Sendable {
     ///
     /// With it the lowest priority overtakes newcomers of the highest after 20 s. Zero serves all requests first come,
     /// first served; `nil` never raises a priority, so urgent requests can hold up others without end.
-    public var ageingInterval: Duration?
+    public var agingInterval: Duration?
 
     /// Creates limits.
     public init(
         connectionsPerHost: Int = 16, connectionsToHosts: [String: Int] = [:], totalConnections: Int = 256,
         idleConnectionsPerHost: Int = 16, idleConnections: Int = 256, idleLifetime: Duration = .seconds(60),
         maximumAge: Duration? = nil, maximumUses: Int? = nil, keepAliveMargin: Duration = .seconds(1),
-        ageingInterval: Duration? = .seconds(5)
+        agingInterval: Duration? = .seconds(5)
     ) {
         self.connectionsPerHost = connectionsPerHost
         self.connectionsToHosts = connectionsToHosts
@@ -78,7 +78,7 @@ public struct PoolLimits: Hashable, Codable, Sendable {
         self.maximumAge = maximumAge
         self.maximumUses = maximumUses
         self.keepAliveMargin = keepAliveMargin
-        self.ageingInterval = ageingInterval
+        self.agingInterval = agingInterval
     }
 
     /// The limit of a host in ``connectionsToHosts``; `nil` if there is none.
@@ -113,7 +113,7 @@ struct PoolAmounts: Sendable {
         age = limits.maximumAge.map(Self.nanoseconds) ?? .max
         uses = max(1, limits.maximumUses ?? .max)
         margin = Self.nanoseconds(limits.keepAliveMargin)
-        ageing = limits.ageingInterval.map(Self.nanoseconds) ?? Self.forever
+        ageing = limits.agingInterval.map(Self.nanoseconds) ?? Self.forever
     }
 
     /// The time at which a connection released at `now` counts as closed by its server; never, if the server gave no timeout.
@@ -136,8 +136,8 @@ struct PoolAmounts: Sendable {
 /// The urgency of a request while it waits for a connection.
 ///
 /// Priorities order waiting requests only; a request that has its connection is never disturbed. Requests of one
-/// priority are served first come, first served, unless they ask for another ``WaitingOrder``. A waiting request gains
-/// one level for every ``PoolLimits/ageingInterval`` it has waited, so a low priority is served later, but is served.
+/// priority are served first come, first served, unless they ask for another ``QueueOrder``. A waiting request gains
+/// one level for every ``PoolLimits/agingInterval`` it has waited, so a low priority is served later, but is served.
 ///
 /// The five levels are those of Foundation's operation queues, which AFNetworking and MKNetworkKit exposed.
 public enum RequestPriority: UInt8, Comparable, CaseIterable, Codable, Sendable {
@@ -159,13 +159,13 @@ public enum RequestPriority: UInt8, Comparable, CaseIterable, Codable, Sendable 
 }
 
 /// The order in which waiting requests of equal urgency are served.
-public enum WaitingOrder: String, Hashable, Codable, Sendable, CaseIterable {
+public enum QueueOrder: String, Hashable, Codable, Sendable, CaseIterable {
     /// First come, first served; the default.
     case firstComeFirstServed
 
     /// Last come, first served: for what the user is looking at, such as the pictures of a list that is scrolled.
     ///
-    /// It holds among requests of one priority that came within one ``PoolLimits/ageingInterval``: a request that has
+    /// It holds among requests of one priority that came within one ``PoolLimits/agingInterval``: a request that has
     /// waited longer is more urgent, so none is passed over without end. With an interval of `nil` newcomers always go
     /// first; with zero they never do.
     case lastComeFirstServed

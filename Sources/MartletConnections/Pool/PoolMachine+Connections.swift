@@ -16,7 +16,7 @@ extension PoolMachine {
     /// After an event that concerned a host: makes the dials that became possible, forgets the host if it is empty.
     mutating func settle(_ host: Int, _ effects: inout Effects) {
         // A request whose dial failed may be left uncovered beside a spare one.
-        while let waiter = hosts.records[host].uncovered.first?.index, coverBySpare(waiter, of: host) {
+        while let waiter = hosts.records[host].uncovered.first?.index, assignSpareDial(waiter, of: host) {
             effects.orders.append(.coverageChanged(waiters.name(waiter)))
         }
         reconsider(host)
@@ -49,9 +49,9 @@ extension PoolMachine {
         }
         let index = connections.insert(PoolConnectionRecord(host: host))
         hosts.records[host].open += 1
-        hosts.records[host].dialling += 1
+        hosts.records[host].dialing += 1
         diallingCount += 1
-        cover(waiter, by: index, as: .dialling)
+        cover(waiter, by: index, as: .dialing)
         effects.orders.append(.dial(Dial(connection: connections.name(index), key: key)))
     }
 
@@ -59,7 +59,7 @@ extension PoolMachine {
     mutating func endDial(_ index: Int) {
         endLoan(by: index)
         detachDial(index)
-        hosts.records[connections.records[index].host].dialling -= 1
+        hosts.records[connections.records[index].host].dialing -= 1
         diallingCount -= 1
     }
 
@@ -92,7 +92,7 @@ extension PoolMachine {
     }
 
     /// Covers a waiter by a spare dial of its host. Returns whether there was one.
-    private mutating func coverBySpare(_ waiter: Int, of host: Int) -> Bool {
+    private mutating func assignSpareDial(_ waiter: Int, of host: Int) -> Bool {
         guard let index = hosts.records[host].spareDials.popLast() else { return false }
         cover(waiter, by: index, as: .adopted)
         return true
@@ -119,7 +119,7 @@ extension PoolMachine {
 extension PoolMachine {
     /// Leases the idle connection of a host that was used last, if it is still good.
     @inline(__always)
-    mutating func takeIdle(of host: Int, for place: PoolPlace, now: Instant) -> PoolConnectionID? {
+    mutating func takeIdle(of host: Int, for place: PoolWaiterPosition, now: Instant) -> PoolConnectionID? {
         let index = hosts.records[host].idle.newest
         guard index != PoolIndex.none, connections.records[index].deadline > now else { return nil }
         endIdle(index)
@@ -129,7 +129,7 @@ extension PoolMachine {
 
     /// Gives a free connection to a waiting request.
     mutating func grant(_ index: Int, to waiter: Int, _ effects: inout Effects) {
-        if let dial = leaveLine(waiter), !passOn(dial, &effects) {
+        if let dial = dequeue(waiter), !passOn(dial, &effects) {
             connections.records[dial].state = .spare
             hosts.records[waiters.records[waiter].host].spareDials.append(dial)
         }
@@ -140,7 +140,7 @@ extension PoolMachine {
     }
 
     /// Marks a free connection as held by the request with that place.
-    private mutating func lease(_ index: Int, _ place: PoolPlace) {
+    private mutating func lease(_ index: Int, _ place: PoolWaiterPosition) {
         connections.records[index].state = .leased
         connections.records[index].place = place
         connections.records[index].uses &+= 1
@@ -252,16 +252,16 @@ extension PoolMachine {
     /// Puts a request into its host's line. Returns its slot.
     ///
     /// A request that had a connection before has its old rank, and so its old place.
-    mutating func enterLine(_ place: PoolPlace, of host: Int) -> Int {
+    mutating func enqueue(_ place: PoolWaiterPosition, of host: Int) -> Int {
         let waiter = waiters.insert(PoolWaiterRecord(place: place, host: host))
         waitingCount += 1
-        _ = coverBySpare(waiter, of: host)
+        _ = assignSpareDial(waiter, of: host)
         updateRank(waiter)
         return waiter
     }
 
     /// Takes a request out of its line. Returns the dial that was made for it, which is now made for nobody.
-    mutating func leaveLine(_ waiter: Int) -> Int? {
+    mutating func dequeue(_ waiter: Int) -> Int? {
         let host = waiters.records[waiter].host
         let dial = waiters.records[waiter].dial
         waiters.records[waiter].state = .uncovered

@@ -10,8 +10,8 @@
 ///    another host that has been idle the longest is closed to make room.
 /// 3. A connection that becomes free, or is just made, goes to the first waiting request of its host, whichever caused
 ///    its dial, unless it has to make room for another host (rule 4). The order is first come, first served within a
-///    priority, or last come, first served for requests with that ``WaitingOrder``. Waiting raises the priority
-///    (``PoolLimits/ageingInterval``), and it can be changed meanwhile.
+///    priority, or last come, first served for requests with that ``QueueOrder``. Waiting raises the priority
+///    (``PoolLimits/agingInterval``), and it can be changed meanwhile.
 /// 4. A place that becomes free below the total limit goes to the first request, of all hosts, without a dial. A free
 ///    connection is closed for a request to another host that comes first and is more urgent, or that came ``patience``
 ///    earlier: hosts with many requests do not keep the places for themselves.
@@ -76,7 +76,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// The counts of all hosts together, in constant time.
     var counts: PoolCounts {
         PoolCounts(
-            leased: connections.count - diallingCount - idle.count, idle: idle.count, dialling: diallingCount,
+            leased: connections.count - diallingCount - idle.count, idle: idle.count, dialing: diallingCount,
             waiting: waitingCount)
     }
 
@@ -87,7 +87,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     /// Leases the idle connection that a request for `key` gets, if a good one is idle: the first step of ``request``.
     mutating func takeIdle(
-        _ key: Key, priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
+        _ key: Key, priority: RequestPriority = .normal, order: QueueOrder = .firstComeFirstServed,
         arrival: Instant? = nil, now: Instant
     ) -> PoolConnectionID? {
         guard !isShutDown, let host = host(of: key) else { return nil }
@@ -101,7 +101,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// - Parameter arrival: The time at which a request came first that left the line and gets its place back; `nil` for
     ///   now.
     mutating func request(
-        _ key: Key, priority: RequestPriority = .normal, order: WaitingOrder = .firstComeFirstServed,
+        _ key: Key, priority: RequestPriority = .normal, order: QueueOrder = .firstComeFirstServed,
         arrival: Instant? = nil, now: Instant
     ) -> Admission {
         guard !isShutDown else { return Admission() }
@@ -109,15 +109,15 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     }
 
     private mutating func newPlace(
-        _ priority: RequestPriority, _ order: WaitingOrder, _ arrival: Instant?, _ now: Instant
-    ) -> PoolPlace {
+        _ priority: RequestPriority, _ order: QueueOrder, _ arrival: Instant?, _ now: Instant
+    ) -> PoolWaiterPosition {
         defer { nextSequence &+= 1 }
-        return PoolPlace(
+        return PoolWaiterPosition(
             arrival: min(arrival ?? now, now), sequence: nextSequence, priority: priority, order: order)
     }
 
     private mutating func admit(
-        _ place: PoolPlace, to host: Int, now: Instant, effects: consuming Effects = Effects()
+        _ place: PoolWaiterPosition, to host: Int, now: Instant, effects: consuming Effects = Effects()
     ) -> Admission {
         while hosts.records[host].idle.count > 0 {
             if let lease = takeIdle(of: host, for: place, now: now) {
@@ -127,7 +127,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
             endIdle(index)
             drop(index, &effects)
         }
-        let waiter = enterLine(place, of: host)
+        let waiter = enqueue(place, of: host)
         reconsider(host)
         dialForBlocked(&effects)
         return Admission(waiter: waiters.name(waiter), effects: effects)
@@ -160,7 +160,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         }
         var effects = Effects()
         let host = waiters.records[index].host
-        let dial = leaveLine(index)
+        let dial = dequeue(index)
         forgetWaiter(index)
         if let dial, !passOn(dial, &effects) { abandon(dial, &effects) }
         settle(host, &effects)
@@ -193,7 +193,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         let host = connections.records[index].host
         let owner = connections.records[index].waiter
         // The request that caused a dial was the first of all hosts at that time. An adopted dial has no such claim.
-        let isOwn = connections.records[index].state == .dialling
+        let isOwn = connections.records[index].state == .dialing
         endDial(index)
         connections.records[index].openedAt = now
         if isShutDown || isOverLimit(host) || (!isOwn && yieldsPlace(host)) {
@@ -215,12 +215,12 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         let index = connection.index
         let host = connections.records[index].host
         let owner = connections.records[index].waiter
-        let isOwn = connections.records[index].state == .dialling
+        let isOwn = connections.records[index].state == .dialing
         endDial(index)
         forget(index)  // There is nothing to close.
         if isOwn {
             effects.orders.append(.fail(waiters.name(owner)))
-            _ = leaveLine(owner)
+            _ = dequeue(owner)
             forgetWaiter(owner)
         } else {
             noteUncovered(owner, &effects)
@@ -328,7 +328,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         }) {
             effects.orders.append(.fail(waiters.name(waiter)))
             let host = waiters.records[waiter].host
-            _ = leaveLine(waiter)
+            _ = dequeue(waiter)
             forgetWaiter(waiter)
             reconsider(host)
             forgetIfEmpty(host)
@@ -465,7 +465,7 @@ package struct PoolCounts: Hashable, Sendable {
     /// Connections that wait for a request.
     package var idle = 0
     /// Connections being made, and abandoned dials that have not ended.
-    package var dialling = 0
+    package var dialing = 0
     /// Requests that wait for a connection.
     package var waiting = 0
 }

@@ -3,7 +3,7 @@ struct PoolConnectionRecord: Sendable {
     /// The activity of a connection. The first four are those of a dial.
     enum State: UInt8, Sendable {
         /// It is opened for the request that caused the dial.
-        case dialling
+        case dialing
         /// It is opened for a request that took the dial over from one that needs it no more.
         case adopted
         /// It is opened without a request: it will be idle, or serve a request that comes meanwhile.
@@ -20,7 +20,7 @@ struct PoolConnectionRecord: Sendable {
         var isDialling: Bool { rawValue <= State.abandoned.rawValue }
     }
 
-    var state = State.dialling
+    var state = State.dialing
     /// The slot of its host.
     var host: Int
     /// The waiter that it is opened for, or that it was granted to while leased; or none.
@@ -39,7 +39,7 @@ struct PoolConnectionRecord: Sendable {
     /// The time from which it must not be used, while idle.
     var deadline = UInt64.max
     /// The place of the request that holds it, while leased.
-    var place = PoolPlace(arrival: 0, sequence: 0, priority: .normal)
+    var place = PoolWaiterPosition(arrival: 0, sequence: 0, priority: .normal)
     /// Its neighbors in each ``PoolList``.
     var links = InlineArray<2, PoolList.Links>(repeating: PoolList.Links())
 }
@@ -57,7 +57,7 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     var idle = PoolList()
     /// The dials without a request that were not abandoned.
     var spareDials: [Int] = []
-    var dialling = 0
+    var dialing = 0
     /// The number of all connections: dialled, idle and leased.
     var open = 0
     /// The number of connections that do not count against the limits: exempt ones, and places lent to requests.
@@ -68,7 +68,7 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
 
     var counts: PoolCounts {
         PoolCounts(
-            leased: open - dialling - idle.count, idle: idle.count, dialling: dialling, waiting: line.count)
+            leased: open - dialing - idle.count, idle: idle.count, dialing: dialing, waiting: line.count)
     }
 }
 
@@ -84,7 +84,7 @@ struct PoolWaiterRecord: Sendable {
         case granted(Int)
     }
 
-    var place: PoolPlace
+    var place: PoolWaiterPosition
     /// The slot of its host.
     var host: Int
     var state = State.uncovered
@@ -295,13 +295,13 @@ struct PoolHeap: Sendable {
 ///
 /// It stays with the request while that holds a connection, so that a request whose connection turns out to be dead
 /// gets its old place back.
-struct PoolPlace: Sendable {
+struct PoolWaiterPosition: Sendable {
     /// The time at which the request came, in nanoseconds of the pool's clock.
     var arrival: UInt64
     /// The number of the request, from 0. It orders requests that came at the same time.
     var sequence: UInt64
     var priority: RequestPriority
-    var order = WaitingOrder.firstComeFirstServed
+    var order = QueueOrder.firstComeFirstServed
     /// Whether calls that hold connections wait for the request: it is served before all others.
     var isNested = false
 
@@ -311,7 +311,7 @@ struct PoolPlace: Sendable {
     /// Whether one such level is above another does not depend on t. So arrival plus one `ageing` for each level below
     /// the highest gives the same order, and never has to be computed again.
     ///
-    /// A request of ``WaitingOrder/lastComeFirstServed`` counts as the first of its ageing interval. So it is never ahead
+    /// A request of ``QueueOrder/lastComeFirstServed`` counts as the first of its ageing interval. So it is never ahead
     /// of one that has waited an interval longer.
     func rank(ageing: UInt64) -> PoolRank {
         if isNested { return PoolRank(due: 0, behind: 0, turn: sequence) }

@@ -16,7 +16,7 @@ public struct ContentDisposition: Hashable, Sendable {
 
     /// Parses a field value; `nil` if it does not begin with a word, such as the quoted name without a type of old servers.
     public init?(_ text: String) {
-        var reader = FieldReader(text)
+        var reader = FieldValueParser(text)
         reader.skipBlanks()
         // Lenient, as browsers are: blanks around the equals sign are common.
         guard let type = reader.token(), let parameters = reader.parameters(isLenient: true) else {

@@ -25,7 +25,7 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
     /// A malformed parameter (no `=`, white space around it, an unclosed quote) is skipped, because many servers send such,
     /// and the rest is still valid.
     public init?(_ text: String) {
-        var reader = FieldReader(text)
+        var reader = FieldValueParser(text)
         reader.skipBlanks()
         guard let type = reader.token(), reader.take(UInt8(ascii: "/")), let subtype = reader.token(),
             let parameters = reader.parameters(isLenient: false)
@@ -73,7 +73,7 @@ extension String {
 }
 
 /// A cursor over a field value: tokens, quoted strings and blanks (RFC 9110 §5.6).
-struct FieldReader {
+struct FieldValueParser {
     private let bytes: [UInt8]
     private var position = 0
 
@@ -118,7 +118,7 @@ struct FieldReader {
         guard take(UInt8(ascii: "=")) else { return nil }
         if isLenient { skipBlanks() }
         let isQuoted = current == UInt8(ascii: "\"")
-        let word = isQuoted ? quotedString() : isLenient ? word(FieldReader.isInWord) : token()
+        let word = isQuoted ? quotedString() : isLenient ? word(FieldValueParser.isInWord) : token()
         skipBlanks()
         // Bytes after the value make its end ambiguous.
         guard let word, current == nil || current == UInt8(ascii: ";") else { return nil }

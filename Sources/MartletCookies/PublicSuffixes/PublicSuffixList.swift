@@ -63,7 +63,7 @@ public struct PublicSuffixList: PublicSuffixes {
     /// - Throws: ``StorageError`` if it cannot be read, or is larger than 16 MiB.
     public init(contentsOf path: FilePath, section: Section = .all) async throws(StorageError) {
         let name = path.string
-        self = try await BlockingWorkers.shared.run { () throws(StorageError) in
+        self = try await BlockingThreadPool.shared.run { () throws(StorageError) in
             try PublicSuffixList(blockingOn: name, section: section)
         }
     }

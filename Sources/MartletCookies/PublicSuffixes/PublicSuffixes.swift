@@ -71,7 +71,7 @@ public struct SystemPublicSuffixes: PublicSuffixes {
     }
 
     /// Reads the list on a separate thread, unless it was read.
-    public func prepare() async { await BlockingWorkers.shared.run { _ = SystemPublicSuffixes.list } }
+    public func prepare() async { await BlockingThreadPool.shared.run { _ = SystemPublicSuffixes.list } }
 
     /// The first file that can be read and contains a rule; otherwise an empty list.
     package static func firstList(of paths: [String]) -> PublicSuffixList {

@@ -1,6 +1,6 @@
 /// A response with the bytes of its heads, and with its body still to be read, for programs that show them.
 package struct DetailedResponse: Sendable {
-    let answer: Answer
+    let answer: StreamedResponse
 
     /// The body, as it arrives.
     package let body: ResponseBody
@@ -41,7 +41,7 @@ extension HTTPSession {
         let call = try Call(request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control) { answer in
             let reader = BodyReader(answer, control: control, byteLimit: options.bodyLimit?.bytes)
-            let body = ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount)
+            let body = ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength)
             return try await UserCode.handle(control, core) {
                 try await handle(DetailedResponse(answer: answer, body: body))
             }

@@ -34,7 +34,7 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         /// A proxy that cannot be reached is `.resolutionFailed`, `.connectFailed` or `.tlsFailed`, like a server that cannot
         /// be; ``HTTPError/proxy`` tells them apart.
         public static let proxyFailed = Code(rawValue: "proxyFailed")
-        /// A timeout expired; ``HTTPError/clock`` is the timeout.
+        /// A timeout expired; ``HTTPError/timeout`` is the timeout.
         public static let timedOut = Code(rawValue: "timedOut")
         /// The connection broke.
         public static let connectionLost = Code(rawValue: "connectionLost")
@@ -79,7 +79,7 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         public static let alreadyInProgress = Code(rawValue: "alreadyInProgress")
         /// A stored body turned out damaged after a part of it was delivered. Its entry was removed. The core sends the
         /// request of such a response again.
-        public static let storedBodyDamaged = Code(rawValue: "storedBodyDamaged")
+        public static let cachedBodyCorrupted = Code(rawValue: "cachedBodyCorrupted")
         /// The session was invalidated.
         public static let sessionInvalidated = Code(rawValue: "sessionInvalidated")
         /// The system refused a resource, such as a descriptor.
@@ -97,9 +97,9 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         /// Connecting.
         case connecting
         /// Waiting for a proxy to open the way to the server.
-        case tunnelling
+        case tunneling
         /// TLS handshake.
-        case securing
+        case tlsHandshake
         /// Sending the request.
         case sending
         /// Waiting for the response's head.
@@ -107,11 +107,11 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         /// Receiving the body.
         case receivingBody
         /// Evaluating the response.
-        case evaluating
+        case processingResponse
     }
 
     /// The timeouts of ``Timeouts``.
-    public enum Clock: String, Hashable, Sendable {
+    public enum Timeout: String, Hashable, Sendable {
         /// ``Timeouts/poolWait``.
         case poolWait
         /// ``Timeouts/connect``.
@@ -138,7 +138,7 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     /// a proxy.
     public var proxy: String?
     /// The timeout that expired, if one did.
-    public var clock: Clock?
+    public var timeout: Timeout?
     /// The duration of the call, or of the wait that a timeout ended.
     public var elapsed: Duration?
     /// The number of times the request was begun.
@@ -157,14 +157,14 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     package var connection: FailedConnection?
     /// The file with the bytes of a download that was complete and could not get its name; `nil` if nothing was kept. The
     /// caller owns and removes it.
-    public var keptFile: FilePath?
+    public var unpublishedFile: FilePath?
     /// The number of bytes of a download that are kept, after which it resumes; `nil` for none.
-    public var keptByteCount: UInt64?
+    public var resumableByteCount: UInt64?
 
     /// Creates an error.
     public init(
         _ code: Code, phase: Phase, message: String, wasSent: Bool = false, origin: String? = nil,
-        clock: Clock? = nil, elapsed: Duration? = nil, attempts: Int = 1, underlying: (any Error)? = nil,
+        timeout: Timeout? = nil, elapsed: Duration? = nil, attempts: Int = 1, underlying: (any Error)? = nil,
         connectFailures: [ConnectFailure] = [], exchange: HTTPExchange? = nil, proxy: String? = nil
     ) {
         self.proxy = proxy
@@ -173,7 +173,7 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         self.message = message
         self.wasSent = wasSent
         self.origin = origin
-        self.clock = clock
+        self.timeout = timeout
         self.elapsed = elapsed
         self.attempts = attempts
         self.underlying = underlying
@@ -189,8 +189,8 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         switch code {
         case .resolutionFailed, .connectFailed, .proxyFailed: true
         // TLS can also fail later, by an invalid record, or by a certificate that is rejected after the handshake.
-        case .tlsFailed: !isBehindHandshake
-        case .timedOut: clock == .connect
+        case .tlsFailed: !isAfterHandshake
+        case .timedOut: timeout == .connect
         default: false
         }
     }

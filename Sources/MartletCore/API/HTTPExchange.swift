@@ -160,7 +160,7 @@ final class ExchangeStorage: Sendable {
     let isBodyCollected: Bool
     let trailers: FieldBlock?
     let interim: [ResponseHead]
-    let measured: MetricsSource
+    let measured: DeferredMetrics
     let source: HTTPExchange.Source
     let representation: UInt64?
     /// The part that a stage had in the response; `nil` for one of the network.
@@ -168,7 +168,7 @@ final class ExchangeStorage: Sendable {
     /// Guards the response, which its first reader makes.
     private let converted = Mutex<HTTPResponse?>(nil)
 
-    init(_ answer: Answer, _ body: [UInt8], isCollected: Bool) {
+    init(_ answer: StreamedResponse, _ body: [UInt8], isCollected: Bool) {
         let call = answer.call
         method = call.method
         fields = call.fields
@@ -180,7 +180,7 @@ final class ExchangeStorage: Sendable {
         isBodyCollected = isCollected && call.method != .head
         trailers = answer.trailers
         interim = answer.interim
-        measured = answer.metricsSource
+        measured = answer.deferredMetrics
         source = answer.source
         if case .stored(let body) = answer.channel {
             representation = body.representation

@@ -100,7 +100,7 @@ public struct HTTPHop: Hashable, Sendable {
 }
 
 /// The source of the metrics of a call. Most callers never ask for them, so they are computed on demand.
-enum MetricsSource: Sendable {
+enum DeferredMetrics: Sendable {
     indirect case made(HTTPMetrics)
     /// A call that used a connection.
     case measured(Measurement)
@@ -132,7 +132,7 @@ enum MetricsSource: Sendable {
     }
 }
 
-extension MetricsSource.Measurement {
+extension DeferredMetrics.Measurement {
     init(_ exchange: Exchange, of call: Call, waited: MonotonicTime, attempts: Int) {
         let (connection, timeline) = (exchange.connection, exchange.timeline)
         self.init(
@@ -156,7 +156,7 @@ extension HTTPMetrics {
         return metrics
     }
 
-    fileprivate init(_ measured: MetricsSource.Measurement) {
+    fileprivate init(_ measured: DeferredMetrics.Measurement) {
         self.init()
         attempts = measured.attempts
         hops = measured.hops
@@ -167,8 +167,8 @@ extension HTTPMetrics {
         if let timings = measured.dial {
             dns = timings.resolved.map { $0.since(timings.start) }
             connect = timings.connected.map { $0.since(timings.resolved ?? timings.start) }
-            tunnel = timings.tunnelled.map { $0.since(timings.connected ?? timings.start) }
-            tls = timings.secured.map { $0.since(timings.tunnelled ?? timings.connected ?? timings.start) }
+            tunnel = timings.tunneled.map { $0.since(timings.connected ?? timings.start) }
+            tls = timings.secured.map { $0.since(timings.tunneled ?? timings.connected ?? timings.start) }
         }
         start = measured.start
         let timeline = measured.timeline
@@ -189,7 +189,7 @@ package final class FailedConnection: Sendable {
     /// The heads of a proxy's responses to CONNECT, if it opened a tunnel and what followed failed.
     package let tunnelHeads: [ResponseHead]
 
-    init(_ measurement: MetricsSource.Measurement, tunnelHeads: [ResponseHead] = []) {
+    init(_ measurement: DeferredMetrics.Measurement, tunnelHeads: [ResponseHead] = []) {
         metrics = HTTPMetrics(measurement)
         self.tunnelHeads = tunnelHeads
     }

@@ -105,7 +105,7 @@ public enum HTTPCall {
         /// A body in place of that of the network's response.
         enum Replacement: Sendable {
             case bytes([UInt8])
-            case source(any BodySource, length: UInt64?)
+            case source(any RequestBodySource, length: UInt64?)
         }
 
         /// The head: status and fields.

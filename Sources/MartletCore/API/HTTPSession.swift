@@ -162,7 +162,7 @@ public actor HTTPSession {
             return try await UserCode.handle(control, core) {
                 try await handle(
                     HeadConversion.response(answer.head),
-                    ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount))
+                    ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength))
             }
         }
     }
@@ -307,7 +307,7 @@ extension HTTPSession {
         guard let scheme = request.scheme, let authority = request.authority else {
             throw invalidURL("the request has no scheme or no authority, and so no place to go")
         }
-        let path = Call.isForServer(request) ? "/" : request.path ?? "/"
+        let path = Call.isAsteriskForm(request) ? "/" : request.path ?? "/"
         // Joined to a URL, a part must not reach into the next one: the parts decide where the request goes.
         guard !authority.utf8.contains(where: { "/?#@".utf8.contains($0) }) else {
             throw invalidURL("the request's authority is more than a host and a port")

@@ -36,7 +36,7 @@ public actor HTTPTask {
     /// The request as it was made.
     public nonisolated let request: HTTPRequest
     private nonisolated let start = MonotonicTime.now()
-    private nonisolated let events: EventHub<SessionEvent>
+    private nonisolated let events: EventBroadcaster<SessionEvent>
     private nonisolated let control: TransferControl
     private nonisolated let outcome = Outcome<HTTPExchange>()
     private nonisolated let head = Outcome<HTTPResponse>()

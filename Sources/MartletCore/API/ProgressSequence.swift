@@ -49,7 +49,7 @@ public struct ProgressSequence: AsyncSequence, Sendable {
 
 /// The latest progress of one direction.
 package final class ProgressState: Sendable {
-    let newest = NewestValue(TransferProgress())
+    let newest = CurrentValue(TransferProgress())
 
     var value: TransferProgress { newest.value }
 

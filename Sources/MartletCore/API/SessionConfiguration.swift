@@ -107,18 +107,18 @@ public struct SessionConfiguration: Sendable {
     public var resolveOverrides: [Endpoint: [SocketAddress]] = [:]
     /// Other places to connect to than the URL's, as curl's `--connect-to`; the first that applies is used. Names in the
     /// request and in TLS remain those of the URL.
-    public var connectRedirections: [ConnectRedirection] = []
+    public var connectOverrides: [ConnectOverride] = []
     /// A unix domain socket to connect to in place of the network, as curl's `--unix-socket`; a leading `@` names one in
     /// the abstract space. `nil` by default.
     public var unixSocketPath: String?
     /// The race between the addresses of a host (RFC 8305).
-    public var connectRace = ConnectRaceSettings()
+    public var happyEyeballs = HappyEyeballsOptions()
     /// The options of each socket.
     public var socketOptions = SocketOptions()
     /// The priority among requests that wait for a connection.
     public var priority = RequestPriority.normal
     /// The order of waiting requests of one priority; first come, first served by default.
-    public var order = WaitingOrder.firstComeFirstServed
+    public var queueOrder = QueueOrder.firstComeFirstServed
 
     /// The logger; silent by default. Neither credentials nor bodies are ever logged.
     public var logger = Logger(label: "martlet") { _ in SwiftLogNoOpLogHandler() }
@@ -148,8 +148,8 @@ public struct SessionConfiguration: Sendable {
 
     var dialSettings: DialSettings {
         var settings = DialSettings(
-            resolver: identifiedResolver, overrides: resolveOverrides, redirections: connectRedirections,
-            unixSocketPath: unixSocketPath, race: connectRace, socket: socketOptions, tls: tls,
+            resolver: identifiedResolver, overrides: resolveOverrides, redirections: connectOverrides,
+            unixSocketPath: unixSocketPath, race: happyEyeballs, socket: socketOptions, tls: tls,
             connector: identifiedConnector)
         settings.tls.hosts = tls.hosts.inASCII { (try? URLHost(name: Array($0.utf8)[...]))?.text }
         settings.proxyAuthenticator = SessionProxyAuthenticator()
@@ -210,7 +210,7 @@ public struct RequestOptions: Sendable {
     /// The priority among requests that wait for a connection.
     public var priority: RequestPriority?
     /// The order among waiting requests of one priority.
-    public var order: WaitingOrder?
+    public var queueOrder: QueueOrder?
     /// The largest body that is collected in memory. Streams have no limit unless this is set.
     public var bodyLimit: ByteCount?
 
@@ -231,7 +231,7 @@ public struct RequestOptions: Sendable {
     }
 
     /// Whether the body is passed on as it is on the wire: chunk framing and content codings are not decoded.
-    public var isRaw = false
+    public var returnsRawBody = false
 
     /// Whether the response's `Content-Length` is ignored: its body ends with the connection, unless it is chunked;
     /// `false` by default.
@@ -293,7 +293,7 @@ public struct RequestOptions: Sendable {
     /// method is not idempotent; `false` by default (RFC 9110 §9.2.2).
     ///
     /// A request with an `Idempotency-Key` field may be in any case, and one of which no byte was written always is.
-    public var allowsResendingUnsafeMethods = false
+    public var allowsResendingNonIdempotentMethods = false
 
     /// The options that few calls set and that take more than a byte: options are copied often, and held by the frames of waiting
     /// calls.

@@ -13,21 +13,21 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
         /// Connections in use.
         public var leased = 0
         /// Connections being opened, including abandoned ones that have not ended.
-        public var dialling = 0
+        public var dialing = 0
         /// Requests that wait for a connection.
         public var waiting = 0
 
         /// Creates the part of a host.
-        public init(origin: String, idle: Int = 0, leased: Int = 0, dialling: Int = 0, waiting: Int = 0) {
+        public init(origin: String, idle: Int = 0, leased: Int = 0, dialing: Int = 0, waiting: Int = 0) {
             self.origin = origin
             self.idle = idle
             self.leased = leased
-            self.dialling = dialling
+            self.dialing = dialing
             self.waiting = waiting
         }
 
         fileprivate var counts: String {
-            "\(leased) leased, \(idle) idle, \(dialling) dialling, \(waiting) waiting"
+            "\(leased) leased, \(idle) idle, \(dialing) dialling, \(waiting) waiting"
         }
     }
 
@@ -53,17 +53,17 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
             let host = byOrigin[origin] ?? Host(origin: origin)
             byOrigin[origin] = Host(
                 origin: origin, idle: host.idle + counts.idle, leased: host.leased + counts.leased,
-                dialling: host.dialling + counts.dialling, waiting: host.waiting + counts.waiting)
+                dialing: host.dialing + counts.dialing, waiting: host.waiting + counts.waiting)
         }
         hosts = byOrigin.values.sorted { $0.origin < $1.origin }
         processSockets = core.loop.socketCount
         processTimers = core.loop.timerCount
-        processWorkerThreads = BlockingWorkers.shared.threadCount + LookUps.system.threadCount
+        processWorkerThreads = BlockingThreadPool.shared.threadCount + InFlightLookups.system.threadCount
     }
 
     /// Whether the session does nothing: no call runs or waits, and no connection is in use or being opened.
-    public var isQuiet: Bool {
-        runningCalls == 0 && pool.leased == 0 && pool.dialling == 0 && pool.waiting == 0
+    public var isIdle: Bool {
+        runningCalls == 0 && pool.leased == 0 && pool.dialing == 0 && pool.waiting == 0
     }
 
     /// One line for the session and one for each host.
@@ -75,7 +75,7 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
     /// ```
     public var description: String {
         let all = Host(
-            origin: "", idle: pool.idle, leased: pool.leased, dialling: pool.dialling, waiting: pool.waiting)
+            origin: "", idle: pool.idle, leased: pool.leased, dialing: pool.dialing, waiting: pool.waiting)
         let whole =
             "\(runningCalls) calls; \(all.counts); process: \(processSockets) sockets, \(processTimers) timers, "
             + "\(processWorkerThreads) worker threads"

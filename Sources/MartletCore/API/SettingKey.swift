@@ -77,13 +77,13 @@ package protocol StageKey: SettingKey {
     /// The answer to a call that needs no other stage, if there is one without waiting.
     static func answerAtOnce(
         _ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl
-    ) -> Answer?
+    ) -> StreamedResponse?
 }
 
 extension StageKey {
     package static func answerAtOnce(
         _ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl
-    ) -> Answer? { nil }
+    ) -> StreamedResponse? { nil }
 }
 
 /// An object that accompanies a session from its start to its end, and may change the limits of its connections.

@@ -1,6 +1,6 @@
 import Synchronization
 
-extension Answer {
+extension StreamedResponse {
     /// The longest body that is expected to come with its head, and first read without a reader, in bytes.
     private static let smallByteCount: UInt64 = 64 * 1024
 
@@ -16,7 +16,7 @@ extension Answer {
         let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
         var body: [UInt8] = []
         do {
-            let smallest = min(UInt64(limit), Answer.smallByteCount)
+            let smallest = min(UInt64(limit), StreamedResponse.smallByteCount)
             if !control.isExposed, let received = try receivedBody(upTo: smallest) {
                 body = received.bytes
                 if !body.isEmpty, let observer = call.observer {
@@ -59,7 +59,7 @@ extension Answer {
     /// - Returns: The bytes, and whether they are the whole body; `nil` if nothing was tried.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     private func receivedBody(upTo limit: UInt64) throws -> (bytes: [UInt8], isWhole: Bool)? {
-        guard codings.isEmpty, let length = announcedByteCount, length <= limit else { return nil }
+        guard codings.isEmpty, let length = expectedContentLength, length <= limit else { return nil }
         switch channel {
         case .made: return nil
         case .stored(let body): return body.takeWhole().map { ($0, true) }
@@ -99,7 +99,7 @@ package final class BodyReader: Sendable {
         /// The maximum number of bytes that are handed out; `nil` for no limit.
         var byteLimit: Int?
         /// The bytes that were handed out, if they are remembered.
-        var memory: BodyMemory?
+        var memory: BodyReplayBuffer?
         /// Whether bytes of the body are lost, so that no file of it can be complete.
         var hasLostBytes = false
     }
@@ -113,7 +113,7 @@ package final class BodyReader: Sendable {
         case decoded
     }
 
-    let answer: Answer
+    let answer: StreamedResponse
     let control: TransferControl
     /// The announced number of bytes, if no coding is decoded.
     let expectedByteCount: UInt64?
@@ -121,14 +121,14 @@ package final class BodyReader: Sendable {
     private let state: Mutex<State>
 
     private var call: Call { answer.call }
-    var channel: BodyChannel { answer.channel }
+    var channel: ResponseBodySource { answer.channel }
 
     /// A reader of the body of a response.
     /// - Parameter received: The number of bytes that were received before, and are not handed out here.
-    package init(_ answer: Answer, control: TransferControl, byteLimit: Int?, received: Int = 0) {
+    package init(_ answer: StreamedResponse, control: TransferControl, byteLimit: Int?, received: Int = 0) {
         self.answer = answer
         self.control = control
-        expectedByteCount = answer.codings.isEmpty ? answer.announcedByteCount : nil
+        expectedByteCount = answer.codings.isEmpty ? answer.expectedContentLength : nil
         state = Mutex(State(deliveredByteCount: UInt64(received), byteLimit: byteLimit))
         if !answer.codings.isEmpty {
             let limits = answer.call.settings.configuration.decompressionLimits
@@ -393,7 +393,7 @@ package final class BodyReader: Sendable {
     func remember(upTo limit: Int) {
         state.withLock { state in
             guard state.memory == nil else { return }
-            state.memory = BodyMemory(limit: limit, bytes: state.deliveredByteCount == 0 ? [] : nil)
+            state.memory = BodyReplayBuffer(limit: limit, bytes: state.deliveredByteCount == 0 ? [] : nil)
         }
     }
 
@@ -444,7 +444,7 @@ package final class BodyReader: Sendable {
 }
 
 /// The bytes that were handed out of a body, up to a limit.
-private struct BodyMemory: Sendable {
+private struct BodyReplayBuffer: Sendable {
     let limit: Int
     /// `nil` if a part of them is not known.
     var bytes: [UInt8]?

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Returns bytes in memory, once.
-actor BytesSource: BodySource {
+actor BytesSource: RequestBodySource {
     private var bytes: [UInt8]?
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -10,7 +10,7 @@ actor BytesSource: BodySource {
 }
 
 /// Reads a file on a worker, 256 KiB at a time. The next piece is read while one is sent.
-actor FileSource: BodySource {
+actor FileSource: RequestBodySource {
     private static let pieceByteCount = 256 * 1024
     private let file: FileReader
     private var offset: UInt64 = 0
@@ -22,7 +22,7 @@ actor FileSource: BodySource {
     static func open(_ path: FilePath) async throws(StorageError) -> FileSource {
         let name = path.string
         return FileSource(
-            try await BlockingWorkers.shared.run { () throws(StorageError) in try FileReader(path: name) })
+            try await BlockingThreadPool.shared.run { () throws(StorageError) in try FileReader(path: name) })
     }
 
     /// The length of the file when it was opened.
@@ -47,15 +47,16 @@ actor FileSource: BodySource {
         let (file, offset) = (file, offset)
         let rest = file.byteCount > offset ? file.byteCount - offset : 1
         let limit = Int(min(rest, UInt64(FileSource.pieceByteCount)))
-        BlockingWorkers.shared.submit {
-            piece.fulfil(Result { () throws(StorageError) in try file.read(at: offset, limit: limit) })
+        BlockingThreadPool.shared.submit {
+            piece.fulfill(Result { () throws(StorageError) in try file.read(at: offset, limit: limit) })
         }
         return piece
     }
 }
 
 /// Reads an asynchronous sequence.
-actor SequenceSource<Pieces: AsyncSequence & Sendable>: BodySource where Pieces.Element: Sequence<UInt8> {
+actor SequenceSource<Pieces: AsyncSequence & Sendable>: RequestBodySource
+where Pieces.Element: Sequence<UInt8> {
     private var iterator: Pieces.AsyncIterator?
 
     init(_ pieces: Pieces) { iterator = pieces.makeAsyncIterator() }
@@ -72,21 +73,21 @@ actor SequenceSource<Pieces: AsyncSequence & Sendable>: BodySource where Pieces.
 
 /// A source that can be read only once, and opened until it is read: a server that responds before it has received any of the
 /// body has not used it up.
-package final class OnceSource: Sendable {
+package final class SingleUseSource: Sendable {
     private struct State {
         /// The number of times it was opened, or taken back.
         var number: UInt64 = 0
         var isBegun = false
     }
 
-    private let source: any BodySource
+    private let source: any RequestBodySource
     /// Guards the right to read: the exchange that has it open, and the code that takes it back.
     private let state = Mutex(State())
 
-    init(_ source: any BodySource) { self.source = source }
+    init(_ source: any RequestBodySource) { self.source = source }
 
     /// The source, unless it was read. A source that was opened before reads nothing more.
-    func open() -> (any BodySource)? {
+    func open() -> (any RequestBodySource)? {
         let number = state.withLock { state -> UInt64? in
             guard !state.isBegun else { return nil }
             state.number += 1
@@ -110,11 +111,11 @@ package final class OnceSource: Sendable {
         }
     }
 
-    private final class Opened: BodySource {
-        private let source: OnceSource
+    private final class Opened: RequestBodySource {
+        private let source: SingleUseSource
         private let number: UInt64
 
-        init(source: OnceSource, number: UInt64) {
+        init(source: SingleUseSource, number: UInt64) {
             self.source = source
             self.number = number
         }

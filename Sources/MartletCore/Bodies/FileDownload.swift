@@ -21,7 +21,7 @@ package struct FileDownload: Sendable {
         let file = try await open()
         reader.beginWriting()
         let expected = reader.expectedByteCount.map { max($0, UInt64(beginning.count)) }
-        let pouring = BodyPouring(file, expected: expected, origin: origin)
+        let pouring = BodyCopier(file, expected: expected, origin: origin)
         do {
             try await pouring.append(beginning)
             try await pouring.pour(reader)
@@ -31,7 +31,7 @@ package struct FileDownload: Sendable {
         } catch {
             reader.loseBytes()
             await pouring.waitForWorker()
-            await BlockingWorkers.shared.run { file.discard() }
+            await BlockingThreadPool.shared.run { file.discard() }
             throw error
         }
     }
@@ -40,7 +40,7 @@ package struct FileDownload: Sendable {
     func write(_ bytes: [UInt8]) async throws {
         let (name, collision) = (path.string, collision)
         try await blocking { () throws(StorageError) in
-            let file = try FilePublisher(path: name, collision: collision)
+            let file = try AtomicFileWriter(path: name, collision: collision)
             do throws(StorageError) {
                 try file.write(bytes)
                 try file.publish(collision: collision)
@@ -54,30 +54,30 @@ package struct FileDownload: Sendable {
     /// Whether a file has the name. One that appears later is found when the file is opened or gets the name.
     static func isTaken(_ path: FilePath) async -> Bool {
         let name = path.string
-        return await BlockingWorkers.shared.run { (try? LinuxFileSystem().status(at: name)) != nil }
+        return await BlockingThreadPool.shared.run { (try? LinuxFileSystem().status(at: name)) != nil }
     }
 
-    private var collision: FilePublisher.Collision { overwrites ? .replace : .fail }
+    private var collision: AtomicFileWriter.Collision { overwrites ? .replace : .fail }
 
     /// Creates the file, which has no name yet.
-    package func open() async throws(HTTPError) -> FilePublisher {
+    package func open() async throws(HTTPError) -> AtomicFileWriter {
         let (name, collision) = (path.string, collision)
         return try await blocking { () throws(StorageError) in
-            try FilePublisher(path: name, collision: collision)
+            try AtomicFileWriter(path: name, collision: collision)
         }
     }
 
     /// Gives the file its name. If everything is written and synced and only the name fails, the bytes are kept.
-    package func publish(_ file: FilePublisher) async throws(HTTPError) {
+    package func publish(_ file: AtomicFileWriter) async throws(HTTPError) {
         let collision = collision
         do throws(HTTPError) {
             try await blocking { () throws(StorageError) in try file.publish(collision: collision) }
         } catch {
             guard let fault = error.underlying as? StorageError, ["rename", "link"].contains(fault.operation)
             else { throw error }
-            let kept = await BlockingWorkers.shared.run { file.keep() }
+            let kept = await BlockingThreadPool.shared.run { file.keep() }
             var failure = error
-            failure.keptFile = FilePath(kept)
+            failure.unpublishedFile = FilePath(kept)
             failure.message += "; what was received is kept in \(kept)"
             throw failure
         }
@@ -87,7 +87,7 @@ package struct FileDownload: Sendable {
         _ body: @escaping @Sendable () throws(StorageError) -> Value
     ) async throws(HTTPError) -> Value {
         do throws(StorageError) {
-            return try await BlockingWorkers.shared.run(throwing: body)
+            return try await BlockingThreadPool.shared.run(throwing: body)
         } catch {
             throw HTTPError(storage: error, origin: origin)
         }
@@ -101,7 +101,7 @@ struct DownloadDestination: Hashable, Sendable {
     var overwrites: Bool
 }
 
-extension Answer {
+extension StreamedResponse {
     /// Writes the rest of the body to a file, after the part that was taken before, under the rules of a download.
     ///
     /// The limit of bodies in memory applies again after a file that could not be created: no byte is lost then.

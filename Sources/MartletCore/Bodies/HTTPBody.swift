@@ -20,8 +20,8 @@ public struct HTTPBody: Sendable {
         case none
         case bytes([UInt8])
         case file(FilePath)
-        case stream(length: UInt64?, open: @Sendable () -> any BodySource)
-        case once(length: UInt64?, OnceSource)
+        case stream(length: UInt64?, open: @Sendable () -> any RequestBodySource)
+        case once(length: UInt64?, SingleUseSource)
         case multipart(MultipartContent)
         case failure(any Error)
     }
@@ -93,7 +93,7 @@ public struct HTTPBody: Sendable {
     public static func once<Pieces: AsyncSequence & Sendable>(
         _ pieces: Pieces, length: UInt64? = nil, contentType: String? = "application/octet-stream"
     ) -> HTTPBody where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
-        HTTPBody(.once(length: length, OnceSource(SequenceSource(pieces))), contentType: contentType)
+        HTTPBody(.once(length: length, SingleUseSource(SequenceSource(pieces))), contentType: contentType)
     }
 
     /// Whether it can be sent again.
@@ -180,7 +180,7 @@ public struct HTTPBody: Sendable {
     /// Opens the body to be read once.
     /// - Returns: Its source, and its length if that is known.
     /// - Throws: An ``HTTPError``: `.fileFailed`, `.bodyNotReplayable`, `.invalidRequest`.
-    package func open() async throws(HTTPError) -> (source: any BodySource, length: UInt64?) {
+    package func open() async throws(HTTPError) -> (source: any RequestBodySource, length: UInt64?) {
         switch storage {
         case .none: return (BytesSource([]), 0)
         case .bytes(let bytes): return (BytesSource(bytes), UInt64(bytes.count))

@@ -15,14 +15,14 @@ extension MediaTypeTable {
     /// - Throws: A ``StorageError`` if the file cannot be read, or has more than 4 MiB.
     public init(contentsOf path: FilePath) async throws(StorageError) {
         let name = path.string
-        let types = try await BlockingWorkers.shared.run { () throws(StorageError) in
+        let types = try await BlockingThreadPool.shared.run { () throws(StorageError) in
             try MediaTypeTable.read(name)
         }
         self.init { types }
     }
 
     /// Reads the machine's table on another thread, unless it was read before.
-    public static func prepare() async { await BlockingWorkers.shared.run { _ = systemTypes } }
+    public static func prepare() async { await BlockingThreadPool.shared.run { _ = systemTypes } }
 
     /// Reads a file; blocks.
     private static func read(_ path: String) throws(StorageError) -> [String: String] {

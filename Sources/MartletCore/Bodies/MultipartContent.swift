@@ -74,7 +74,7 @@ package struct MultipartContent: Sendable {
     /// Opens the form to be sent once: reads the lengths of its files, all in one job of a worker, and keeps none of them
     /// open, so that a form of many files holds one descriptor at a time.
     /// - Throws: ``StorageError`` for a file that cannot be read; ``MultipartError/partNotReplayable(part:)``.
-    func open() async throws -> (source: any BodySource, length: UInt64?) {
+    func open() async throws -> (source: any RequestBodySource, length: UInt64?) {
         let measured = try await measure()
         var stretches: [MultipartSource.Stretch] = []
         var total: UInt64? = 0
@@ -114,7 +114,7 @@ package struct MultipartContent: Sendable {
     private func measure() async throws -> [UInt64] {
         let paths = bodies.compactMap { $0.file?.string }
         guard !paths.isEmpty else { return [] }
-        return try await BlockingWorkers.shared.run { () throws(StorageError) in
+        return try await BlockingThreadPool.shared.run { () throws(StorageError) in
             var lengths: [UInt64] = []
             for path in paths { lengths.append(try FileReader(path: path).byteCount) }
             return lengths
@@ -129,14 +129,14 @@ package struct MultipartContent: Sendable {
 }
 
 /// Returns a form, stretch by stretch. A file is opened when its turn comes and closed after it.
-actor MultipartSource: BodySource {
+actor MultipartSource: RequestBodySource {
     /// A stretch of the form.
     enum Stretch: Sendable {
         case bytes([UInt8])
         /// A file that had this length when the form was opened.
         case file(FilePath, length: UInt64)
         /// A source, and the length that it must have, if any.
-        case source(any BodySource, length: UInt64?, part: String)
+        case source(any RequestBodySource, length: UInt64?, part: String)
     }
 
     private var stretches: ArraySlice<Stretch>

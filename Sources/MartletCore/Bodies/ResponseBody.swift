@@ -10,11 +10,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
     package let reader: BodyReader
 
     /// The length in the head, before content codings are decoded; `nil` if there is none.
-    public let announcedByteCount: UInt64?
+    public let expectedContentLength: UInt64?
 
-    package init(reader: BodyReader, announcedByteCount: UInt64?) {
+    package init(reader: BodyReader, expectedContentLength: UInt64?) {
         self.reader = reader
-        self.announcedByteCount = announcedByteCount
+        self.expectedContentLength = expectedContentLength
     }
 
     /// One pass over the body.
@@ -73,7 +73,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// The same body, which remembers its pieces from now on, so that ``write(to:_:overwrites:)`` can write all of it.
     ///
     /// - Parameter limit: The maximum number of bytes that are remembered; after more, the whole can no longer be written.
-    public func remembering(upTo limit: ByteCount = .mebibytes(1)) -> ResponseBody {
+    public func buffering(upTo limit: ByteCount = .mebibytes(1)) -> ResponseBody {
         reader.remember(upTo: limit.bytes)
         return self
     }
@@ -82,7 +82,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     public enum Extent: String, Hashable, Sendable {
         /// The part that has not been taken.
         case rest
-        /// All of it, including the part that was taken from a body that is ``ResponseBody/remembering(upTo:)``.
+        /// All of it, including the part that was taken from a body that is ``ResponseBody/buffering(upTo:)``.
         case whole
     }
 

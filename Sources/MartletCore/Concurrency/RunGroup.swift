@@ -5,7 +5,7 @@ package final class RunGroup: Sendable {
     private let work: AsyncStream<Work>.Continuation
     private let task: Task<Void, Never>
     /// The number of pieces of work that have not ended.
-    private let runningCount = NewestValue(0)
+    private let runningCount = CurrentValue(0)
 
     /// Creates a group without work.
     package init() {

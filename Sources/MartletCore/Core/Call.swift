@@ -26,12 +26,12 @@ package final class Call: Sendable {
     /// The user name and password from the URL, for its origin.
     package let urlCredentials: Credentials?
     /// The fields that stages add to the request.
-    package let supplement: CallSupplement?
+    package let supplement: RequestAdditions?
     /// The requests of the call that came before this one.
     let hops: [HTTPHop]
     /// Reports the events of the call; `nil` if nothing receives them.
-    package let observer: CallObserver?
-    private let asksForCoding: Bool
+    package let observer: CallEventEmitter?
+    private let acceptsContentCoding: Bool
     /// Whether content codings are decoded: if they were requested here, or the caller demands it for its own request of them.
     package let undoesCoding: Bool
     /// The header fields that the request is sent with.
@@ -59,9 +59,9 @@ package final class Call: Sendable {
             }
             isForwarded = proxy?.forwards(isSecure: url.scheme == .https) ?? false
         }
-        asksForCoding = Call.asksForCoding(fields, options, settings)
-        let isDemanded = options.decompresses == true && !options.isRaw
-        undoesCoding = asksForCoding || (isDemanded && fields[.range] == nil)
+        acceptsContentCoding = Call.acceptsContentCoding(fields, options, settings)
+        let isDemanded = options.decompresses == true && !options.returnsRawBody
+        undoesCoding = acceptsContentCoding || (isDemanded && fields[.range] == nil)
         timeouts = options.timeouts ?? settings.configuration.timeouts
         urlCredentials =
             url.userInfo == nil ? nil : .basic(user: url.user ?? "", password: url.password ?? "")
@@ -81,7 +81,8 @@ package final class Call: Sendable {
         hops = []
         observer = nil
         sent = settings.sentFields(
-            self.fields, options, asksForCoding: asksForCoding, hidesProxyAuthorization: !isForwarded, nil)
+            self.fields, options, acceptsContentCoding: acceptsContentCoding,
+            hidesProxyAuthorization: !isForwarded, nil)
     }
 
     convenience init(
@@ -94,7 +95,7 @@ package final class Call: Sendable {
 
     /// The same call with other additions, another body or other timeouts.
     private init(
-        _ call: Call, supplement: CallSupplement?, hops: [HTTPHop], observer: CallObserver?,
+        _ call: Call, supplement: RequestAdditions?, hops: [HTTPHop], observer: CallEventEmitter?,
         body: HTTPBody? = nil, timeouts: Timeouts? = nil
     ) {
         method = call.method
@@ -112,22 +113,23 @@ package final class Call: Sendable {
         self.supplement = supplement
         self.hops = hops
         self.observer = observer
-        asksForCoding = call.asksForCoding
+        acceptsContentCoding = call.acceptsContentCoding
         undoesCoding = call.undoesCoding
         let former = call.supplement
         if supplement?.cookies == former?.cookies, supplement?.authorization == former?.authorization {
             sent = call.sent
         } else {
             sent = settings.sentFields(
-                fields, options, asksForCoding: asksForCoding, hidesProxyAuthorization: !isForwarded,
+                fields, options, acceptsContentCoding: acceptsContentCoding,
+                hidesProxyAuthorization: !isForwarded,
                 supplement)
         }
     }
 
-    private static func asksForCoding(
+    private static func acceptsContentCoding(
         _ fields: HTTPFields, _ options: RequestOptions, _ settings: SessionSettings
     ) -> Bool {
-        guard !options.isRaw, options.decompresses ?? settings.configuration.decompressesResponses,
+        guard !options.returnsRawBody, options.decompresses ?? settings.configuration.decompressesResponses,
             !settings.defaultsNameAcceptEncoding
         else { return false }
         return (fields.isEmpty || fields[.acceptEncoding] == nil && fields[.range] == nil)
@@ -145,16 +147,16 @@ package final class Call: Sendable {
     /// For a proxy it is the whole URL, from which the last proxy makes the `*` again if there is no path (§3.2.2).
     var requestTarget: String {
         guard isForwarded else { return serverTarget }
-        return isForServer ? "\(url.scheme)://\(url.hostFieldValue)" : url.absoluteForm
+        return isAsteriskForm ? "\(url.scheme)://\(url.hostFieldValue)" : url.absoluteForm
     }
 
     /// The target of the request line that the server receives.
-    var serverTarget: String { isForServer ? "*" : url.requestTarget }
+    var serverTarget: String { isAsteriskForm ? "*" : url.requestTarget }
 
-    private var isForServer: Bool { givenRequest.map { Call.isForServer($0) } ?? false }
+    private var isAsteriskForm: Bool { givenRequest.map { Call.isAsteriskForm($0) } ?? false }
 
     /// Whether a request is `OPTIONS *`, which is about the server and not about one of its resources.
-    package static func isForServer(_ request: HTTPRequest) -> Bool {
+    package static func isAsteriskForm(_ request: HTTPRequest) -> Bool {
         request.path == "*" && request.method == .options
     }
 
@@ -174,7 +176,7 @@ package final class Call: Sendable {
 
     /// Whether sending the request twice does no harm: by its method, its `Idempotency-Key`, or the caller's word.
     var isIdempotent: Bool {
-        method.isIdempotent || options.allowsResendingUnsafeMethods
+        method.isIdempotent || options.allowsResendingNonIdempotentMethods
             || fields.contains(HTTPField.Name.idempotencyKey)
     }
 
@@ -230,7 +232,7 @@ package final class Call: Sendable {
     func redirected(_ redirect: RedirectRule.Redirect, by rule: RedirectRule) throws(HTTPError) -> Call {
         var options = options
         if redirect.dropsBody { options.trailers = HTTPFields() }
-        if redirect.leavesOrigin, !rule.policy.trustsOtherOrigins {
+        if redirect.leavesOrigin, !rule.policy.sendsCredentialsCrossOrigin {
             // The session's own fields are meant for the origin where calls begin.
             options.omittedFields.formUnion(rule.policy.defaultsOfOrigin)
         }
@@ -240,10 +242,10 @@ package final class Call: Sendable {
     }
 
     /// The call with more fields from its stages.
-    package func supplemented(_ change: (inout CallSupplement) -> Void) -> Call {
-        var supplement = supplement ?? CallSupplement()
+    package func supplemented(_ change: (inout RequestAdditions) -> Void) -> Call {
+        var supplement = supplement ?? RequestAdditions()
         change(&supplement)
-        if supplement == CallSupplement() { return self }
+        if supplement == RequestAdditions() { return self }
         return Call(self, supplement: supplement, hops: hops, observer: observer)
     }
 
@@ -251,12 +253,12 @@ package final class Call: Sendable {
         Call(self, supplement: supplement, hops: hops, observer: observer, body: body)
     }
 
-    func observed(by observer: CallObserver) -> Call {
+    func observed(by observer: CallEventEmitter) -> Call {
         Call(self, supplement: supplement, hops: hops, observer: observer)
     }
 
     /// The call with the requests that came before.
-    func following(_ hops: [HTTPHop], observer: CallObserver?) -> Call {
+    func following(_ hops: [HTTPHop], observer: CallEventEmitter?) -> Call {
         Call(self, supplement: supplement, hops: hops, observer: observer)
     }
 
@@ -272,7 +274,7 @@ package final class Call: Sendable {
 }
 
 /// The fields that the stages of a call add to a request, and the way its body is sent.
-package struct CallSupplement: Equatable, Sendable {
+package struct RequestAdditions: Equatable, Sendable {
     /// The value of `Cookie` from the jar, besides the cookies of the caller.
     package var cookies: [UInt8]?
     /// The value of `Authorization`.

@@ -3,7 +3,7 @@ import Logging
 /// Runs one call up to the head of the response: connection, request, head. The request is sent again on a fresh connection if
 /// a reused one turned out dead, and without its expectation after a 417.
 ///
-/// Its methods are those that wait. The methods of ``CallAttempts`` do the work between the waits, since each variable of a
+/// Its methods are those that wait. The methods of ``CallAttemptState`` do the work between the waits, since each variable of a
 /// function that waits is held by every call in flight for as long as it waits.
 package struct CallRunner: Sendable {
     let core: SessionCore
@@ -11,11 +11,11 @@ package struct CallRunner: Sendable {
     let call: Call
     let control: TransferControl
     /// Asked before each write and each read; `nil` for the control, if something outside of the call holds it.
-    var gate: (any TransferGate)?
+    var gate: (any TransferPauseGate)?
 
     package init(
         core: SessionCore, dialer: Dialer, call: Call, control: TransferControl,
-        gate: (any TransferGate)? = nil
+        gate: (any TransferPauseGate)? = nil
     ) {
         self.core = core
         self.dialer = dialer
@@ -32,8 +32,8 @@ package struct CallRunner: Sendable {
 
     /// Sends the request and waits for the final head.
     /// - Throws: ``HTTPError``, or `CancellationError`.
-    package func run() async throws -> Answer {
-        var attempts = CallAttempts(self)
+    package func run() async throws -> StreamedResponse {
+        var attempts = CallAttemptState(self)
         while true {
             if try !attempts.prepare(self) {
                 try attempts.compose(self, try await body(of: attempts.composer))
@@ -102,7 +102,7 @@ package struct CallRunner: Sendable {
     /// old place.
     @inline(never)
     private func connection(
-        _ acquisition: ConnectionPool.Acquisition, _ attempts: inout CallAttempts
+        _ acquisition: ConnectionPool.Acquisition, _ attempts: inout CallAttemptState
     ) async throws -> Lease {
         var acquisition = acquisition
         while true {
@@ -139,7 +139,9 @@ package struct CallRunner: Sendable {
     /// Waits for a connection that has carried no exchange: one that another request returns meanwhile is as old as the one that
     /// died.
     @inline(never)
-    private func freshConnection(_ attempts: inout CallAttempts, instead given: Lease) async throws -> Lease {
+    private func freshConnection(_ attempts: inout CallAttemptState, instead given: Lease) async throws
+        -> Lease
+    {
         var lease = given
         while attempts.refuses(lease, call) {
             lease = try await connection(try attempts.acquire(self, insteadOf: lease), &attempts)
@@ -153,9 +155,9 @@ package struct CallRunner: Sendable {
 /// None of its methods waits, and none is inlined into the function that does: their temporary variables are on the thread's
 /// stack, and not in a frame that each call in flight holds. The runner is passed each time, since a copy kept here would
 /// retain each of its references once more.
-struct CallAttempts {
+struct CallAttemptState {
     enum Reception {
-        case answer(Answer)
+        case answer(StreamedResponse)
         /// The request is to be sent once more.
         case again
         /// Nothing has come.
@@ -188,7 +190,7 @@ struct CallAttempts {
         composer = RequestComposer(
             call: runner.call,
             proxyAuthorization: runner.call.isForwarded
-                ? ProxyConvincing(call: runner.call, dialer: runner.dialer)?.unasked : nil)
+                ? ProxyAuthorization(call: runner.call, dialer: runner.dialer)?.unasked : nil)
         asked = runner.call.start
         waited = runner.call.start
     }
@@ -275,7 +277,8 @@ struct CallAttempts {
         }
         let call = runner.call
         var request = ConnectionPool.Request(
-            priority: runner.priority, order: call.options.order ?? call.settings.configuration.order,
+            priority: runner.priority,
+            order: call.options.queueOrder ?? call.settings.configuration.queueOrder,
             poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
             totalDeadline: call.totalDeadline,
             start: now, isFresh: needsFreshConnection, mustLook: !call.maySendAgain)
@@ -319,13 +322,13 @@ struct CallAttempts {
         let bandwidth = runner.core.bandwidth
         return Exchange(
             lease: lease,
-            clocks: ExchangeClocks(
+            clocks: ExchangeTimeouts(
                 head: call.timeouts.head, idle: call.timeouts.idle, totalDeadline: call.totalDeadline),
             loop: runner.core.loop, onUpload: onUpload,
             gate: runner.gate ?? (runner.control.isExposed ? runner.control : nil),
-            pace: TransferPace(
+            pace: TransferRateLimit(
                 bandwidth,
-                lane: BandwidthLane(
+                lane: BandwidthScope(
                     host: call.url.host,
                     transfer: call.options.bandwidthGroup?.number
                         ?? runner.control.transferNumber(under: call.options.bandwidth, bandwidth))))
@@ -341,7 +344,7 @@ struct CallAttempts {
         case .wouldBlock(let deadline, let clock): return .wait(until: deadline, clock)
         case .head(let head, let framing, let before):
             if !before.isEmpty { interim += before }
-            if isToBeRepeated(runner, after: head) {
+            if shouldResend(runner, after: head) {
                 runner.control.watcher?.repeated(interim + [head])
                 interim = []
                 exchange.finish()
@@ -365,15 +368,15 @@ struct CallAttempts {
                 }
             runner.control.download?.update { $0.totalByteCount = length }
             return .answer(
-                Answer(
+                StreamedResponse(
                     call: runner.call, channel: .exchange(exchange), head: head, codings: codings,
-                    announcedByteCount: length, hasTrailers: framing == .chunked, interim: interim,
+                    expectedContentLength: length, hasTrailers: framing == .chunked, interim: interim,
                     attempts: number, waited: waited))
         }
     }
 
     /// Whether a head asks for the same request in another form.
-    private mutating func isToBeRepeated(_ runner: CallRunner, after head: ResponseHead) -> Bool {
+    private mutating func shouldResend(_ runner: CallRunner, after head: ResponseHead) -> Bool {
         guard head.status == 417 || head.status == 407 else { return false }
         let call = runner.call
         if head.status == 417, expectsContinue, call.body.takeBack() {
@@ -383,7 +386,7 @@ struct CallAttempts {
             return true
         }
         if head.status == 407, !hasConvinced,
-            let convincing = ProxyConvincing(call: call, dialer: runner.dialer),
+            let convincing = ProxyAuthorization(call: call, dialer: runner.dialer),
             let value = convincing.answer(to: head, refused: composer.proxyAuthorization)
         {
             composer.proxyAuthorization = value
@@ -409,7 +412,7 @@ struct CallAttempts {
         else {
             var failure = HTTPError(error, call: call, attempts: number)
             failure.connection = FailedConnection(
-                MetricsSource.Measurement(exchange, of: call, waited: waited, attempts: number))
+                DeferredMetrics.Measurement(exchange, of: call, waited: waited, attempts: number))
             throw failure
         }
         needsFreshConnection = true
@@ -423,7 +426,7 @@ struct CallAttempts {
 
 /// Calls of a session, or of its views, that share one bandwidth limit. It ends with its last reference.
 package final class BandwidthGroup: Sendable {
-    private let governor: BandwidthGovernor
+    private let governor: BandwidthLimiter
     package let number: UInt64
 
     package init(_ session: HTTPSession, limit: BandwidthLimit) {
@@ -434,7 +437,7 @@ package final class BandwidthGroup: Sendable {
     deinit { governor.leave(number) }
 
     /// How the limits of the group and of the session held back the bodies received since the last check.
-    package func look() -> BandwidthHold { governor.hold(transfer: number, .down) }
+    package func look() -> BandwidthThrottling { governor.hold(transfer: number, .down) }
 
     /// Changes the limit, also for transfers that wait.
     package func setLimit(_ limit: BandwidthLimit) { governor.setLimit(limit, ofTransfer: number) }

@@ -14,7 +14,7 @@ extension Call {
         var error = error(
             .timedOut, phase, "the total clock ran out \(moment)", wasSent: sentCount > 0,
             attempts: max(1, sentCount))
-        error.clock = .total
+        error.timeout = .total
         error.elapsed = MonotonicTime.now().since(start)
         return error
     }
@@ -39,7 +39,7 @@ extension HTTPError {
         proxy = error.proxy?.description
         connection = error.reached.map {
             FailedConnection(
-                MetricsSource.Measurement(
+                DeferredMetrics.Measurement(
                     start: call.start, waited: call.start, ended: MonotonicTime.now(), attempts: attempts,
                     hops: call.hops, proxy: call.proxy?.description, timeline: ExchangeTimeline(),
                     connection: $0.information, dial: $0.timings), tunnelHeads: error.tunnelHeads)
@@ -71,10 +71,10 @@ extension HTTPError {
                 : "the body was to have \(announced) bytes, and its source gave \(actual)"
         case .timedOut(let clock):
             code = .timedOut
-            let clock = Clock(clock)
-            self.clock = clock
+            let timeout = Timeout(clock)
+            self.timeout = timeout
             message =
-                "the \(clock.rawValue) clock ran out while \(phase.words), after \(HTTPError.text(self.elapsed ?? elapsed))"
+                "the \(timeout.rawValue) timeout expired while \(phase.words), after \(HTTPError.text(self.elapsed ?? elapsed))"
             if let shortage = error.shortage { message += ": \(shortage)" }
         case .cancelled: message = "the call was cancelled"
         }
@@ -140,8 +140,8 @@ extension HTTPError.Phase {
         case .waiting: self = .waitingForConnection
         case .resolving: self = .resolving
         case .connecting: self = .connecting
-        case .tunnelling: self = .tunnelling
-        case .securing: self = .securing
+        case .tunneling: self = .tunneling
+        case .tlsHandshake: self = .tlsHandshake
         case .sending: self = .sending
         case .awaitingHead: self = .awaitingHead
         case .receivingBody: self = .receivingBody
@@ -155,17 +155,17 @@ extension HTTPError.Phase {
         case .waitingForConnection: "waiting for a connection"
         case .resolving: "looking up the name"
         case .connecting: "connecting"
-        case .tunnelling: "waiting for the proxy"
-        case .securing: "negotiating TLS"
+        case .tunneling: "waiting for the proxy"
+        case .tlsHandshake: "negotiating TLS"
         case .sending: "sending the request"
         case .awaitingHead: "waiting for the response"
         case .receivingBody: "receiving the body"
-        case .evaluating: "evaluating the response"
+        case .processingResponse: "evaluating the response"
         }
     }
 }
 
-extension HTTPError.Clock {
+extension HTTPError.Timeout {
     init(_ clock: ExchangeError.Clock) {
         switch clock {
         case .poolWait: self = .poolWait
@@ -221,7 +221,7 @@ extension HTTPError {
     /// - Parameters:
     ///   - owner: The object that opens it, such as `download manager`.
     ///   - contents: The records, such as `downloads`.
-    package init(refusing refusal: RecordFolder.Refusal, path: String, owner: String, contents: String) {
+    package init(refusing refusal: RecordDirectory.Refusal, path: String, owner: String, contents: String) {
         let reason: String
         switch refusal {
         case .storage(let error):

@@ -85,7 +85,8 @@ struct RequestComposer {
             expectsContinue: expectsContinue, continueWait: call.settings.configuration.continueTimeout,
             wantsKeepAlive: version == .http11
                 && !call.sentFields.contains("connection", token: "close"),
-            isRaw: call.options.isRaw, ignoresLength: call.options.ignoresContentLength, trailers: trailers)
+            isRaw: call.options.returnsRawBody, ignoresLength: call.options.ignoresContentLength,
+            trailers: trailers)
     }
 
     /// Adds the fields of ``Call/sentFields``, as far as the body allows.
@@ -145,7 +146,7 @@ struct RequestComposer {
     /// Opens the body: finds its length, and checks the caller's fields about it.
     func prepareBody() async throws(HTTPError) -> PreparedBody {
         if let prepared = try prepareBodyAtOnce() { return prepared }
-        let (source, length): (any BodySource, UInt64?)
+        let (source, length): (any RequestBodySource, UInt64?)
         do throws(HTTPError) {
             (source, length) = try await call.body.open()
         } catch {
@@ -167,7 +168,7 @@ struct RequestComposer {
     /// Reads a source that is announced to have no bytes.
     ///
     /// The head of an empty body is the whole request, so this must be known before the request is sent.
-    func confirmEmpty(_ source: any BodySource) async throws(HTTPError) {
+    func confirmEmpty(_ source: any RequestBodySource) async throws(HTTPError) {
         do {
             while let piece = try await source.next() {
                 if piece.isEmpty { continue }
@@ -236,20 +237,20 @@ extension HTTPField {
     ///
     /// `value` has the replacement character for bytes that are not UTF-8, so that values which differ would be equal. Only then
     /// are the bytes read.
-    fileprivate var bytesOfNoText: [UInt8]? {
+    fileprivate var nonUTF8Bytes: [UInt8]? {
         let value = value
         guard value.utf8.contains(0xEF), value.unicodeScalars.contains("\u{FFFD}") else { return nil }
         return unsafe withUnsafeBytesOfValue { unsafe Array($0) }
     }
 
     /// The value as it is sent: bytes that are not UTF-8 are sent as they are (obs-text, RFC 9110 §5.5).
-    var valueBytes: [UInt8] { bytesOfNoText ?? Array(value.utf8) }
+    var valueBytes: [UInt8] { nonUTF8Bytes ?? Array(value.utf8) }
 }
 
 extension FieldBlock {
     /// Adds a field at the end, as it is sent.
     mutating func append(_ field: HTTPField) {
-        if let bytes = field.bytesOfNoText {
+        if let bytes = field.nonUTF8Bytes {
             append(name: field.name.rawName.utf8, value: bytes)
         } else {
             append(name: field.name.rawName, value: field.value)

@@ -9,13 +9,13 @@ package actor SessionCore {
     package nonisolated let pool: ConnectionPool
     package nonisolated let loop: EventLoop
     /// The limits on how fast bodies are transferred.
-    package nonisolated let bandwidth: BandwidthGovernor
+    package nonisolated let bandwidth: BandwidthLimiter
     /// The number of retries that calls may still make.
     nonisolated let retryBudget = RetryBudget()
     /// Decides whether a request that runs alone polls its socket instead of suspending.
-    nonisolated let briefWait = BriefWait()
+    nonisolated let briefWait = AdaptiveSpinWait()
     package nonisolated let calls = CallRegistry()
-    nonisolated let events = EventHub<SessionEvent>()
+    nonisolated let events = EventBroadcaster<SessionEvent>()
 
     /// The life of a session and its views.
     private enum Phase: Comparable {
@@ -43,7 +43,7 @@ package actor SessionCore {
 
     init(configuration: SessionConfiguration, loop: EventLoop) {
         self.loop = loop
-        bandwidth = BandwidthGovernor(limits: configuration.bandwidth, loop: loop)
+        bandwidth = BandwidthLimiter(limits: configuration.bandwidth, loop: loop)
         features = Mutex(Features(limits: configuration.pool))
         let logger = configuration.logger
         pool = ConnectionPool(limits: configuration.pool, wireLimits: configuration.wireLimits, loop: loop) {

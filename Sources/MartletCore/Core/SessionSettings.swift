@@ -69,10 +69,10 @@ package final class SessionSettings: Sendable {
         if ignoresProxies { return nil }
         let found = try (own ?? configuration.proxy).proxy(for: url, environment, request: request)
         // A forwarding proxy connects to the place in the URL: only a tunnel can lead elsewhere, as in curl.
-        let leadsElsewhere = configuration.connectRedirections.contains {
+        let leadsElsewhere = configuration.connectOverrides.contains {
             $0.applies(to: url.host, port: url.port)
         }
-        return leadsElsewhere ? found?.tunnellingEverything() : found
+        return leadsElsewhere ? found?.alwaysTunneling() : found
     }
 
     // MARK: Header fields
@@ -82,13 +82,14 @@ package final class SessionSettings: Sendable {
     ///   - own: The fields that were given.
     ///   - hidesProxyAuthorization: Whether `Proxy-Authorization` is left out.
     func sentFields(
-        _ own: HTTPFields, _ options: RequestOptions, asksForCoding: Bool, hidesProxyAuthorization: Bool,
-        _ supplement: CallSupplement?
+        _ own: HTTPFields, _ options: RequestOptions, acceptsContentCoding: Bool,
+        hidesProxyAuthorization: Bool,
+        _ supplement: RequestAdditions?
     ) -> SentFields {
         let omitted = options.omittedFields
         var usual: SentFields?
         if let defaultFields, omitted.isEmpty, defaultFields.apply(to: own) {
-            usual = asksForCoding ? defaultFields.asking : defaultFields.plain
+            usual = acceptsContentCoding ? defaultFields.asking : defaultFields.plain
         }
         if let usual, own.isEmpty, supplement?.cookies == nil, supplement?.authorization == nil {
             return usual
@@ -113,7 +114,7 @@ package final class SessionSettings: Sendable {
                 block.append(name: usual.name(at: index), value: usual.value(at: index))
             }
         } else {
-            configuration.addDefaultFields(to: &block, asksForCoding: asksForCoding) {
+            configuration.addDefaultFields(to: &block, acceptsContentCoding: acceptsContentCoding) {
                 isHidden($0) || own[$0] != nil || omitted.contains($0)
             }
         }
@@ -148,17 +149,19 @@ private final class DefaultFields: Sendable {
         let dependent: [HTTPField.Name] = [.contentType, .proxyAuthorization, .connection, .expect]
         guard !defaults.contains(where: { RequestComposer.isSetHere($0.name) || dependent.contains($0.name) })
         else { return nil }
-        func encoded(asksForCoding: Bool) throws(WireError) -> SentFields {
+        func encoded(acceptsContentCoding: Bool) throws(WireError) -> SentFields {
             var block = FieldBlock()
-            configuration.addDefaultFields(to: &block, asksForCoding: asksForCoding) { _ in false }
+            configuration.addDefaultFields(to: &block, acceptsContentCoding: acceptsContentCoding) { _ in
+                false
+            }
             var encoder = RequestEncoder()
             encoder.beginLines()
             for index in block.indices { try encoder.field(of: block, at: index) }
             return SentFields(block: block, lines: encoder.bytes)
         }
         do throws(WireError) {
-            asking = try encoded(asksForCoding: true)
-            plain = try encoded(asksForCoding: false)
+            asking = try encoded(acceptsContentCoding: true)
+            plain = try encoded(acceptsContentCoding: false)
         } catch {
             return nil
         }
@@ -175,12 +178,12 @@ extension SessionConfiguration {
     /// Adds the fields that a request has besides its own.
     /// - Parameter isLeftOut: Whether the request has a field itself, or does not want it.
     fileprivate func addDefaultFields(
-        to block: inout FieldBlock, asksForCoding: Bool, leavingOut isLeftOut: (HTTPField.Name) -> Bool
+        to block: inout FieldBlock, acceptsContentCoding: Bool, leavingOut isLeftOut: (HTTPField.Name) -> Bool
     ) {
         for field in headers where !isLeftOut(field.name) { block.append(field) }
         let added: [(HTTPField.Name, String?)] = [
             (.userAgent, userAgent), (.accept, "*/*"),
-            (.acceptEncoding, asksForCoding ? ContentCoding.acceptedNames : nil),
+            (.acceptEncoding, acceptsContentCoding ? ContentCoding.acceptedNames : nil),
         ]
         for case (let name, let value?) in added where headers[name] == nil && !isLeftOut(name) {
             block.append(name: name.rawName, value: value)

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The handle on a running call: cancels it, pauses it and reports its progress, whatever it is doing.
-package final class TransferControl: TransferGate {
+package final class TransferControl: TransferPauseGate {
     /// The wait or exchange that a cancel interrupts.
     package enum Activity: Sendable {
         case none
@@ -54,12 +54,12 @@ package final class TransferControl: TransferGate {
     /// The progress of the response's body; likewise.
     package let download: ProgressState?
     /// Receives the requests of the call; `nil` for most calls.
-    package let watcher: CallWatcher?
+    package let watcher: CallTracer?
 
     /// Creates the control of a call that has not begun.
     /// - Parameter tellsProgress: Whether something outside of the call holds the control; most calls are only awaited.
     package init(
-        tellsProgress: Bool = true, callNumber: UInt64? = nil, watcher: CallWatcher? = nil
+        tellsProgress: Bool = true, callNumber: UInt64? = nil, watcher: CallTracer? = nil
     ) {
         self.callNumber = callNumber
         self.watcher = watcher
@@ -118,7 +118,7 @@ package final class TransferControl: TransferGate {
             return (state.activity, state.waiters, Array(state.userWaits.values))
         }
         TransferControl.interrupt(activity)
-        for waiter in waiters { waiter.fulfil(()) }
+        for waiter in waiters { waiter.fulfill(()) }
         for endWait in waits { endWait() }
     }
 
@@ -147,7 +147,7 @@ package final class TransferControl: TransferGate {
     // MARK: Bandwidth
 
     /// The number of the call's own limit, which all of its requests share; `nil` if there is none.
-    func transferNumber(under limit: BandwidthLimit, _ governor: BandwidthGovernor) -> UInt64? {
+    func transferNumber(under limit: BandwidthLimit, _ governor: BandwidthLimiter) -> UInt64? {
         guard limit != .none else { return nil }
         if let number = state.withLock({ $0.transfer }) { return number }
         // Outside of the lock, since it may resume other transfers.
@@ -162,7 +162,7 @@ package final class TransferControl: TransferGate {
     }
 
     /// Ends the call's own limit.
-    func endTransfer(_ governor: BandwidthGovernor) {
+    func endTransfer(_ governor: BandwidthLimiter) {
         if let number = state.withLock({ $0.transfer.take() }) { governor.leave(number) }
     }
 
@@ -246,7 +246,7 @@ package final class TransferControl: TransferGate {
             return (state.activity, state.waiters, state.isPaused)
         }
         if case .exchanging(let exchange) = activity { exchange.transferResumed() }
-        for waiter in waiters { waiter.fulfil(()) }
+        for waiter in waiters { waiter.fulfill(()) }
         return wasPaused
     }
 
@@ -271,7 +271,7 @@ package final class TransferControl: TransferGate {
 /// Receives the requests of a call, for programs that show each of them.
 ///
 /// Its closures are called by the call itself, one after the other, and must return quickly.
-package final class CallWatcher: Sendable {
+package final class CallTracer: Sendable {
     /// Called with each request's head, byte by byte and with its credentials, before it is sent.
     let sent: @Sendable ([UInt8]) -> Void
     /// Called whenever there is a connection for a request, new or reused, with the heads of a proxy's responses to CONNECT if

@@ -89,9 +89,9 @@ package struct UserCode: Sendable {
         return Task {
             await UserCode.$enclosingCalls.withValue(calls) {
                 do {
-                    outcome.fulfil(.success(try await body()))
+                    outcome.fulfill(.success(try await body()))
                 } catch {
-                    outcome.fulfil(.failure(error))
+                    outcome.fulfill(.failure(error))
                 }
             }
         }

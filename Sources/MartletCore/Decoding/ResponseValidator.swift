@@ -117,20 +117,22 @@ extension ResponseValidator {
                 continue
             }
             let response = subject.exchange
-            try await userCode.run("the validator's closure", .evaluating, holding: exchange, sentCount: 1) {
+            try await userCode.run(
+                "the validator's closure", .processingResponse, holding: exchange, sentCount: 1
+            ) {
                 try await check(response)
             }
         }
     }
 
     /// Checks all conditions of a collected response.
-    /// - Throws: An ``AnswerRefusal``, which ``HTTPSession/run(_:_:isRestartable:isDownload:before:_:)`` unwraps.
+    /// - Throws: An ``ResponseValidationError``, which ``HTTPSession/run(_:_:isRestartable:isDownload:before:_:)`` unwraps.
     @inline(never)
     func checked(_ exchange: HTTPExchange, by userCode: UserCode) async throws -> HTTPExchange {
         do {
             try await check(ValidationSubject(exchange), by: userCode)
         } catch {
-            throw AnswerRefusal(reason: error)
+            throw ResponseValidationError(reason: error)
         }
         return exchange
     }
@@ -138,11 +140,11 @@ extension ResponseValidator {
     /// Checks all conditions of a response whose body has not been read. The error of a rejection has the beginning of the
     /// body.
     /// - Throws: An ``HTTPError``; any error of a closure; `CancellationError`.
-    package func admit(_ answer: Answer, _ reader: BodyReader) async throws {
+    package func admit(_ answer: StreamedResponse, _ reader: BodyReader) async throws {
         guard !rules.isEmpty else { return }
         do {
             // The announced size is that before a coding is decoded.
-            let announced = answer.codings.isEmpty ? answer.announcedByteCount : nil
+            let announced = answer.codings.isEmpty ? answer.expectedContentLength : nil
             try await check(
                 ValidationSubject(answer.exchange(with: []), announced: announced),
                 by: UserCode(answer.call, control: reader.control, loop: .sharedOrStalled),
@@ -231,7 +233,7 @@ struct ValidationSubject: Sendable {
 
     private func refusal(_ code: HTTPError.Code, _ message: String) -> HTTPError {
         HTTPError(
-            code, phase: .evaluating, message: message, wasSent: true,
+            code, phase: .processingResponse, message: message, wasSent: true,
             origin: exchange.url.origin.description, attempts: exchange.metrics.attempts, exchange: exchange)
     }
 }
@@ -240,10 +242,12 @@ struct ValidationSubject: Sendable {
 ///
 /// It is not an ``HTTPError``, so that no stage takes the rejection for a failure that a retry could fix: retries come before
 /// validators.
-struct AnswerRefusal: Error {
+struct ResponseValidationError: Error {
     /// The error of the validator, which the call throws.
     let reason: any Error
 
     /// The error that a call throws.
-    static func reason(of error: any Error) -> any Error { (error as? AnswerRefusal)?.reason ?? error }
+    static func reason(of error: any Error) -> any Error {
+        (error as? ResponseValidationError)?.reason ?? error
+    }
 }

@@ -8,7 +8,7 @@
     /// - `martlet.call.duration`, a timer, by `result` likewise
     /// - `martlet.requests` and `martlet.repeats`, counters: requests that were sent, and those that another one followed
     /// - `martlet.bytes.sent` and `martlet.bytes.received`, counters, of calls with a response
-    /// - `martlet.pool.idle`, `.leased`, `.dialling` and `.waiting`, meters
+    /// - `martlet.pool.idle`, `.leased`, `.dialing` and `.waiting`, meters
     final class CallMeters: Sendable {
         fileprivate struct Result: Sendable {
             let count: any CounterHandler
@@ -36,7 +36,7 @@
             bytesSent = factory.makeCounter(label: "martlet.bytes.sent", dimensions: [])
             bytesReceived = factory.makeCounter(label: "martlet.bytes.received", dimensions: [])
             let counts: [(String, @Sendable (PoolStatus) -> Int)] = [
-                ("idle", { $0.idle }), ("leased", { $0.leased }), ("dialling", { $0.dialling }),
+                ("idle", { $0.idle }), ("leased", { $0.leased }), ("dialling", { $0.dialing }),
                 ("waiting", { $0.waiting }),
             ]
             pool = counts.map { name, count in

@@ -19,9 +19,9 @@ public protocol SessionDelegate: Sendable {
 
     /// Replies to a server's challenge that the call's own credentials do not answer.
     ///
-    /// By default, and for ``ChallengeAnswer/performDefault``, the ``AuthenticationSettings/handler`` is asked.
-    func answer(to challenge: AuthenticationChallenge, in context: CallContext) async throws
-        -> ChallengeAnswer
+    /// By default, and for ``ChallengeDisposition/performDefaultHandling``, the ``AuthenticationSettings/handler`` is asked.
+    func respond(to challenge: AuthenticationChallenge, in context: CallContext) async throws
+        -> ChallengeDisposition
 
     /// The request that follows a redirect: the proposed one (the default), another one, or `nil` for none, which makes the
     /// redirect the call's response.
@@ -39,7 +39,7 @@ public protocol SessionDelegate: Sendable {
 
     /// A body for a request that may have to be sent again, though its own could be read only once; with `nil` (the default)
     /// the present response is the call's.
-    func newBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody?
+    func replacementBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody?
 
     /// Decides about a response whose head has come; ``ResponseDisposition/allow`` by default.
     func received(_ response: HTTPResponse, in context: CallContext) async throws -> ResponseDisposition
@@ -63,7 +63,7 @@ public protocol SessionDelegate: Sendable {
     func downloadFinished(at path: FilePath, in context: CallContext) async
 
     /// The metrics of a call that has a response; comes before ``completed(_:in:)``.
-    func collected(_ metrics: HTTPMetrics, in context: CallContext) async
+    func metricsCollected(_ metrics: HTTPMetrics, in context: CallContext) async
 
     /// A call ended; nothing of it follows.
     func completed(_ result: CallResult, in context: CallContext) async
@@ -74,13 +74,13 @@ public protocol SessionDelegate: Sendable {
 }
 
 /// A delegate's reply to a challenge.
-public enum ChallengeAnswer: Sendable {
+public enum ChallengeDisposition: Sendable {
     /// Send the request again with these credentials.
     case credentials(Credentials)
     /// Ask the ``AuthenticationSettings/handler``, if there is one.
-    case performDefault
+    case performDefaultHandling
     /// Return the 401 as the response.
-    case leave
+    case returnResponse
 }
 
 /// A delegate's decision about a response whose head has come.
@@ -97,16 +97,16 @@ public enum ResponseDisposition: Hashable, Sendable {
 /// The end of a call.
 public enum CallResult: Sendable {
     /// A response. Its body is the collected one; it is empty if it was streamed or written to a file.
-    case answered(HTTPExchange)
+    case succeeded(HTTPExchange)
     /// An error; `CancellationError` if the call was cancelled.
     case failed(any Error)
 }
 
 extension SessionDelegate {
     /// Asks the handler.
-    public func answer(
+    public func respond(
         to challenge: AuthenticationChallenge, in context: CallContext
-    ) async throws -> ChallengeAnswer { .performDefault }
+    ) async throws -> ChallengeDisposition { .performDefaultHandling }
 
     /// The proposed request.
     public func redirect(
@@ -115,7 +115,9 @@ extension SessionDelegate {
     ) async throws -> HTTPRequest? { proposed }
 
     /// None.
-    public func newBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody? { nil }
+    public func replacementBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody? {
+        nil
+    }
 
     /// The call continues.
     public func received(
@@ -137,7 +139,7 @@ extension SessionDelegate {
     public func downloadFinished(at path: FilePath, in context: CallContext) async {}
 
     /// Does nothing.
-    public func collected(_ metrics: HTTPMetrics, in context: CallContext) async {}
+    public func metricsCollected(_ metrics: HTTPMetrics, in context: CallContext) async {}
 
     /// Does nothing.
     public func completed(_ result: CallResult, in context: CallContext) async {}

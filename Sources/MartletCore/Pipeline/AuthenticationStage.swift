@@ -22,11 +22,12 @@ package final class AuthenticationStage: CallStage {
                 flow: AuthenticationFlow(
                     AuthenticationMachine(
                         party: .origin, sources: sources,
-                        memory: progress.core.state { AuthenticationMemory() }, firstOrigin: call.url.origin,
-                        trustsOtherOrigins: call.redirectPolicy.trustsOtherOrigins), progress.userCode)))
+                        memory: progress.core.state { AuthenticationCache() }, firstOrigin: call.url.origin,
+                        sendsCredentialsCrossOrigin: call.redirectPolicy.sendsCredentialsCrossOrigin),
+                    progress.userCode)))
     }
 
-    package func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+    package func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         var call = call
         while true {
             var (flow, hasProbed) = state.withLock { ($0.flow, $0.hasProbed) }
@@ -68,12 +69,12 @@ package final class AuthenticationStage: CallStage {
             // The challenge should come before the body is sent, which may be readable only once.
             supplement.withholdsBody = !hasProbed && call.mayWithholdBody && flow.machine.probes(asked)
             supplement.asksFirst =
-                !supplement.withholdsBody && call.isWorthAsking && flow.machine.expectsChallenge(asked)
+                !supplement.withholdsBody && call.shouldExpectContinue && flow.machine.expectsChallenge(asked)
         }
     }
 
     private func isChallenged(
-        by answer: Answer, _ call: Call, _ flow: inout AuthenticationFlow
+        by answer: StreamedResponse, _ call: Call, _ flow: inout AuthenticationFlow
     ) async throws -> Bool {
         let exchange = answer.channel.heldExchange
         var authenticated = call.authenticated
@@ -84,12 +85,12 @@ package final class AuthenticationStage: CallStage {
         do {
             return try await flow.isResent(
                 authenticated,
-                after: AuthenticationAnswer(
+                after: AuthenticationResponse(
                     status: answer.head.status, fields: answer.head.fields, party: .origin),
                 holding: exchange)
         } catch let error as AuthenticationError {
             throw call.error(
-                .authenticationFailed, .evaluating, error.description, wasSent: true,
+                .authenticationFailed, .processingResponse, error.description, wasSent: true,
                 attempts: progress.sentCount, underlying: error)
         } catch let error as CredentialsError {
             throw failure(error, call)
@@ -141,7 +142,8 @@ package struct AuthenticationFlow {
     /// - Throws: ``AuthenticationError`` for a server that failed to prove itself; ``CredentialsError``; any error of a handler
     ///   or a token provider; `CancellationError`.
     package mutating func isResent(
-        _ request: AuthenticatedRequest, after answer: AuthenticationAnswer, holding exchange: Exchange? = nil
+        _ request: AuthenticatedRequest, after answer: AuthenticationResponse,
+        holding exchange: Exchange? = nil
     ) async throws -> Bool {
         var decision = machine.received(answer, to: request)
         while true {
@@ -151,13 +153,15 @@ package struct AuthenticationFlow {
             case .refuse(let error): throw error
             case .ask(let challenge):
                 let handler = machine.sources.handler
-                let credentials = try await run("the authentication handler", .evaluating, exchange) {
+                let credentials = try await run("the authentication handler", .processingResponse, exchange) {
                     try await handler?(challenge)
                 }
                 decision = try machine.received(credentials: credentials, for: request)
             case .refresh(let refused):
                 guard let tokens = machine.sources.tokens else { return false }
-                let token = try await run("the token provider's refresh(after:)", .evaluating, exchange) {
+                let token = try await run(
+                    "the token provider's refresh(after:)", .processingResponse, exchange
+                ) {
                     try await tokens.refresh(after: refused)
                 }
                 decision = machine.received(token: token, after: refused)
@@ -190,7 +194,7 @@ extension Call {
 
     /// Whether the body should be sent only once: it can be read only once, or is longer than 1 MiB (the bound of curl), or has
     /// no known length.
-    fileprivate var isWorthAsking: Bool {
+    fileprivate var shouldExpectContinue: Bool {
         guard body.isPresent else { return false }
         return body.replay == .once || body.length.map { $0 > 1 << 20 } ?? true
     }

@@ -8,7 +8,7 @@ package protocol CallStage: Sendable {
     /// Answers a request.
     /// - Parameter next: The stages that follow.
     /// - Throws: ``HTTPError``; `CancellationError`; any error of the program's code.
-    func answer(_ call: Call, _ next: CallNext) async throws -> Answer
+    func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse
 }
 
 /// The stages after one, and the network after all of them.
@@ -17,7 +17,7 @@ package struct CallNext: Sendable {
     let network: NetworkStage
 
     /// Answers a request.
-    package func callAsFunction(_ call: Call) async throws -> Answer {
+    package func callAsFunction(_ call: Call) async throws -> StreamedResponse {
         guard let stage = stages.first else { return try await network.answer(call) }
         return try await stage.answer(call, CallNext(stages: stages.dropFirst(), network: network))
     }
@@ -27,7 +27,7 @@ package struct CallNext: Sendable {
 struct NetworkStage: Sendable {
     let progress: CallProgress
 
-    func answer(_ call: Call) async throws -> Answer {
+    func answer(_ call: Call) async throws -> StreamedResponse {
         if let answer = progress.takeFirstAnswer() { return answer }
         let request = try progress.begin(call)
         do {
@@ -48,7 +48,7 @@ extension HTTPSession {
     @inline(__always)
     package nonisolated func run<Result>(
         _ call: Call, _ control: TransferControl, isRestartable: Bool = false, isDownload: Bool = false,
-        before prepare: (() async throws -> Void)? = nil, _ consume: (Answer) async throws -> Result
+        before prepare: (() async throws -> Void)? = nil, _ consume: (StreamedResponse) async throws -> Result
     ) async throws -> Result {
         guard let number = core.calls.enter(control) else { throw invalidated(call) }
         defer { leave(number, control) }
@@ -74,7 +74,9 @@ extension HTTPSession {
     /// that it is makes the pipeline continue from it.
     /// - Returns: `nil` if the pipeline has to send the first request.
     @inline(__always)
-    private nonisolated func firstAnswer(_ call: Call, _ control: TransferControl) async throws -> Answer? {
+    private nonisolated func firstAnswer(_ call: Call, _ control: TransferControl) async throws
+        -> StreamedResponse?
+    {
         guard !call.addsStages, !core.observesCalls(settings) else { return nil }
         guard settings.activeStages.isEmpty else { return storedAnswer(call, control) }
         return try await CallRunner(core: core, dialer: dialer, call: call, control: control).run()
@@ -82,7 +84,7 @@ extension HTTPSession {
 
     /// The response of the only stage, if it has one without waiting.
     @inline(never)
-    private nonisolated func storedAnswer(_ call: Call, _ control: TransferControl) -> Answer? {
+    private nonisolated func storedAnswer(_ call: Call, _ control: TransferControl) -> StreamedResponse? {
         guard settings.activeStages.count == 1, !control.isCancelled else { return nil }
         return settings.activeStages[0].answerAtOnce(call, core, dialer, control)
     }
@@ -91,11 +93,12 @@ extension HTTPSession {
     /// - Parameter first: The response to its first request, if that was sent already.
     @inline(never)
     private nonisolated func runPipeline<Result>(
-        _ call: Call, _ control: TransferControl, from first: Answer?, isRestartable: Bool, isDownload: Bool,
-        _ consume: (Answer) async throws -> Result
+        _ call: Call, _ control: TransferControl, from first: StreamedResponse?, isRestartable: Bool,
+        isDownload: Bool,
+        _ consume: (StreamedResponse) async throws -> Result
     ) async throws -> Result {
         guard first == nil,
-            let observer = CallObserver(call, core: core, control: control, isDownload: isDownload)
+            let observer = CallEventEmitter(call, core: core, control: control, isDownload: isDownload)
         else { return try await runStages(call, control, from: first, isRestartable, consume).result }
         return try await observer.accompany(call) {
             try await runStages(call.observed(by: observer), control, from: nil, isRestartable, consume)
@@ -105,11 +108,11 @@ extension HTTPSession {
     /// - Returns: The result; and the exchange, if the call is observed.
     @inline(never)
     private nonisolated func runStages<Result>(
-        _ call: Call, _ control: TransferControl, from first: Answer?, _ isRestartable: Bool,
-        _ consume: (Answer) async throws -> Result
+        _ call: Call, _ control: TransferControl, from first: StreamedResponse?, _ isRestartable: Bool,
+        _ consume: (StreamedResponse) async throws -> Result
     ) async throws -> (result: Result, exchange: HTTPExchange?) {
         let pipeline = CallPipeline(call, core: core, dialer: dialer, control: control, after: first)
-        var answer: Answer
+        var answer: StreamedResponse
         do {
             answer = try await pipeline.answer()
         } catch {
@@ -135,7 +138,7 @@ extension HTTPSession {
     /// Passes a response to a closure, and ends the response.
     @inline(__always)
     private nonisolated func deliver<Result>(
-        _ answer: Answer, to consume: (Answer) async throws -> Result
+        _ answer: StreamedResponse, to consume: (StreamedResponse) async throws -> Result
     ) async throws -> Result {
         defer { answer.finish() }
         log(answer)
@@ -143,7 +146,7 @@ extension HTTPSession {
     }
 
     @inline(never)
-    private nonisolated func log(_ answer: Answer) {
+    private nonisolated func log(_ answer: StreamedResponse) {
         settings.configuration.logger.debug(
             "response",
             metadata: [
@@ -158,7 +161,7 @@ extension HTTPSession {
     private nonisolated func reason(
         of failure: any Error, _ call: Call, _ control: TransferControl
     ) async -> any Error {
-        let error = AnswerRefusal.reason(of: failure)
+        let error = ResponseValidationError.reason(of: failure)
         settings.configuration.logger.debug(
             "call failed",
             metadata: ["method": "\(call.method)", "origin": "\(call.url.origin)", "error": "\(error)"])
@@ -190,7 +193,10 @@ struct CallPipeline: Sendable {
 
     /// The stages that a call needs.
     /// - Parameter answer: The response to its first request, if that was sent before the call needed a stage.
-    init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: Answer?) {
+    init(
+        _ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl,
+        after answer: StreamedResponse?
+    ) {
         let progress = CallProgress(call, core: core, dialer: dialer, control: control, after: answer)
         self.progress = progress
         let stages = call.stageSources.compactMap { $0.stage(call, progress) }
@@ -200,7 +206,7 @@ struct CallPipeline: Sendable {
 
     /// Sends requests until one has a response that is the call's.
     /// - Throws: ``HTTPError``; `CancellationError`; any error of a middleware, a handler or a token provider.
-    func answer() async throws -> Answer {
+    func answer() async throws -> StreamedResponse {
         do {
             let answer = try await first(progress.call)
             if progress.observer?.delegate != nil { await progress.readAhead(answer) }
@@ -215,8 +221,8 @@ struct CallPipeline: Sendable {
 
     /// Sends the request again after a response whose body was cut off or damaged.
     /// - Returns: The new response; `nil` if the request is not sent again.
-    func answer(after error: HTTPError, in broken: Answer) async throws -> Answer? {
-        let isStoredBadly = error.code == .storedBodyDamaged || broken.isStoredBadly(error)
+    func answer(after error: HTTPError, in broken: StreamedResponse) async throws -> StreamedResponse? {
+        let isStoredBadly = error.code == .cachedBodyCorrupted || broken.isStoredBadly(error)
         if isStoredBadly, progress.ignoreStored() { return try await answer() }
         guard try await progress.retries(after: error, of: broken.call) else { return nil }
         return try await answer()
@@ -235,7 +241,8 @@ struct StageSource: Sendable {
     /// Makes the stage; `nil` if the call does not need it.
     let stage: @Sendable (Call, CallProgress) -> (any CallStage)?
     /// The response of the stage to a call that needs no other one, if it has one without waiting.
-    var answerAtOnce: @Sendable (Call, SessionCore, Dialer, TransferControl) -> Answer? = { _, _, _, _ in nil
+    var answerAtOnce: @Sendable (Call, SessionCore, Dialer, TransferControl) -> StreamedResponse? = {
+        _, _, _, _ in nil
     }
 
     /// The stage of a setting; `nil` if the setting has none.
@@ -277,9 +284,9 @@ struct StageSource: Sendable {
 
     private var place: Int { 2 * position.rawValue + (isOwn ? 1 : 0) }
 
-    private static let retry = StageSource(position: .request, isActive: { $0.retry.attempts > 1 }) {
+    private static let retry = StageSource(position: .request, isActive: { $0.retry.maximumAttempts > 1 }) {
         call, progress in
-        call.retryPolicy.attempts > 1 ? RetryStage(progress: progress) : nil
+        call.retryPolicy.maximumAttempts > 1 ? RetryStage(progress: progress) : nil
     }
 
     private static let instruments = StageSource(position: .request, isActive: { _ in false }) { call, _ in
@@ -311,9 +318,9 @@ extension Call {
 
 /// Adds the fields of instruments, such as `traceparent`.
 private struct InstrumentStage: CallStage {
-    let observer: CallObserver
+    let observer: CallEventEmitter
 
-    func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+    func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         var request = call.publicRequest
         observer.inject(into: &request.headerFields)
         return try await next(try call.adapted(request))

@@ -9,7 +9,7 @@ package final class CallProgress: Sendable {
     private struct State {
         /// The current request after redirects, before other stages change it.
         var call: Call
-        var firstAnswer: Answer?
+        var firstAnswer: StreamedResponse?
         var sentCount: Int
         var redirectCount = 0
         var tryCount = 1
@@ -21,19 +21,22 @@ package final class CallProgress: Sendable {
         /// Whether the cache is not used, because a stored response was damaged.
         var ignoresStored = false
         /// Makes the stale response that may replace that of the last request, if that failed.
-        var standIn: (@Sendable () async throws -> Answer?)?
+        var standIn: (@Sendable () async throws -> StreamedResponse?)?
     }
 
     package let core: SessionCore
     package let dialer: Dialer
     package let control: TransferControl
-    let observer: CallObserver?
+    let observer: CallEventEmitter?
     package let userCode: UserCode
     let start: MonotonicTime
     /// Guards the above: taken by the stages, and by a middleware that still runs when its call has ended.
     private let state: Mutex<State>
 
-    init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: Answer?) {
+    init(
+        _ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl,
+        after answer: StreamedResponse?
+    ) {
         self.core = core
         self.dialer = dialer
         self.control = control
@@ -41,7 +44,7 @@ package final class CallProgress: Sendable {
         userCode = UserCode(call, control: control, loop: core.loop)
         start = call.start
         state = Mutex(State(call: call, firstAnswer: answer, sentCount: answer == nil ? 0 : 1))
-        if let budget = call.retryPolicy.budget, call.retryPolicy.attempts > 1 {
+        if let budget = call.retryPolicy.budget, call.retryPolicy.maximumAttempts > 1 {
             core.retryBudget.deposit(budget)
         }
     }
@@ -66,7 +69,7 @@ package final class CallProgress: Sendable {
     // MARK: Requests
 
     /// Takes the response to the first request, if that was sent before there was a pipeline.
-    package func takeFirstAnswer() -> Answer? { state.withLock { $0.firstAnswer.take() } }
+    package func takeFirstAnswer() -> StreamedResponse? { state.withLock { $0.firstAnswer.take() } }
 
     /// Counts a request that is sent.
     /// - Returns: The request with the hops of the call so far.
@@ -144,7 +147,7 @@ package final class CallProgress: Sendable {
     }
 
     /// Sets the function that may replace the response to the request that has just failed.
-    package func standIn(_ make: @escaping @Sendable () async throws -> Answer?) {
+    package func standIn(_ make: @escaping @Sendable () async throws -> StreamedResponse?) {
         _ = state.withLock { state in
             defer { state.standIn = make }
             return state.standIn
@@ -152,7 +155,7 @@ package final class CallProgress: Sendable {
     }
 
     /// The stale response that replaces that of the last request; `nil` if there is none.
-    func staleAnswer() async throws -> Answer? {
+    func staleAnswer() async throws -> StreamedResponse? {
         guard let standIn = state.withLock({ $0.standIn.take() }) else { return nil }
         return try await standIn()
     }
@@ -166,8 +169,8 @@ package final class CallProgress: Sendable {
         guard let observer, observer.delegate != nil else { return false }
         let given = request.publicRequest
         let body = try await observer.ask(
-            "newBody(for:in:)", .evaluating, holding: exchange, sentCount: sentCount, otherwise: nil
-        ) { try await $0.newBody(for: given, in: $1) }
+            "newBody(for:in:)", .processingResponse, holding: exchange, sentCount: sentCount, otherwise: nil
+        ) { try await $0.replacementBody(for: given, in: $1) }
         guard let body else { return false }
         _ = state.withLock { state in
             defer { state.newBody = body }
@@ -177,16 +180,16 @@ package final class CallProgress: Sendable {
     }
 
     /// Reads the rest of a short response, so that its connection is free while code of the program decides about it.
-    func readAhead(_ answer: Answer) async {
+    func readAhead(_ answer: StreamedResponse) async {
         // A response that another request follows is short, and worth a moment; any other must not be delayed.
-        let leadsOn = answer.head.status >= 300 || answer.announcedByteCount != nil
+        let prepareFollowUp = answer.head.status >= 300 || answer.expectedContentLength != nil
         await answer.channel.heldExchange?.readAhead(
-            until: leadsOn ? MonotonicTime.now().advanced(by: CallProgress.patience) : nil)
+            until: prepareFollowUp ? MonotonicTime.now().advanced(by: CallProgress.patience) : nil)
     }
 
     /// Discards a response that is not the call's, before the next request begins, so that its connection can carry that.
     func give(
-        up answer: Answer, reason: HTTPHop.Reason, delay: Duration = .zero, target: HTTPURL? = nil
+        up answer: StreamedResponse, reason: HTTPHop.Reason, delay: Duration = .zero, target: HTTPURL? = nil
     ) async {
         let patience = MonotonicTime.now().advanced(by: CallProgress.patience)
         await answer.channel.finish(waitingUntil: min(patience, answer.call.totalDeadline), for: control)
@@ -195,7 +198,7 @@ package final class CallProgress: Sendable {
 
     /// Notes that another request follows one.
     func note(
-        _ reason: HTTPHop.Reason, _ request: Call, _ answer: Answer? = nil, status: Int? = nil,
+        _ reason: HTTPHop.Reason, _ request: Call, _ answer: StreamedResponse? = nil, status: Int? = nil,
         error: HTTPError.Code? = nil, delay: Duration = .zero, target: HTTPURL? = nil
     ) {
         let hop = HTTPHop(

@@ -5,7 +5,7 @@ struct MiddlewareStage: CallStage {
     let middleware: any HTTPMiddleware
     let progress: CallProgress
 
-    func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+    func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         let run = MiddlewareRun(call, next, progress)
         let (middleware, context) = (middleware, progress.context())
         let request = HTTPCall.Request(call.publicRequest, body: call.body)
@@ -95,12 +95,12 @@ private final class MiddlewareRun: Sendable {
     }
 
     /// Ends the run with the response that the middleware returned.
-    func end(with response: HTTPCall.Response) throws -> Answer {
+    func end(with response: HTTPCall.Response) throws -> StreamedResponse {
         let open = close()
         guard response.answer === open || response.replacement != nil else {
             open?.answer.finish()
             throw call.error(
-                .invalidRequest, .evaluating,
+                .invalidRequest, .processingResponse,
                 "a middleware returned a response that it had released by calling next again", wasSent: true,
                 attempts: progress.sentCount)
         }
@@ -109,11 +109,11 @@ private final class MiddlewareRun: Sendable {
 
     /// The response of the stage.
     /// - Parameter open: The network's response, whose body that of the middleware may wrap.
-    private func answer(for response: HTTPCall.Response, over open: OpenAnswer?) -> Answer {
+    private func answer(for response: HTTPCall.Response, over open: OpenAnswer?) -> StreamedResponse {
         let base = open?.answer
         let isHeadKept = base.map { HeadConversion.response($0.head) == response.head } ?? false
         let head = isHeadKept ? nil : ResponseHead(response.head)
-        var source: (any BodySource)?
+        var source: (any RequestBodySource)?
         var length: UInt64?
         switch response.replacement {
         case .bytes(let bytes): (source, length) = (BytesSource(bytes), UInt64(bytes.count))
@@ -121,10 +121,11 @@ private final class MiddlewareRun: Sendable {
         case nil: source = open?.rest
         }
         if let base, source == nil { return base.passed(to: base.call, head: head) }
-        return Answer(
+        return StreamedResponse(
             call: base?.call ?? progress.continued(call),
             channel: .made(MadeBody(source ?? BytesSource([]), base: base, progress.userCode)),
-            head: head ?? base?.head ?? ResponseHead(response.head), codings: [], announcedByteCount: length,
+            head: head ?? base?.head ?? ResponseHead(response.head), codings: [],
+            expectedContentLength: length,
             hasTrailers: true, interim: base?.interim ?? [], attempts: base?.attempts ?? 0,
             waited: call.start, provenance: base?.provenance)
     }
@@ -132,14 +133,14 @@ private final class MiddlewareRun: Sendable {
 
 /// A response that a middleware may read.
 final class OpenAnswer: Sendable {
-    let answer: Answer
+    let answer: StreamedResponse
     /// Keeps the connection out of the pool's limits while the middleware runs.
     let exemption: Exemption?
     private let control: TransferControl
     /// Guards the reader, which is made when the body is asked for.
     private let reader = Mutex<BodyReader?>(nil)
 
-    init(_ answer: Answer, _ control: TransferControl) {
+    init(_ answer: StreamedResponse, _ control: TransferControl) {
         self.answer = answer
         self.control = control
         exemption = answer.channel.heldExchange?.exemption()
@@ -155,23 +156,23 @@ final class OpenAnswer: Sendable {
             reader = made
             return made
         }
-        return ResponseBody(reader: reader, announcedByteCount: answer.announcedByteCount)
+        return ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength)
     }
 
     /// The rest of the body, if the middleware has begun to read it.
-    var rest: (any BodySource)? { reader.withLock { $0 } }
+    var rest: (any RequestBodySource)? { reader.withLock { $0 } }
 }
 
-extension BodyReader: BodySource {}
+extension BodyReader: RequestBodySource {}
 
 /// The body of a response that a middleware has made or changed.
 package final class MadeBody: Sendable {
-    private let source: any BodySource
+    private let source: any RequestBodySource
     private let userCode: UserCode
     /// The network's response that it wraps; `nil` if there is none.
-    let base: Answer?
+    let base: StreamedResponse?
 
-    init(_ source: any BodySource, base: Answer?, _ userCode: UserCode) {
+    init(_ source: any RequestBodySource, base: StreamedResponse?, _ userCode: UserCode) {
         self.source = source
         self.base = base
         self.userCode = userCode

@@ -2,10 +2,10 @@
 struct RedirectStage: CallStage {
     let progress: CallProgress
 
-    func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+    func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         var call = call
         while true {
-            let answer: Answer
+            let answer: StreamedResponse
             do {
                 answer = try await next(call)
             } catch var error as HTTPError where progress.hasChangedMethod(to: call) && progress.isOwn(error)
@@ -30,7 +30,7 @@ struct RedirectStage: CallStage {
 
     /// The request that a response leads to; `nil` if the response is the call's.
     /// - Parameter call: The request before other stages changed it.
-    private func redirected(_ answer: Answer, _ call: Call) async throws -> Call? {
+    private func redirected(_ answer: StreamedResponse, _ call: Call) async throws -> Call? {
         let (head, request) = (answer.head, answer.call)
         let rule = RedirectRule(policy: call.redirectPolicy)
         func decision(isReplayable: Bool) -> RedirectRule.Decision {
@@ -64,20 +64,20 @@ struct RedirectStage: CallStage {
     }
 
     /// The request that the delegate chooses instead of the proposed one; `nil` if it wants none.
-    private func chosen(_ next: Call, _ answer: Answer) async throws -> Call? {
+    private func chosen(_ next: Call, _ answer: StreamedResponse) async throws -> Call? {
         guard let observer = progress.observer, observer.delegate != nil else { return next }
         let (response, given, proposed) = (
             HeadConversion.response(answer.head), answer.call.publicRequest, next.publicRequest
         )
         let chosen = try await observer.ask(
-            "redirect(by:from:to:in:)", .evaluating, holding: answer.channel.heldExchange,
+            "redirect(by:from:to:in:)", .processingResponse, holding: answer.channel.heldExchange,
             sentCount: progress.sentCount, otherwise: proposed
         ) { try await $0.redirect(by: response, from: given, to: proposed, in: $1) }
         if progress.control.isCancelled { throw CancellationError() }
         return try chosen.map { try next.adapted($0) }
     }
 
-    private func failure(_ refusal: RedirectRule.Refusal, _ answer: Answer) -> HTTPError {
+    private func failure(_ refusal: RedirectRule.Refusal, _ answer: StreamedResponse) -> HTTPError {
         let code: HTTPError.Code
         switch refusal {
         case .tooMany: code = .tooManyRedirects
@@ -85,7 +85,7 @@ struct RedirectStage: CallStage {
         case .downgrade, .refusedScheme, .unsupportedScheme, .malformed: code = .redirectRefused
         }
         return answer.call.error(
-            code, .evaluating, refusal.description, wasSent: true, attempts: progress.sentCount,
+            code, .processingResponse, refusal.description, wasSent: true, attempts: progress.sentCount,
             underlying: refusal.parseError, exchange: answer.exchange(with: []))
     }
 }
@@ -138,7 +138,7 @@ package struct RedirectRule: Sendable {
     package func decide(
         _ head: ResponseHead, from url: HTTPURL, method: HTTPRequest.Method, isReplayable: Bool, followed: Int
     ) -> Decision {
-        guard policy.isFollowing, RedirectRule.mayFollow(head.status) else { return .deliver }
+        guard policy.followsRedirects, RedirectRule.mayFollow(head.status) else { return .deliver }
         let locations = head.fields.rawValues(of: "location")
         if locations.contains(where: { $0 != locations.first }) { return .fail(.ambiguous) }
         guard let location = locations.first, !location.isEmpty else { return .deliver }
@@ -174,7 +174,7 @@ package struct RedirectRule: Sendable {
 
     /// The method of the next request, and whether it has no body (RFC 9110 §15.4.2–15.4.4).
     private func rewritten(_ method: HTTPRequest.Method, status: Int) -> (HTTPRequest.Method, Bool) {
-        if policy.statusesThatKeepMethod.contains(status) { return (method, false) }
+        if policy.methodPreservingStatuses.contains(status) { return (method, false) }
         switch status {
         case 303 where method != .get && method != .head: return (.get, true)
         case 301 where method == .post, 302 where method == .post: return (.get, true)
@@ -209,7 +209,7 @@ package struct RedirectRule: Sendable {
         }
         if redirect.leavesOrigin {
             kept[.hostField] = nil
-            if !policy.trustsOtherOrigins {
+            if !policy.sendsCredentialsCrossOrigin {
                 for name in policy.fieldsOfOrigin { kept[name] = nil }
             }
         }
@@ -256,7 +256,7 @@ extension RedirectRule.Refusal: CustomStringConvertible {
 /// and a password in a `Location` are never used.
 public struct RedirectPolicy: Hashable, Sendable {
     /// Whether redirects are followed.
-    public var isFollowing: Bool
+    public var followsRedirects: Bool
     /// The maximum number of redirects in one call before it fails with ``HTTPError/Code/tooManyRedirects``; 20 by default.
     public var limit: Int
     /// Whether a redirect from https to http is followed; with `false` (the default) the call fails.
@@ -265,19 +265,19 @@ public struct RedirectPolicy: Hashable, Sendable {
     /// the call.
     public var schemes = Set(HTTPURL.Scheme.allCases)
     /// The statuses among 301, 302 and 303 after which POST remains POST, as curl's `--post301`; none by default.
-    public var statusesThatKeepMethod: Set<Int> = []
+    public var methodPreservingStatuses: Set<Int> = []
     /// Fields besides the usual ones that must not reach another origin, such as `X-Api-Key`.
     public var secretFields: Set<HTTPField.Name> = []
     /// Whether other origins get everything that the first one gets, as curl's `--location-trusted`; `false` by default.
-    public var trustsOtherOrigins = false
+    public var sendsCredentialsCrossOrigin = false
 
     /// Redirects are followed, up to a number in one call.
     public static func follow(limit: Int = 20) -> RedirectPolicy {
-        RedirectPolicy(isFollowing: true, limit: max(0, limit))
+        RedirectPolicy(followsRedirects: true, limit: max(0, limit))
     }
 
     /// Redirects are responses like any other.
-    public static let refuse = RedirectPolicy(isFollowing: false, limit: 0)
+    public static let doNotFollow = RedirectPolicy(followsRedirects: false, limit: 0)
 
     /// The fields that are not sent to another origin.
     package var fieldsOfOrigin: Set<HTTPField.Name> {

@@ -5,7 +5,7 @@ import Synchronization
 struct RetryStage: CallStage {
     let progress: CallProgress
 
-    func answer(_ call: Call, _ next: CallNext) async throws -> Answer {
+    func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         var call = call
         while true {
             do {
@@ -33,7 +33,7 @@ struct RetryStage: CallStage {
 extension CallProgress {
     /// Whether a request that failed, or whose response broke off, is sent again. Returns after the delay.
     func retries(after error: HTTPError, of request: Call) async throws -> Bool {
-        guard request.retryPolicy.attempts > 1,
+        guard request.retryPolicy.maximumAttempts > 1,
             let delay = try await delay(after: .failure(error), of: request)
         else { return false }
         note(.retry, request, error: error.code, delay: delay)
@@ -43,7 +43,7 @@ extension CallProgress {
     }
 
     /// The delay before a request is sent again because of the status of its response; `nil` if it is not.
-    fileprivate func delay(after answer: Answer, _ call: Call) async throws -> Duration? {
+    fileprivate func delay(after answer: StreamedResponse, _ call: Call) async throws -> Duration? {
         let head = answer.head
         guard call.retryPolicy.statuses.contains(head.status) else { return nil }
         if observer?.delegate != nil { await readAhead(answer) }
@@ -111,19 +111,20 @@ struct RetryRule: Sendable {
         after outcome: Outcome, attempt: Int, timeouts408: Int, elapsed: Duration, remaining: Duration?,
         random: Double
     ) -> Duration? {
-        guard attempt < policy.attempts, isReplayable else { return nil }
+        guard attempt < policy.maximumAttempts, isReplayable else { return nil }
         var delay = backoff(attempt: attempt, random: random)
         switch outcome {
         case .status(let status, let retryAfter):
-            guard policy.statuses.contains(status), isIdempotent || policy.includesUnsafeMethods else {
+            guard policy.statuses.contains(status), isIdempotent || policy.retriesNonIdempotentMethods else {
                 return nil
             }
             if status == 408, timeouts408 > 0 { return nil }
             if let retryAfter, status == 429 || status == 503 || status == 413 {
-                delay = min(retryAfter.delay, policy.longestRetryAfter.bounded)
+                delay = min(retryAfter.delay, policy.maximumRetryAfter.bounded)
             }
         case .failure(let error):
-            guard isTransient(error), isIdempotent || !error.wasSent || policy.includesUnsafeMethods else {
+            guard isTransient(error), isIdempotent || !error.wasSent || policy.retriesNonIdempotentMethods
+            else {
                 return nil
             }
         }
@@ -165,7 +166,7 @@ struct RetryRule: Sendable {
 /// made that could only begin after the total timeout, and cancelling ends the wait immediately.
 public struct RetryPolicy: Hashable, Sendable {
     /// The maximum number of attempts, including the first; 1 is no retry.
-    public var attempts: Int
+    public var maximumAttempts: Int
     /// The growth of the delay.
     public var backoff: Backoff
     /// The number of retries that a session may add to its calls, as a share of them; 0.2 by default, `nil` for no limit.
@@ -176,9 +177,9 @@ public struct RetryPolicy: Hashable, Sendable {
     /// The statuses after which a request is retried: 408 (once), 429, 502, 503 and 504 by default.
     public var statuses: Set<Int> = [408, 429, 502, 503, 504]
     /// The longest `Retry-After` that is waited for in full, and the wait in place of a longer one; one minute by default.
-    public var longestRetryAfter = Duration.seconds(60)
+    public var maximumRetryAfter = Duration.seconds(60)
     /// Whether methods that are not idempotent are retried though their request was sent; `false` by default.
-    public var includesUnsafeMethods = false
+    public var retriesNonIdempotentMethods = false
     /// Whether every error is treated as transient, as curl's `--retry-all-errors`; `false` by default.
     public var includesAllErrors = false
     /// The time since the call's start after which no attempt begins; `nil` by default.
@@ -193,13 +194,16 @@ public struct RetryPolicy: Hashable, Sendable {
     }
 
     /// Calls are not retried.
-    public static let never = RetryPolicy(attempts: 1, backoff: .constant(.zero), budget: nil)
+    public static let never = RetryPolicy(maximumAttempts: 1, backoff: .constant(.zero), budget: nil)
 
     /// Calls are retried after transient failures.
     public static func transient(
-        attempts: Int = 3, backoff: Backoff = .exponential(from: .milliseconds(200), upTo: .seconds(10)),
+        maximumAttempts: Int = 3,
+        backoff: Backoff = .exponential(from: .milliseconds(200), upTo: .seconds(10)),
         budget: Double? = 0.2
-    ) -> RetryPolicy { RetryPolicy(attempts: max(1, attempts), backoff: backoff, budget: budget) }
+    ) -> RetryPolicy {
+        RetryPolicy(maximumAttempts: max(1, maximumAttempts), backoff: backoff, budget: budget)
+    }
 }
 
 /// The number of retries that a session may still make: each call deposits a part of one, each retry withdraws one.
@@ -256,24 +260,24 @@ extension HTTPError {
         case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated: true
         case .proxyFailed: (underlying as? ProxyError)?.isTransient ?? false
         case .tlsFailed: isCutHandshake || isBrokenTLS
-        case .timedOut: clock != .total
+        case .timedOut: timeout != .total
         default: false
         }
     }
 
     /// Whether the connection was established by then.
-    var isBehindHandshake: Bool { phase == .sending || phase == .awaitingHead || phase == .receivingBody }
+    var isAfterHandshake: Bool { phase == .sending || phase == .awaitingHead || phase == .receivingBody }
 
     /// Whether the peer, which may be a proxy, ended the connection during the TLS handshake without an alert. Like a reset
     /// there, that says nothing about its identity. A server that is restarted or overloaded does so.
     package var isCutHandshake: Bool {
-        code == .tlsFailed && phase == .securing && (underlying as? TLSError)?.kind == .truncated
+        code == .tlsFailed && phase == .tlsHandshake && (underlying as? TLSError)?.kind == .truncated
     }
 
     /// Whether TLS broke after the handshake, by an alert or a record that was changed. In TLS 1.3 a rejected client certificate
     /// is reported there too, and is not transient.
     private var isBrokenTLS: Bool {
-        guard isBehindHandshake else { return false }
+        guard isAfterHandshake else { return false }
         switch (underlying as? TLSError)?.kind {
         case .clientCertificateRequired?, .clientCertificateRefused?: return false
         default: return true

@@ -35,7 +35,7 @@ public struct ProxyError: Error, Sendable {
     /// Whether credentials were missing, or rejected.
     public var wantsCredentials: Bool { kind == .refused(status: 407) || kind == .socksCredentialsRefused }
 
-    init(_ fault: ProxyFault, proxy: String) {
+    init(_ fault: ProxyHandshakeError, proxy: String) {
         self.proxy = proxy
         message = fault.description
         switch fault {
@@ -91,11 +91,11 @@ extension ProxyError: CustomStringConvertible, CustomDebugStringConvertible, Cus
 ///
 /// It has a memory of its own, so that challenges of proxies and of servers are kept apart.
 struct SessionProxyAuthenticator: ProxyAuthenticator {
-    private let memory = AuthenticationMemory()
+    private let memory = AuthenticationCache()
 
-    func unaskedValue(for request: ProxyAuthenticationRequest) -> String? {
+    func preemptiveValue(for request: ProxyAuthenticationRequest) -> String? {
         guard let credentials = request.proxy.credentials else { return nil }
-        var machine = machine(credentials, isAsked: !credentials.isShownUnasked)
+        var machine = machine(credentials, isAsked: !credentials.sendsPreemptively)
         return value(&machine, authenticated(request))
     }
 
@@ -107,7 +107,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
         let authenticated = authenticated(request)
         // The value that is sent unasked counts as sent: a nonce that is remembered is the one that was rejected.
         _ = value(&machine, authenticated)
-        let answer = AuthenticationAnswer(status: 407, challenges: challenges.map { Array($0.utf8)[...] })
+        let answer = AuthenticationResponse(status: 407, challenges: challenges.map { Array($0.utf8)[...] })
         guard case .resend = machine.received(answer, to: authenticated) else { return nil }
         let value = value(&machine, authenticated)
         // A value that was rejected is not sent again.
@@ -116,7 +116,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
 
     private func machine(_ credentials: ProxyCredentials, isAsked: Bool) -> AuthenticationMachine {
         let scheme: Credentials.PasswordScheme =
-            credentials.isForDigestAlone ? .digest : isAsked ? .any : .basic
+            credentials.requiresDigest ? .digest : isAsked ? .any : .basic
         let credentials = Credentials(
             user: credentials.user, password: credentials.password, scheme: scheme)
         return AuthenticationMachine(
@@ -145,7 +145,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
 /// The credentials of a request that is handed to a proxy, sent preemptively or after a 407, and only to that proxy.
 ///
 /// The caller's own `Proxy-Authorization` is left as it is.
-struct ProxyConvincing {
+struct ProxyAuthorization {
     private let authenticator: any ProxyAuthenticator
     private let request: ProxyAuthenticationRequest
     private let body: HTTPBody
@@ -163,7 +163,7 @@ struct ProxyConvincing {
     }
 
     /// The field's value for the first attempt.
-    var unasked: String? { authenticator.unaskedValue(for: request) }
+    var unasked: String? { authenticator.preemptiveValue(for: request) }
 
     /// The field's value for another attempt after a 407; `nil` if there is none, so that the response is the call's.
     func answer(to head: ResponseHead, refused: String?) -> String? {

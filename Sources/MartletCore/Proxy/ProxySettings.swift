@@ -27,7 +27,7 @@ public struct ProxySettings: Sendable {
     private var change: (@Sendable (inout ProxyCredentials) -> Void)?
     /// TLS settings for an HTTPS proxy in place of its own.
     private var tls: TLSSettings?
-    package private(set) var tunnelsEverything = false
+    package private(set) var alwaysTunnels = false
 
     /// No proxy, whatever the environment.
     public static let none = ProxySettings(rule: .none)
@@ -78,20 +78,20 @@ public struct ProxySettings: Sendable {
         names: ProxyNameResolution = .resolvedRemotely
     ) throws(HTTPURL.ParseError) -> ProxySettings {
         let (parsed, port): (URLHost, Int)
-        do throws(URLFault) {
+        do throws(RawURLParseError) {
             let bytes = Array(host.utf8)[...]
             if !host.hasPrefix("["), bytes.count(where: { $0 == UInt8(ascii: ":") }) > 1 {
                 (parsed, port) = (try URLHost(ipv6: bytes), defaultPort)
             } else {
                 let authority = try URLAuthority(bytes)
                 guard authority.userInfo == nil else {
-                    throw URLFault(
+                    throw RawURLParseError(
                         .forbiddenCharacter, at: 0, "give the user and the password as the credentials")
                 }
                 (parsed, port) = (authority.host, authority.port ?? defaultPort)
             }
             guard (1...65_535).contains(port) else {
-                throw URLFault(.invalidPort, at: 0, "port \(port) is out of range 1–65535")
+                throw RawURLParseError(.invalidPort, at: 0, "port \(port) is out of range 1–65535")
             }
         } catch {
             throw error.located(in: host)
@@ -142,7 +142,7 @@ public struct ProxySettings: Sendable {
     package func withTLS(_ tls: TLSSettings) -> ProxySettings { setting(\.tls, tls) }
 
     /// The same, with a tunnel through the proxy also for `http` URLs, as curl's `--proxytunnel`.
-    public func tunnellingEverything() -> ProxySettings { setting(\.tunnelsEverything, true) }
+    public func alwaysTunneling() -> ProxySettings { setting(\.alwaysTunnels, true) }
 
     // MARK: Deciding
 
@@ -176,7 +176,7 @@ public struct ProxySettings: Sendable {
             change(&changed)
             server = server.withCredentials(changed)
         }
-        return tunnelsEverything ? server.tunnellingEverything() : server
+        return alwaysTunnels ? server.alwaysTunneling() : server
     }
 }
 

@@ -7,16 +7,16 @@ struct ProxyURLParser {
     private let bytes: [UInt8]
 
     /// Checks the input for bytes that are not allowed anywhere.
-    private init(_ input: String) throws(URLFault) {
+    private init(_ input: String) throws(RawURLParseError) {
         guard input.utf8.count <= HTTPURL.lengthLimit else {
-            throw URLFault(
+            throw RawURLParseError(
                 .tooLong, at: HTTPURL.lengthLimit,
                 "a proxy's address is longer than \(HTTPURL.lengthLimit) bytes")
         }
         bytes = Array(input.utf8)
-        guard !bytes.isEmpty else { throw URLFault(.empty, at: 0, "the proxy's address is empty") }
+        guard !bytes.isEmpty else { throw RawURLParseError(.empty, at: 0, "the proxy's address is empty") }
         for (offset, byte) in bytes.enumerated() where byte <= 0x20 || byte == 0x7F || byte == 0x5C {
-            throw URLFault(
+            throw RawURLParseError(
                 .forbiddenCharacter, at: offset,
                 "spaces, control characters and backslashes are not allowed in a proxy's address")
         }
@@ -30,7 +30,7 @@ struct ProxyURLParser {
         _ input: String, required: ProxyServer.Kind? = nil, credentials: ProxyCredentials? = nil,
         tls: TLSSettings = TLSSettings()
     ) throws(HTTPURL.ParseError) -> ProxyServer {
-        do throws(URLFault) {
+        do throws(RawURLParseError) {
             let server = try ProxyURLParser(input).server(required: required, tls: tls)
             return credentials.map { server.withCredentials($0) } ?? server
         } catch {
@@ -38,7 +38,8 @@ struct ProxyURLParser {
         }
     }
 
-    private func server(required: ProxyServer.Kind?, tls: TLSSettings) throws(URLFault) -> ProxyServer {
+    private func server(required: ProxyServer.Kind?, tls: TLSSettings) throws(RawURLParseError) -> ProxyServer
+    {
         var kind = required ?? .http
         var position = 0
         // The scheme ends at the first “://”, unless that is after an “@”.
@@ -47,14 +48,15 @@ struct ProxyURLParser {
         {
             kind = try ProxyURLParser.kind(bytes[..<end])
             if let required, required != kind {
-                throw URLFault(.unsupportedScheme, at: 0, "this is the scheme of another kind of proxy")
+                throw RawURLParseError(
+                    .unsupportedScheme, at: 0, "this is the scheme of another kind of proxy")
             }
             position = end + 3
         }
         let end = bytes[position...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
         // The rest is ignored, unless it was meant to be part of a name or a password.
         if bytes[end...].contains(UInt8(ascii: "@")) {
-            throw URLFault(
+            throw RawURLParseError(
                 .forbiddenCharacter, at: end,
                 "in a proxy's user or password, write %23, %2F and %3F for what ends them")
         }
@@ -69,7 +71,7 @@ struct ProxyURLParser {
             credentials: credentials, tls: tls)
     }
 
-    private static func kind(_ scheme: ArraySlice<UInt8>) throws(URLFault) -> ProxyServer.Kind {
+    private static func kind(_ scheme: ArraySlice<UInt8>) throws(RawURLParseError) -> ProxyServer.Kind {
         let name = String(decoding: scheme, as: UTF8.self).lowercased()
         switch name {
         case "http": return .http
@@ -77,7 +79,7 @@ struct ProxyURLParser {
         case "socks5": return .socks5(.resolvedLocally)
         case "socks5h": return .socks5(.resolvedRemotely)
         default:
-            throw URLFault(
+            throw RawURLParseError(
                 .unsupportedScheme, at: 0,
                 "a proxy's scheme is http, https, socks5 or socks5h; this one is none of them")
         }

@@ -4,7 +4,7 @@ import MartletStreams
 /// A handle of a download: its state, its progress, and the means to stop and resume it.
 ///
 /// A download that does not run holds no connection and no open file. Releasing the handle changes nothing: a download of
-/// ``MartletCore/HTTPSession/beginDownload(_:to:options:)`` continues.
+/// ``MartletCore/HTTPSession/startDownload(_:to:options:)`` continues.
 public final class Download: Sendable {
     /// The operations of a handle, implemented by the object that runs the download.
     package protocol Controller: Sendable {
@@ -129,7 +129,7 @@ public enum DownloadState: Sendable {
     case cancelled
 
     /// Whether it is over, unless it is resumed.
-    public var isOver: Bool {
+    public var hasEnded: Bool {
         switch self {
         case .finished, .failed, .cancelled: true
         case .waiting, .running, .verifying, .paused: false

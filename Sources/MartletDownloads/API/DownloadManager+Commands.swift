@@ -39,8 +39,8 @@ extension DownloadManager {
         }
         let absolute = try HTTPError.storing { () throws(StorageError) -> DownloadTarget in
             switch target {
-            case .file(let path): .file(FilePath(try WorkingFolder.absolute(path.string)))
-            case .folder(let path): .folder(FilePath(try WorkingFolder.absolute(path.string)))
+            case .file(let path): .file(FilePath(try WorkingDirectory.absolute(path.string)))
+            case .directory(let path): .directory(FilePath(try WorkingDirectory.absolute(path.string)))
             }
         }
         var item = DownloadItem(

@@ -17,18 +17,18 @@ public actor DownloadManager {
     /// A download in this process.
     struct Managed {
         var item: DownloadItem { didSet { place.update(item) } }
-        let place: DownloadPlace
+        let place: DownloadLocation
         let status: DownloadStatus
         /// The current run.
         var run: ManagedRun?
         /// The last job, which knows the files to remove.
-        var job: (any DownloadRunning)?
+        var job: (any RunnableDownload)?
     }
 
     nonisolated let registry = DownloadRegistry()
-    nonisolated let log = EventLog<DownloadManagerEvent>()
-    nonisolated let isAllFinished = NewestValue(true)
-    nonisolated let isClosed = NewestValue(false)
+    nonisolated let log = ReplayingEventBroadcaster<DownloadManagerEvent>()
+    nonisolated let isAllFinished = CurrentValue(true)
+    nonisolated let isClosed = CurrentValue(false)
     nonisolated let runs = RunGroup()
     let session: HTTPSession
     let store: DownloadStore
@@ -157,10 +157,10 @@ public enum DownloadManagerEvent: Sendable {
     case fileFailed(DownloadID, HTTPError)
     /// A file of the directory is damaged. It was moved to this path in the directory `corrupt`, and its download is no longer
     /// known. The received bytes remain beside the target.
-    case itemSetAside(path: FilePath, reason: String)
+    case itemQuarantined(path: FilePath, reason: String)
     /// A file of the directory cannot be used and was left in place: a newer version of Martlet wrote it, or it cannot be read
     /// at the moment.
-    case itemLeftAlone(path: FilePath, reason: String)
+    case itemSkipped(path: FilePath, reason: String)
     /// Every added download is finished, failed or cancelled. Emitted each time that this happens.
     case allFinished
 }
@@ -177,7 +177,7 @@ public enum DownloadEvent: Sendable {
     case verifying
     /// The file has its name.
     case finished(DownloadResult)
-    /// This run failed. Received bytes are kept if ``MartletCore/HTTPError/keptByteCount`` is set.
+    /// This run failed. Received bytes are kept if ``MartletCore/HTTPError/resumableByteCount`` is set.
     case failed(HTTPError)
     /// The download was paused, and the received bytes are kept.
     case paused
@@ -200,7 +200,7 @@ public enum DownloadEvent: Sendable {
 /// The limits of a ``DownloadManager``. Numbers below 1 count as 1.
 public struct DownloadLimits: Hashable, Sendable, Codable {
     /// The maximum number of concurrent downloads; 3 by default.
-    public var files: Int
+    public var concurrentFiles: Int
     /// The maximum number of concurrent downloads from one host; 2 by default. A host is a name and a port, here and for the
     /// connections.
     public var perHost: Int
@@ -215,10 +215,11 @@ public struct DownloadLimits: Hashable, Sendable, Codable {
 
     /// The limits; the properties document the defaults.
     public init(
-        files: Int = 3, perHost: Int = 2, connectionsPerHost: Int = 6, bandwidth: BandwidthRate? = nil,
+        concurrentFiles: Int = 3, perHost: Int = 2, connectionsPerHost: Int = 6,
+        bandwidth: BandwidthRate? = nil,
         bandwidthPerHost: BandwidthRate? = nil
     ) {
-        self.files = files
+        self.concurrentFiles = concurrentFiles
         self.perHost = perHost
         self.connectionsPerHost = connectionsPerHost
         self.bandwidth = bandwidth

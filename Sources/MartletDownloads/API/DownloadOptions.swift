@@ -51,7 +51,7 @@ public struct DownloadOptions: Sendable {
     /// The maximum length of the file; unlimited by default.
     public var byteLimit: ByteCount
     /// Whether the file gets the time of `Last-Modified`; `false` by default.
-    public var keepsRemoteTime: Bool
+    public var preservesModificationTime: Bool
     /// Fields of each request. Fields with credentials are not written to disk, and not sent to another origin.
     public var headers: HTTPFields
     /// The remaining time below which a connection's range is not taken over by another; `nil` to derive it from the server's
@@ -70,7 +70,8 @@ public struct DownloadOptions: Sendable {
         resumption: Resumption = .automatic, retry: DownloadRetry = DownloadRetry(),
         stallTimeout: Duration = .seconds(30), checkpointInterval: Duration = .seconds(2),
         bandwidth: BandwidthRate? = nil, sequentialWindow: ByteCount? = nil,
-        byteLimit: ByteCount = .unlimited, keepsRemoteTime: Bool = false, headers: HTTPFields = HTTPFields(),
+        byteLimit: ByteCount = .unlimited, preservesModificationTime: Bool = false,
+        headers: HTTPFields = HTTPFields(),
         request: RequestOptions = RequestOptions()
     ) {
         self.segments = segments
@@ -83,7 +84,7 @@ public struct DownloadOptions: Sendable {
         self.bandwidth = bandwidth
         self.sequentialWindow = sequentialWindow
         self.byteLimit = byteLimit
-        self.keepsRemoteTime = keepsRemoteTime
+        self.preservesModificationTime = preservesModificationTime
         self.headers = headers
         self.request = request
     }
@@ -95,7 +96,7 @@ public struct DownloadOptions: Sendable {
 extension DownloadOptions: Codable {
     private enum CodingKeys: String, CodingKey {
         case segments, checksum, collision, resumption, retry, stallTimeout, checkpointInterval, bandwidth
-        case sequentialWindow, byteLimit, keepsRemoteTime, headers, request
+        case sequentialWindow, byteLimit, preservesModificationTime, headers, request
     }
 
     /// Decodes options.
@@ -121,7 +122,7 @@ extension DownloadOptions: Codable {
         try read(.bandwidth, &bandwidth)
         try read(.sequentialWindow, &sequentialWindow)
         try read(.byteLimit, &byteLimit)
-        try read(.keepsRemoteTime, &keepsRemoteTime)
+        try read(.preservesModificationTime, &preservesModificationTime)
         try read(.headers, &headers)
         try read(.request, &request)
     }
@@ -140,7 +141,7 @@ extension DownloadOptions: Codable {
         try container.encodeIfPresent(bandwidth, forKey: .bandwidth)
         try container.encodeIfPresent(sequentialWindow, forKey: .sequentialWindow)
         if byteLimit != .unlimited { try container.encode(byteLimit, forKey: .byteLimit) }
-        if keepsRemoteTime { try container.encode(true, forKey: .keepsRemoteTime) }
+        if preservesModificationTime { try container.encode(true, forKey: .preservesModificationTime) }
         let headers = headers.withoutSecrets
         if !headers.isEmpty { try container.encode(headers, forKey: .headers) }
         try container.encode(request, forKey: .request)
@@ -154,23 +155,24 @@ extension DownloadOptions: Codable {
 /// a random part of a span that doubles (full jitter), or for the time in `Retry-After`.
 public struct DownloadRetry: Hashable, Sendable, Codable {
     /// The maximum number of consecutive failures without a new byte; 5 by default, 0 for none.
-    public var attempts: Int
+    public var maximumAttempts: Int
     /// The span before the first retry; 500 ms by default.
-    public var firstDelay: Duration
+    public var initialDelay: Duration
     /// The maximum span; 30 s by default.
-    public var longestDelay: Duration
+    public var maximumDelay: Duration
     /// The maximum time to wait for a `Retry-After`, also used in place of a longer one; 2 minutes by default.
-    public var longestRetryAfter: Duration
+    public var maximumRetryAfter: Duration
 
     /// The settings; the properties document the defaults.
     public init(
-        attempts: Int = 5, firstDelay: Duration = .milliseconds(500), longestDelay: Duration = .seconds(30),
-        longestRetryAfter: Duration = .seconds(120)
+        maximumAttempts: Int = 5, initialDelay: Duration = .milliseconds(500),
+        maximumDelay: Duration = .seconds(30),
+        maximumRetryAfter: Duration = .seconds(120)
     ) {
-        self.attempts = attempts
-        self.firstDelay = firstDelay
-        self.longestDelay = longestDelay
-        self.longestRetryAfter = longestRetryAfter
+        self.maximumAttempts = maximumAttempts
+        self.initialDelay = initialDelay
+        self.maximumDelay = maximumDelay
+        self.maximumRetryAfter = maximumRetryAfter
     }
 }
 
@@ -180,5 +182,5 @@ public enum DownloadTarget: Hashable, Sendable, Codable {
     case file(FilePath)
     /// An existing directory. The file name is the one that the server proposes (`Content-Disposition`, RFC 6266), otherwise the
     /// last component of the URL's path, otherwise `download`. It is sanitized: never outside of the directory, and not hidden.
-    case folder(FilePath)
+    case directory(FilePath)
 }

@@ -53,7 +53,7 @@ public struct DownloadValues<Element: Sendable>: AsyncSequence, Sendable {
     private let latest: @Sendable () -> Element
 
     /// The values of a source, each converted to an element.
-    init<Value>(_ source: NewestValue<Value>, _ element: @escaping @Sendable (Value) -> Element) {
+    init<Value>(_ source: CurrentValue<Value>, _ element: @escaping @Sendable (Value) -> Element) {
         newest = { await source.next(after: $0).map { ($0.version, element($0.value)) } }
         latest = { element(source.value) }
     }

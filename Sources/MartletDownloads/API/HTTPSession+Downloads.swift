@@ -46,19 +46,19 @@ extension HTTPSession {
     ///
     /// It continues when the calling task ends, and when the handle is released.
     /// - Throws: An ``HTTPError`` if the URL cannot be parsed.
-    public nonisolated func beginDownload(
+    public nonisolated func startDownload(
         _ url: String, to target: DownloadTarget, options: DownloadOptions = DownloadOptions()
-    ) throws -> Download { beginDownload(try HTTPURL(downloading: url), to: target, options: options) }
+    ) throws -> Download { startDownload(try HTTPURL(downloading: url), to: target, options: options) }
 
     /// Starts a download of a parsed URL.
-    package nonisolated func beginDownload(
+    package nonisolated func startDownload(
         _ url: HTTPURL, to target: DownloadTarget, options: DownloadOptions
     ) -> Download {
         let status = DownloadStatus(.running)
         let plan = DownloadJob.Plan(url: url, target: target, options: options)
-        let controller = SoleDownload(DownloadJob(plan, session: self, status: status), status: status)
+        let controller = StandaloneDownload(DownloadJob(plan, session: self, status: status), status: status)
         controller.begin()
-        return Download(id: SoleDownload.nextID(), status: status, controller: controller)
+        return Download(id: StandaloneDownload.nextID(), status: status, controller: controller)
     }
 }
 

@@ -11,7 +11,7 @@ extension PartFile {
     ///   - total: the length of the file.
     ///   - modified: the modification time in seconds since 1970; `nil` for now.
     /// - Returns: The identity of the file under any name.
-    package func seal(total: UInt64, modified: Int64?) throws(StorageError) -> FileMark {
+    package func seal(total: UInt64, modified: Int64?) throws(StorageError) -> FileIdentity {
         try state.withLock { state throws(StorageError) in
             try replaceEarlier(&state)
             var status = try settledStatus(&state, modified)
@@ -24,7 +24,7 @@ extension PartFile {
                 throw StorageError(
                     operation: "length \(status.byteCount), not \(total)", path: names.part, code: EIO)
             }
-            return FileMark(status)
+            return FileIdentity(status)
         }
     }
 
@@ -60,7 +60,7 @@ extension PartFile {
     ///   - total: the length of the file.
     ///   - modified: the modification time in seconds since 1970; `nil` for now.
     /// - Returns: The identity of the copy under any name.
-    package func copy(total: UInt64, modified: Int64?) throws(StorageError) -> FileMark {
+    package func copy(total: UInt64, modified: Int64?) throws(StorageError) -> FileIdentity {
         try state.withLock { state throws(StorageError) in
             _ = try remove(names.nextPart)
             do throws(StorageError) {
@@ -77,7 +77,7 @@ extension PartFile {
                 }
                 if let modified { try files.setModificationTime(modified, of: copy) }
                 try files.sync(copy)
-                return FileMark(try files.status(of: copy))
+                return FileIdentity(try files.status(of: copy))
             } catch {
                 removeCopy()
                 throw error
@@ -135,13 +135,13 @@ extension PartFile {
 
 /// The note of a complete file just before it gets its name. A run after a killed process recognizes the file by it, and neither
 /// fetches it again nor takes it for a file of another program.
-package struct DownloadPublication: Hashable, Sendable {
+package struct PublicationRecord: Hashable, Sendable {
     /// The result as a later run reports it. Its path is the requested name.
     package var result: DownloadResult
     /// The identity of the part.
-    package var part: FileMark
+    package var part: FileIdentity
     /// The identity of the copy that gets the name instead, if the part cannot.
-    package var copy: FileMark?
+    package var copy: FileIdentity?
 
     /// Checks whether the file got its name, and completes the steps that follow. Blocks.
     /// - Parameter collision: the action for a file that already had the name.

@@ -184,7 +184,7 @@ package final class PartFile: Sendable {
                 let next = try files.open(names.nextRecord, for: .creating)
                 try files.write(all: record.bytes, to: next, at: 0)
                 try files.sync(next)
-                defer { FolderRecords.shared.forget(names.folder) }
+                defer { DirectoryRecordIndex.shared.forget(names.folder) }
                 try files.rename(names.nextRecord, to: names.record)
                 state.lastOwner = owner
                 state.claimedCount = record.writtenCount

@@ -135,7 +135,7 @@ extension RecordReader {
 ///
 /// A list is valid for a second. Records that this process writes are known immediately; one that another process leaves may be
 /// missed for that long, and its download then restarts.
-package final class FolderRecords: Sendable {
+package final class DirectoryRecordIndex: Sendable {
     private struct State {
         /// The lists by the path of the directory.
         var lists: [String: (names: [String], time: MonotonicTime)] = [:]
@@ -144,7 +144,7 @@ package final class FolderRecords: Sendable {
     }
 
     /// The records of all downloads of this process.
-    package static let shared = FolderRecords()
+    package static let shared = DirectoryRecordIndex()
     /// The time for which a list is valid.
     package static let lifetime = Duration.seconds(1)
 
@@ -154,7 +154,7 @@ package final class FolderRecords: Sendable {
     /// The sorted names of the records in a directory, if they are known; an empty path is the working directory.
     package func names(known folder: String, now: MonotonicTime = .now()) -> [String]? {
         state.withLock { state in
-            guard let list = state.lists[folder], now.since(list.time) < FolderRecords.lifetime else {
+            guard let list = state.lists[folder], now.since(list.time) < DirectoryRecordIndex.lifetime else {
                 return nil
             }
             return list.names
@@ -172,7 +172,7 @@ package final class FolderRecords: Sendable {
         state.withLock { state in
             // A record that was written meanwhile may be missing.
             guard state.changeCount == changeCount else { return }
-            state.lists = state.lists.filter { now.since($0.value.time) < FolderRecords.lifetime }
+            state.lists = state.lists.filter { now.since($0.value.time) < DirectoryRecordIndex.lifetime }
             state.lists[folder] = (names, now)
         }
         return names
@@ -188,7 +188,7 @@ package final class FolderRecords: Sendable {
 }
 
 /// The identity of a file, by which it is recognized after a rename.
-package struct FileMark: Hashable, Sendable {
+package struct FileIdentity: Hashable, Sendable {
     /// The inode.
     package var number: UInt64
     /// The device number of the file system, which a reboot may change.
@@ -203,7 +203,7 @@ package struct FileMark: Hashable, Sendable {
     }
 }
 
-extension FileMark {
+extension FileIdentity {
     /// The identity of a file.
     package init(_ status: FileStatus) {
         self.init(number: status.identity, device: status.device, modificationTime: status.modificationTime)

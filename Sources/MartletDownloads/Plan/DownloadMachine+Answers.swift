@@ -2,12 +2,14 @@ package import MartletCore
 
 extension DownloadMachine {
     /// The use of a response, the outcome of its transfer if that ends, and the effects.
-    package typealias Response = (DownloadReception, End?, [Effect])
+    package typealias Response = (ResponseAction, End?, [Effect])
 
     /// Handles the response of a transfer.
-    package mutating func answered(_ id: UInt64, _ facts: AnswerFacts, now: MonotonicTime) -> Response {
+    package mutating func answered(_ id: UInt64, _ facts: DownloadResponseHead, now: MonotonicTime)
+        -> Response
+    {
         guard !isOver, let question = transfers[id] else { return (.leave, .cancelled, []) }
-        let verdict = AnswerRule.verdict(
+        let verdict = DownloadResponseRule.verdict(
             question.asked, facts, known: known, former: former, total: plan?.total)
         if isAdditional(id), !verdict.isOfUseToAdditional { return (.leave, .crowded, []) }
         switch verdict {
@@ -19,8 +21,8 @@ extension DownloadMachine {
             if isVouchedFor(facts) { return whole(question, facts, .changed, now) }
             let why = "the response has no validator by which it could be another state of the file"
             let error = error(.representationChanged, question, facts, why)
-            let action: FailureRule.Action =
-                isElsewhere(question) ? .askOriginal : .retry(after: facts.retryAfter)
+            let action: DownloadRetryRule.Action =
+                isCrossOrigin(question) ? .askOriginal : .retry(after: facts.retryAfter)
             return (.leave, .refused(error, action), [])
         case .changedPart: return restart(.changed, question, facts, now)
         case .unwilling:
@@ -51,21 +53,22 @@ extension DownloadMachine {
             return result
         case .failed:
             if asksOnceMoreWithoutRange(question, facts) { return (.leave, .cancelled, []) }
-            let action = FailureRule.action(
-                status: facts.status, retryAfter: facts.retryAfter, isElsewhere: isElsewhere(question))
+            let action = DownloadRetryRule.action(
+                status: facts.status, retryAfter: facts.retryAfter, isCrossOrigin: isCrossOrigin(question))
             return (.leave, .refused(statusError(question, facts), action), [])
         }
     }
 
     /// Whether a status is the rejection of a probe, and the file is requested without `Range` immediately. That is done once; if
     /// it fails, too, the status was about something else. A transient status is waited for first, as always.
-    private mutating func asksOnceMoreWithoutRange(_ question: DownloadQuestion, _ facts: AnswerFacts) -> Bool
+    private mutating func asksOnceMoreWithoutRange(_ question: DownloadRequest, _ facts: DownloadResponseHead)
+        -> Bool
     {
         guard plan == nil else { return false }
         switch plainRequest {
-        case .notMade where question.range != nil && FailureRule.rejectingRange.contains(facts.status):
+        case .notMade where question.range != nil && DownloadRetryRule.rejectingRange.contains(facts.status):
             (ranges, plainRequest) = (.refused, .made)
-            return !FailureRule.passing.contains(facts.status) || options.retry.attempts <= 0
+            return !DownloadRetryRule.passing.contains(facts.status) || options.retry.maximumAttempts <= 0
         case .made where question.range == nil:
             (ranges, plainRequest) = (.usable, .failed)
             return false
@@ -74,7 +77,7 @@ extension DownloadMachine {
     }
 
     private mutating func part(
-        _ question: DownloadQuestion, _ facts: AnswerFacts, _ skipped: UInt64, _ range: Range<UInt64>,
+        _ question: DownloadRequest, _ facts: DownloadResponseHead, _ skipped: UInt64, _ range: Range<UInt64>,
         _ total: UInt64, _ now: MonotonicTime
     ) -> Response {
         let id = question.id
@@ -116,13 +119,13 @@ extension DownloadMachine {
 
     /// Whether a request went to the URL of a redirect, which may be valid for a limited time. If the original one leads to a
     /// refusal, there is nothing better to ask.
-    private func isElsewhere(_ question: DownloadQuestion) -> Bool {
+    private func isCrossOrigin(_ question: DownloadRequest) -> Bool {
         question.url.absoluteForm != original.absoluteForm
     }
 
     /// Whether a digest proves that a response has another representation: it is the expected checksum, or differs from the one
     /// that the server announced before.
-    private func isVouchedFor(_ facts: AnswerFacts) -> Bool {
+    private func isVouchedFor(_ facts: DownloadResponseHead) -> Bool {
         facts.digests.contains { digest in
             digest == options.checksum
                 || digests.contains { $0.algorithm == digest.algorithm && $0 != digest }
@@ -130,14 +133,14 @@ extension DownloadMachine {
     }
 
     /// Whether a response without bytes names another representation than the known one.
-    private func isOfAnotherState(_ facts: AnswerFacts) -> Bool {
+    private func isOfAnotherState(_ facts: DownloadResponseHead) -> Bool {
         guard let mine = known?.entityTag, let its = facts.representation.entityTag else { return false }
         return !mine.matchesWeakly(its)
     }
 
     /// Uses a response that is the whole file, restarting if there are bytes already.
     private mutating func whole(
-        _ question: DownloadQuestion, _ facts: AnswerFacts, _ reason: DownloadEvent.RestartReason,
+        _ question: DownloadRequest, _ facts: DownloadResponseHead, _ reason: DownloadEvent.RestartReason,
         _ now: MonotonicTime
     ) -> Response {
         guard plan == nil else {
@@ -151,7 +154,9 @@ extension DownloadMachine {
         return takeWhole(question.id, facts, now)
     }
 
-    private mutating func takeWhole(_ id: UInt64, _ facts: AnswerFacts, _ now: MonotonicTime) -> Response {
+    private mutating func takeWhole(_ id: UInt64, _ facts: DownloadResponseHead, _ now: MonotonicTime)
+        -> Response
+    {
         if let total = facts.byteCount, let refusal = tooLarge(total) {
             return (.leave, nil, fail(refusal))
         }
@@ -171,10 +176,10 @@ extension DownloadMachine {
 
     /// Restarts after a response, whose body is not used, or fails if that was done too often.
     private mutating func restart(
-        _ reason: DownloadEvent.RestartReason, _ question: DownloadQuestion, _ facts: AnswerFacts,
+        _ reason: DownloadEvent.RestartReason, _ question: DownloadRequest, _ facts: DownloadResponseHead,
         _ now: MonotonicTime
     ) -> Response {
-        if let error = generationsAreOver(reason, asked: question, facts) {
+        if let error = hasReachedVersionLimit(reason, asked: question, facts) {
             return (.leave, nil, fail(error))
         }
         return (.leave, .cancelled, cancelAll(but: question.id) + begun(reason, now))
@@ -190,8 +195,8 @@ extension DownloadMachine {
         return [.tell(.restarted(reason))]
     }
 
-    private func generationsAreOver(
-        _ reason: DownloadEvent.RestartReason, asked: DownloadQuestion?, _ facts: AnswerFacts?
+    private func hasReachedVersionLimit(
+        _ reason: DownloadEvent.RestartReason, asked: DownloadRequest?, _ facts: DownloadResponseHead?
     ) -> HTTPError? {
         guard isLastGeneration else { return nil }
         let (code, what): (HTTPError.Code, String) =
@@ -208,7 +213,7 @@ extension DownloadMachine {
         let detail = asked.map { "; asked for \($0.asked.words)" } ?? ""
         let came = facts.map { ", and \($0.words) came" } ?? ""
         return HTTPError(
-            code, phase: .evaluating, message: what + detail + came, wasSent: true,
+            code, phase: .processingResponse, message: what + detail + came, wasSent: true,
             origin: original.origin.description, attempts: Int(generation))
     }
 
@@ -239,10 +244,12 @@ extension DownloadMachine {
             ramp.refused(active: transfers.count, now: now)
             return proceed(now)
         case .differs:
-            if let error = generationsAreOver(.overlapDiffers, asked: question, nil) { return fail(error) }
+            if let error = hasReachedVersionLimit(.overlapDiffers, asked: question, nil) {
+                return fail(error)
+            }
             return cancelAll() + begun(.overlapDiffers, now) + fill(now)
         case .failed(let error):
-            let action = FailureRule.action(error, isElsewhere: isElsewhere(question))
+            let action = DownloadRetryRule.action(error, isCrossOrigin: isCrossOrigin(question))
             return failed(question, error, action, now, random())
         case .refused(let error, let action): return failed(question, error, action, now, random())
         }
@@ -259,17 +266,18 @@ extension DownloadMachine {
             forget()
             return fill(now)
         }
-        if !isBroken, let error = generationsAreOver(reason, asked: nil, nil) { return fail(error) }
+        if !isBroken, let error = hasReachedVersionLimit(reason, asked: nil, nil) { return fail(error) }
         return begun(reason, behindFailure: isBroken, now) + fill(now)
     }
 
     private mutating func failed(
-        _ question: DownloadQuestion, _ error: HTTPError, _ action: FailureRule.Action, _ now: MonotonicTime,
+        _ question: DownloadRequest, _ error: HTTPError, _ action: DownloadRetryRule.Action,
+        _ now: MonotonicTime,
         _ random: @autoclosure () -> Double
     ) -> [Effect] {
         // A server that limits the number of connections refuses additional ones in many ways, and the system may have no
         // descriptor for another one: only a failure of the local file itself ends the others.
-        let isBeyond = action == .fail && !FailureRule.concernsAll(error) && !transfers.isEmpty
+        let isBeyond = action == .fail && !DownloadRetryRule.concernsAll(error) && !transfers.isEmpty
         if action == .fail, !isBeyond { return fail(error) }
         if isBeyond || !receiving.isEmpty {
             // The others continue, also those that wait for their responses; for a while there are no more than those.
@@ -279,10 +287,10 @@ extension DownloadMachine {
         }
         failures = hasProgressed ? 1 : failures + 1
         hasProgressed = false
-        guard failures <= options.retry.attempts else { return fail(error) }
+        guard failures <= options.retry.maximumAttempts else { return fail(error) }
         var delay = Duration.zero
         if case .retry(let asked) = action {
-            delay = FailureRule.delay(failures, asked: asked, options.retry, random: random())
+            delay = DownloadRetryRule.delay(failures, asked: asked, options.retry, random: random())
         } else {
             place = nil
         }
@@ -297,7 +305,7 @@ extension DownloadMachine {
 
     // MARK: Errors
 
-    private func fruitless(_ question: DownloadQuestion) -> HTTPError {
+    private func fruitless(_ question: DownloadRequest) -> HTTPError {
         HTTPError(
             .truncated, phase: .receivingBody,
             message: "asked for \(question.asked.words), and no byte of them came",
@@ -305,17 +313,17 @@ extension DownloadMachine {
     }
 
     private func error(
-        _ code: HTTPError.Code, _ question: DownloadQuestion, _ facts: AnswerFacts, _ why: String
+        _ code: HTTPError.Code, _ question: DownloadRequest, _ facts: DownloadResponseHead, _ why: String
     ) -> HTTPError {
         HTTPError(
-            code, phase: .evaluating,
+            code, phase: .processingResponse,
             message: "\(why): asked for \(question.asked.words), and \(facts.words) came", wasSent: true,
             origin: facts.url.origin.description)
     }
 
-    private func statusError(_ question: DownloadQuestion, _ facts: AnswerFacts) -> HTTPError {
+    private func statusError(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> HTTPError {
         HTTPError(
-            .unacceptableStatus, phase: .evaluating,
+            .unacceptableStatus, phase: .processingResponse,
             message: (question.range?.lowerBound ?? 0) == 0
                 ? facts.words : "\(facts.words), asked for \(question.asked.words)", wasSent: true,
             origin: facts.url.origin.description)

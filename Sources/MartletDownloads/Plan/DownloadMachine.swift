@@ -7,7 +7,7 @@ package struct DownloadMachine: Sendable {
     /// An action.
     package enum Effect: Sendable {
         /// Start a transfer.
-        case begin(DownloadQuestion)
+        case begin(DownloadRequest)
         /// Cancel a transfer that is no longer useful.
         case cancel(UInt64)
         /// Sync and record the written bytes.
@@ -27,7 +27,7 @@ package struct DownloadMachine: Sendable {
         /// It failed.
         case failed(HTTPError)
         /// The response has a status that is not a success, or is not a valid one.
-        case refused(HTTPError, FailureRule.Action)
+        case refused(HTTPError, DownloadRetryRule.Action)
         /// It was cancelled.
         case cancelled
         /// There was no connection for it, since there are enough.
@@ -86,7 +86,7 @@ package struct DownloadMachine: Sendable {
     /// representation itself.
     var dropsCondition = false
     /// The requests of the active transfers.
-    package var transfers: [UInt64: DownloadQuestion] = [:]
+    package var transfers: [UInt64: DownloadRequest] = [:]
     /// The transfers that receive bytes.
     package var receiving: Set<UInt64> = []
     var lastTransfer: UInt64 = 0
@@ -102,7 +102,7 @@ package struct DownloadMachine: Sendable {
     /// Whether the file is requested in one piece, since nothing proves its parts to belong to one representation; the options
     /// allow parts only to resume.
     var isWhole = false
-    private var pacing = PacingJudgement()
+    private var pacing = ThrottlingDetector()
     /// The number of failures since the last new byte.
     var failures = 0
     var hasProgressed = false
@@ -184,7 +184,7 @@ package struct DownloadMachine: Sendable {
     private var window: UInt64? { options.sequentialWindow.map { UInt64(clamping: $0.bytes) } }
 
     /// Creates the plan of a file that is fetched from its start.
-    mutating func adopt(_ facts: AnswerFacts, total: UInt64?) {
+    mutating func adopt(_ facts: DownloadResponseHead, total: UInt64?) {
         known = facts.representation
         former = nil
         digests = facts.digests
@@ -230,7 +230,7 @@ package struct DownloadMachine: Sendable {
         return effects
     }
 
-    private mutating func next(_ now: MonotonicTime) -> DownloadQuestion? {
+    private mutating func next(_ now: MonotonicTime) -> DownloadRequest? {
         // The first request has to be answered before any other is made.
         guard let plan else { return transfers.isEmpty ? first(now) : nil }
         guard transfers.count < (isSegmented ? ramp.target : 1), !plan.isComplete else { return nil }
@@ -244,7 +244,7 @@ package struct DownloadMachine: Sendable {
             id, takesOver: takesOver, inOnePiece: inOnePiece, others: others, now: now)
         guard let range = claim else { return nil }
         lastTransfer = id
-        var question = DownloadQuestion(
+        var question = DownloadRequest(
             id: id, url: place ?? original, range: range, condition: dropsCondition ? nil : known?.condition,
             time: now)
         if !mayAskForParts {
@@ -256,10 +256,10 @@ package struct DownloadMachine: Sendable {
         return question
     }
 
-    private mutating func first(_ now: MonotonicTime) -> DownloadQuestion {
+    private mutating func first(_ now: MonotonicTime) -> DownloadRequest {
         lastTransfer += 1
         let asksForPart = ranges == .usable && ramp.limit > 1 && !isWhole && !isLastGeneration
-        return DownloadQuestion(
+        return DownloadRequest(
             id: lastTransfer, url: place ?? original,
             range: asksForPart ? 0..<DownloadMachine.probeByteCount : nil, condition: nil, time: now)
     }
@@ -269,7 +269,7 @@ package struct DownloadMachine: Sendable {
 
     /// Handles the passing of time: another connection, the end of a delay, a checkpoint.
     /// - Parameter hold: the effect of our own limits on the transfers since the last tick.
-    package mutating func tick(_ now: MonotonicTime, hold: BandwidthHold = .unlimited) -> [Effect] {
+    package mutating func tick(_ now: MonotonicTime, hold: BandwidthThrottling = .unlimited) -> [Effect] {
         guard !isOver else { return [] }
         pacing.look(hold)
         if let retryAt, now >= retryAt { self.retryAt = nil }
@@ -337,8 +337,8 @@ package struct DownloadMachine: Sendable {
     /// Ends the download with an error.
     mutating func fail(_ error: HTTPError) -> [Effect] {
         var failure = error
-        failure.keptByteCount = isResumable ? plan?.writtenCount : nil
-        if let kept = failure.keptByteCount { failure.message += "; \(kept) bytes are kept" }
+        failure.resumableByteCount = isResumable ? plan?.writtenCount : nil
+        if let kept = failure.resumableByteCount { failure.message += "; \(kept) bytes are kept" }
         return stop() + [.fail(failure)]
     }
 

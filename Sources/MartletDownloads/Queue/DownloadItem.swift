@@ -41,7 +41,7 @@ package struct DownloadItem: Sendable {
     package var totalByteCount: UInt64?
 
     /// The note of a file that will get its name, until it is known whether it did.
-    package var publication: DownloadPublication?
+    package var publication: PublicationRecord?
 
     /// The maximum number of later URLs.
     package static let moveLimit: UInt8 = 8

@@ -47,7 +47,7 @@ package enum DownloadItemCodec {
         let (kind, target): (UInt8, FilePath) =
             switch item.target {
             case .file(let path): (0, path)
-            case .folder(let path): (1, path)
+            case .directory(let path): (1, path)
             }
         writer.write(kind)
         writer.write(text: target.string)
@@ -73,7 +73,7 @@ package enum DownloadItemCodec {
         }
     }
 
-    private static func write(_ mark: FileMark, to writer: inout RecordWriter) {
+    private static func write(_ mark: FileIdentity, to writer: inout RecordWriter) {
         writer.write(mark.number)
         writer.write(mark.device)
         writer.write(mark.modificationTime)
@@ -101,7 +101,7 @@ package enum DownloadItemCodec {
         writer.write(text: message)
         writer.write(error.wasSent)
         writer.write(optional: error.origin)
-        writer.write(optional: error.keptByteCount)
+        writer.write(optional: error.resumableByteCount)
     }
 
     private static func bytes(of options: DownloadOptions) throws(HTTPError) -> [UInt8] {
@@ -134,7 +134,7 @@ package enum DownloadItemCodec {
         let name = try path(&reader, "target")
         guard name.isAbsolute, kind < 2 else { throw reader.fault("target") }
         var item = DownloadItem(
-            id: id, order: order, url: url, target: kind == 0 ? .file(name) : .folder(name))
+            id: id, order: order, url: url, target: kind == 0 ? .file(name) : .directory(name))
         item.priority = priority
         for url in movedURLs { item.move(to: url) }
         if try reader.flag("path") { item.path = try path(&reader, "path") }
@@ -159,14 +159,14 @@ package enum DownloadItemCodec {
             let result = try result(&reader)
             guard result.path.isAbsolute else { throw reader.fault("file") }
             let part = try mark(&reader)
-            item.publication = DownloadPublication(
+            item.publication = PublicationRecord(
                 result: result, part: part, copy: try reader.flag("copy") ? try mark(&reader) : nil)
         }
         return item
     }
 
-    private static func mark(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FileMark {
-        FileMark(
+    private static func mark(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FileIdentity {
+        FileIdentity(
             number: try reader.number("mark"), device: try reader.number("mark"),
             modificationTime: try reader.number("mark"))
     }
@@ -185,11 +185,12 @@ package enum DownloadItemCodec {
     private static func failure(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPError {
         // A code that this version does not know is kept.
         let code = HTTPError.Code(rawValue: try reader.text(limit: textLimit, "code"))
-        let phase = HTTPError.Phase(rawValue: try reader.text(limit: textLimit, "phase")) ?? .evaluating
+        let phase =
+            HTTPError.Phase(rawValue: try reader.text(limit: textLimit, "phase")) ?? .processingResponse
         var error = HTTPError(code, phase: phase, message: try reader.text(limit: textLimit, "message"))
         error.wasSent = try reader.flag("sent")
         error.origin = try reader.optionalText(limit: textLimit, "origin")
-        error.keptByteCount = try reader.optionalNumber("kept")
+        error.resumableByteCount = try reader.optionalNumber("kept")
         return error
     }
 

@@ -40,7 +40,7 @@ extension DownloadManager {
     private func manage(_ item: DownloadItem, _ state: DownloadState, isVisible: Bool = true)
         -> DownloadStatus
     {
-        let (status, place) = (DownloadStatus(state), DownloadPlace(item))
+        let (status, place) = (DownloadStatus(state), DownloadLocation(item))
         managed[item.id] = Managed(item: item, place: place, status: status)
         if isVisible { registry.add(item.id, status, place) }
         return status
@@ -120,7 +120,7 @@ extension DownloadManager {
 
     /// Writes the note of a file that will get its name. After a failure, which is reported, the download continues: only a
     /// process that is killed at this very point would need the note.
-    private func note(_ id: DownloadID, _ run: ManagedRun, _ publication: DownloadPublication?) async {
+    private func note(_ id: DownloadID, _ run: ManagedRun, _ publication: PublicationRecord?) async {
         guard managed[id]?.run === run else { return }
         managed[id]?.item.publication = publication
         await save([id])
@@ -152,7 +152,8 @@ extension DownloadManager {
         case (.failed, .failed(let error)): reportFailed(id, error)
         case (.failed, _):
             reportFailed(
-                id, HTTPError(.systemFailed, phase: .evaluating, message: "the run stopped by itself"))
+                id, HTTPError(.systemFailed, phase: .processingResponse, message: "the run stopped by itself")
+            )
         case (.paused, _): reportPaused(id)
         case (.waiting, _), (.running, _):
             entry.status.become(.waiting)
@@ -253,8 +254,8 @@ extension DownloadManager {
 
     func limitBandwidth() {
         var rates = session.configuration.bandwidth
-        rates.total.down = limits.bandwidth ?? rates.total.down
-        rates.perHost.down = limits.bandwidthPerHost ?? rates.perHost.down
+        rates.total.download = limits.bandwidth ?? rates.total.download
+        rates.perHost.download = limits.bandwidthPerHost ?? rates.perHost.download
         session.setBandwidthLimits(rates)
     }
 

@@ -327,7 +327,7 @@ package struct DownloadQueueMachine: Sendable {
     /// Starts downloads in turn while there is room.
     private mutating func fill(_ effects: inout Effects, _ now: MonotonicTime) {
         guard !isClosed else { return }
-        while runningCount < max(1, limits.files), let id = next(now) {
+        while runningCount < max(1, limits.concurrentFiles), let id = next(now) {
             leaveLane(id)
             guard let host = entries[id]?.host else { continue }
             entries[id]?.phase = .running

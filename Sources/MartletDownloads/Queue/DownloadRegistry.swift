@@ -6,7 +6,7 @@ final class DownloadRegistry: Sendable {
     /// The visible part of a download.
     struct Entry: Sendable {
         var status: DownloadStatus
-        var place: DownloadPlace
+        var place: DownloadLocation
     }
 
     private struct State {
@@ -24,7 +24,7 @@ final class DownloadRegistry: Sendable {
     func entry(of id: DownloadID) -> Entry? { state.withLock { $0.entries[id] } }
 
     /// Adds a download.
-    func add(_ id: DownloadID, _ status: DownloadStatus, _ place: DownloadPlace) {
+    func add(_ id: DownloadID, _ status: DownloadStatus, _ place: DownloadLocation) {
         let isEnded = state.withLock { state in
             state.entries[id] = Entry(status: status, place: place)
             return state.isEnded
@@ -55,7 +55,7 @@ final class DownloadRegistry: Sendable {
 }
 
 /// The download of one file, as a manager runs it: any number of times.
-package protocol DownloadRunning: Sendable {
+package protocol RunnableDownload: Sendable {
     /// Runs until the file is complete. Cancelling the task keeps the received bytes and throws `CancellationError`.
     /// - Parameter noting: receives the note of the file before it gets its name; returns when the note is on disk.
     /// - Throws: An ``HTTPError``; `CancellationError`; errors of `noting`.
@@ -72,10 +72,10 @@ package protocol DownloadRunning: Sendable {
 
 /// Creates the job of a download.
 package typealias DownloadFactory =
-    @Sendable (DownloadJob.Plan, DownloadStatus, HostConnectionSlots) -> any DownloadRunning
+    @Sendable (DownloadJob.Plan, DownloadStatus, HostConnectionSlots) -> any RunnableDownload
 
 /// The source and the target of a managed download, for observers.
-final class DownloadPlace: Sendable {
+final class DownloadLocation: Sendable {
     /// Guards the item: the manager, and observers.
     private let item: Mutex<DownloadItem>
 

@@ -1,6 +1,6 @@
 package import MartletCore
 
-/// The persistent part of a manager's downloads: a ``RecordFolder`` of items (``DownloadItemCodec``), written by one thread in
+/// The persistent part of a manager's downloads: a ``RecordDirectory`` of items (``DownloadItemCodec``), written by one thread in
 /// call order.
 ///
 /// A write that is requested before a call suspends precedes those requested later: the manager decides, and the disk follows.
@@ -16,10 +16,10 @@ package final class DownloadStore: Sendable {
         package var lastNumber: UInt64 = 0
     }
 
-    private let folder: RecordFolder
-    private let workers: BlockingWorkers
+    private let folder: RecordDirectory
+    private let workers: BlockingThreadPool
 
-    private init(_ folder: RecordFolder, _ workers: BlockingWorkers) {
+    private init(_ folder: RecordDirectory, _ workers: BlockingThreadPool) {
         self.folder = folder
         self.workers = workers
     }
@@ -31,12 +31,13 @@ package final class DownloadStore: Sendable {
     package static func open(
         _ path: String, files: any FileSystem
     ) async throws(HTTPError) -> (DownloadStore, Contents) {
-        let workers = BlockingWorkers(threadLimit: 1)
+        let workers = BlockingThreadPool(threadLimit: 1)
         let (folder, contents) = try await workers.run { () throws(HTTPError) in
-            let path = try HTTPError.storing { () throws(StorageError) in try WorkingFolder.absolute(path) }
-            let folder: RecordFolder
-            do throws(RecordFolder.Refusal) {
-                folder = try RecordFolder(path: path, kind: "item", files: files)
+            let path = try HTTPError.storing { () throws(StorageError) in try WorkingDirectory.absolute(path)
+            }
+            let folder: RecordDirectory
+            do throws(RecordDirectory.Refusal) {
+                folder = try RecordDirectory(path: path, kind: "item", files: files)
             } catch {
                 throw HTTPError(refusing: error, path: path, owner: "download manager", contents: "downloads")
             }
@@ -50,14 +51,14 @@ package final class DownloadStore: Sendable {
         return (DownloadStore(folder, workers), contents)
     }
 
-    private static func read(_ number: UInt64, _ folder: RecordFolder, into contents: inout Contents) {
+    private static func read(_ number: UInt64, _ folder: RecordDirectory, into contents: inout Contents) {
         let here = FilePath(folder.recordPath(number))
         let bytes: [UInt8]
         do throws(StorageError) {
             bytes = try folder.read(number, limit: DownloadItemCodec.byteLimit)
         } catch {
             if error.isMissingFile { return }
-            contents.findings.append(.itemLeftAlone(path: here, reason: error.description))
+            contents.findings.append(.itemSkipped(path: here, reason: error.description))
             return
         }
         do throws(RecordEnvelope.Fault) {
@@ -66,10 +67,10 @@ package final class DownloadStore: Sendable {
             contents.items.append(item)
         } catch {
             // A file is moved unless it is undamaged and of a later version.
-            var finding = DownloadManagerEvent.itemLeftAlone(path: here, reason: error.description)
+            var finding = DownloadManagerEvent.itemSkipped(path: here, reason: error.description)
             if case .version = error {
             } else if let path = try? folder.setAside(number) {
-                finding = .itemSetAside(path: FilePath(path), reason: error.description)
+                finding = .itemQuarantined(path: FilePath(path), reason: error.description)
             }
             contents.findings.append(finding)
         }

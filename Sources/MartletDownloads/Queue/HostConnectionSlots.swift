@@ -86,7 +86,7 @@ package final class HostConnectionSlots: Sendable {
     }
 
     /// Acquires a slot if one is free and there are no waiters.
-    package func takeAtOnce(_ origin: HTTPURL.Origin) -> Bool {
+    package func tryAcquire(_ origin: HTTPURL.Origin) -> Bool {
         state.withLock { $0.tryTake(HostConnectionSlots.name(origin)) }
     }
 

@@ -41,13 +41,13 @@ final class ManagedRun: Sendable {
     }
 
     private struct State {
-        var job: (any DownloadRunning)?
+        var job: (any RunnableDownload)?
         /// A rate that was set before there was a job.
         var bandwidth: BandwidthRate??
     }
 
-    private let stopping = NewestValue(false)
-    private let ending = NewestValue(false)
+    private let stopping = CurrentValue(false)
+    private let ending = CurrentValue(false)
     /// Guards the above: the run, and the manager.
     private let state = Mutex(State())
 
@@ -61,7 +61,7 @@ final class ManagedRun: Sendable {
     func settled() async { await ending.becomesTrue() }
 
     /// The job, once it exists.
-    var job: (any DownloadRunning)? { state.withLock { $0.job } }
+    var job: (any RunnableDownload)? { state.withLock { $0.job } }
 
     /// Changes the maximum rate immediately.
     func setBandwidth(_ rate: BandwidthRate?) {
@@ -80,7 +80,7 @@ final class ManagedRun: Sendable {
                 await self.stopping.becomesTrue()
                 return .stop
             }
-            if case .folder = order.plan.target {
+            if case .directory = order.plan.target {
                 group.addTask {
                     await self.awaitName(order)
                     return .named
@@ -132,7 +132,9 @@ final class ManagedRun: Sendable {
             return .failed(error)
         } catch {
             return .failed(
-                HTTPError(.systemFailed, phase: .evaluating, message: "\(type(of: error))", underlying: error)
+                HTTPError(
+                    .systemFailed, phase: .processingResponse, message: "\(type(of: error))",
+                    underlying: error)
             )
         }
     }
@@ -152,7 +154,7 @@ final class ManagedRun: Sendable {
 /// The controller of a managed download's handle. It retains the manager.
 struct ManagedDownload: Download.Controller {
     let id: DownloadID
-    let place: DownloadPlace
+    let place: DownloadLocation
     let manager: DownloadManager
 
     var url: HTTPURL { place.url }
@@ -168,7 +170,7 @@ struct ManagedDownload: Download.Controller {
     func setPriority(_ priority: DownloadPriority) async { await manager.setPriority(priority, of: id) }
 }
 
-extension DownloadJob: DownloadRunning {}
+extension DownloadJob: RunnableDownload {}
 
 extension DownloadManager {
     /// Opens a directory of downloads, and resumes the unfinished ones.

@@ -18,7 +18,7 @@ extension DownloadJob {
         _ part: PartFile, _ result: DownloadResult, modified: Int64?, noting: Noting?
     ) async throws -> DownloadResult {
         let collision = plan.options.collision
-        var publication: DownloadPublication
+        var publication: PublicationRecord
         var name: PublishedName?
         if let noting {
             publication = try await step(part) { () throws(StorageError) in
@@ -40,7 +40,7 @@ extension DownloadJob {
             do {
                 if let noting { try await note(publication, noting) }
             } catch {
-                await BlockingWorkers.shared.run { part.removeCopy() }
+                await BlockingThreadPool.shared.run { part.removeCopy() }
                 throw error
             }
             name = try await step(part) { () throws(StorageError) in try part.publishCopy(collision) }
@@ -53,22 +53,24 @@ extension DownloadJob {
     /// - Returns: The note, and the name; no name if the file cannot be renamed to it, though a copy may.
     func publishAtOnce(
         _ part: PartFile, _ result: DownloadResult, modified: Int64?
-    ) throws(StorageError) -> (publication: DownloadPublication, name: PublishedName?) {
+    ) throws(StorageError) -> (publication: PublicationRecord, name: PublishedName?) {
         let publication = try seal(part, result, modified: modified)
         return (publication, try part.publish(plan.options.collision))
     }
 
     /// The modification time, if the file gets that of the server.
-    private func kept(_ modified: Int64?) -> Int64? { plan.options.keepsRemoteTime ? modified : nil }
+    private func kept(_ modified: Int64?) -> Int64? {
+        plan.options.preservesModificationTime ? modified : nil
+    }
 
     /// Checks whether the file of an earlier run got its name, and completes the steps that follow.
     /// - Returns: The result; `nil` if the file did not get its name.
     /// - Throws: An `HTTPError`.
-    func complete(_ publication: DownloadPublication) async throws -> DownloadResult? {
+    func complete(_ publication: PublicationRecord) async throws -> DownloadResult? {
         let (files, collision) = (files, plan.options.collision)
         let found: PublishedName?
         do throws(StorageError) {
-            found = try await BlockingWorkers.shared.run { () throws(StorageError) in
+            found = try await BlockingThreadPool.shared.run { () throws(StorageError) in
                 try publication.complete(collision, files: files)
             }
         } catch {
@@ -97,17 +99,17 @@ extension DownloadJob {
     /// - Returns: The note of the file.
     private func seal(
         _ part: PartFile, _ result: DownloadResult, modified: Int64?
-    ) throws(StorageError) -> DownloadPublication {
+    ) throws(StorageError) -> PublicationRecord {
         var later = result
         // A later run that finds the file has resumed all of it.
         (later.resumedByteCount, later.receivedByteCount) = (result.byteCount, 0)
         let mark = try part.seal(total: result.byteCount, modified: kept(modified))
-        let publication = DownloadPublication(result: later, part: mark)
+        let publication = PublicationRecord(result: later, part: mark)
         state.withLock { $0.publication = publication }
         return publication
     }
 
-    private func note(_ publication: DownloadPublication, _ noting: Noting) async throws {
+    private func note(_ publication: PublicationRecord, _ noting: Noting) async throws {
         try await noting(publication)
         // The run may have been stopped meanwhile.
         try Task.checkCancellation()
@@ -126,8 +128,8 @@ extension DownloadJob {
             error.message =
                 "\(name.path): the file is complete, and may be gone after a power cut, since its folder could not be"
                 + " synced: \(fault)"
-            error.keptFile = FilePath(name.path)
-            error.keptByteCount = result.byteCount
+            error.unpublishedFile = FilePath(name.path)
+            error.resumableByteCount = result.byteCount
             throw UnsyncedName(error: error)
         }
         var published = result
@@ -137,7 +139,7 @@ extension DownloadJob {
 
     private func failure(_ error: StorageError) -> HTTPError {
         var failure = HTTPError(storage: error, origin: url.origin.description)
-        failure.phase = .evaluating
+        failure.phase = .processingResponse
         if error.isExistingFile { failure.code = .fileExists }
         return failure
     }
@@ -147,10 +149,10 @@ extension DownloadJob {
         _ part: PartFile, _ body: @escaping @Sendable () throws(StorageError) -> Value
     ) async throws -> Value {
         do throws(StorageError) {
-            return try await BlockingWorkers.disk.run(throwing: body)
+            return try await BlockingThreadPool.disk.run(throwing: body)
         } catch {
             var failure = failure(error)
-            failure.keptFile = FilePath(part.names.part)
+            failure.unpublishedFile = FilePath(part.names.part)
             throw failure
         }
     }

@@ -18,12 +18,12 @@ package final class DownloadJob: Sendable {
         /// The options.
         package var options: DownloadOptions
         /// The note of an earlier run about a file that was to get its name, if it is not known whether it did.
-        package var publication: DownloadPublication?
+        package var publication: PublicationRecord?
     }
 
     /// Receives the note of a file before it gets its name; `nil` if the previous note is no longer valid. An error that it throws
     /// ends the run, and the received bytes are kept.
-    package typealias Noting = @Sendable (DownloadPublication?) async throws -> Void
+    package typealias Noting = @Sendable (PublicationRecord?) async throws -> Void
 
     struct State {
         var url: HTTPURL
@@ -32,7 +32,7 @@ package final class DownloadJob: Sendable {
         /// The path of the file, once it is known.
         var target: String?
         /// The note of a file that is to get its name, until it is known that it has it.
-        var publication: DownloadPublication?
+        var publication: PublicationRecord?
     }
 
     let plan: Plan
@@ -69,7 +69,7 @@ package final class DownloadJob: Sendable {
         self.slots = slots
         self.status = status
         self.files = files
-        bandwidth = BandwidthGroup(session, limit: BandwidthLimit(down: plan.options.bandwidth))
+        bandwidth = BandwidthGroup(session, limit: BandwidthLimit(download: plan.options.bandwidth))
         var target: String?
         if case .file(let path) = plan.target { target = path.string }
         state = Mutex(State(url: plan.url, target: target, publication: plan.publication))
@@ -105,10 +105,10 @@ package final class DownloadJob: Sendable {
     }
 
     /// Changes the maximum rate immediately.
-    package func setBandwidth(_ rate: BandwidthRate?) { bandwidth.setLimit(BandwidthLimit(down: rate)) }
+    package func setBandwidth(_ rate: BandwidthRate?) { bandwidth.setLimit(BandwidthLimit(download: rate)) }
 
     /// The effect of limits on the transfers since the last call.
-    var hold: BandwidthHold { bandwidth.look() }
+    var hold: BandwidthThrottling { bandwidth.look() }
 
     /// Removes the received bytes while the download does not run.
     /// - Throws: An `HTTPError` with the code `.alreadyInProgress` if it runs elsewhere.
@@ -116,7 +116,7 @@ package final class DownloadJob: Sendable {
         guard let target = state.withLock({ $0.target }) else { return }
         let files = files
         let names = PartNames(target: target)
-        let isFree = await BlockingWorkers.shared.run { () -> Bool in
+        let isFree = await BlockingThreadPool.shared.run { () -> Bool in
             do throws(StorageError) {
                 _ = try files.status(at: names.part)
             } catch {
@@ -136,9 +136,9 @@ package final class DownloadJob: Sendable {
     // MARK: Requests
 
     /// The HTTP request of a transfer.
-    func request(_ question: DownloadQuestion) throws -> HTTPRequest {
+    func request(_ question: DownloadRequest) throws -> HTTPRequest {
         var fields = plan.options.headers
-        if isElsewhere(question) {
+        if isCrossOrigin(question) {
             fields = fields.withoutSecrets
             for name in redirects.fieldsOfOrigin { fields[name] = nil }
         }
@@ -153,14 +153,14 @@ package final class DownloadJob: Sendable {
     }
 
     /// Whether a redirect led to another origin than that of the URL: credentials are for the origin that they were given for.
-    private func isElsewhere(_ question: DownloadQuestion) -> Bool {
-        question.url.origin != url.origin && !redirects.trustsOtherOrigins
+    private func isCrossOrigin(_ question: DownloadRequest) -> Bool {
+        question.url.origin != url.origin && !redirects.sendsCredentialsCrossOrigin
     }
 
     /// The options of a request that override the session's configuration.
-    func requestOptions(for question: DownloadQuestion) -> RequestOptions {
+    func requestOptions(for question: DownloadRequest) -> RequestOptions {
         var options = plan.options.request
-        if isElsewhere(question) {
+        if isCrossOrigin(question) {
             var authentication = options.authentication ?? session.configuration.authentication
             authentication.credentials = nil
             authentication.tokens = nil
@@ -172,7 +172,7 @@ package final class DownloadJob: Sendable {
         options.retry = .never
         options.decompresses = false
         // A missing part has to be detected, and received bytes have to be those of the file.
-        options.isRaw = false
+        options.returnsRawBody = false
         if options.ignoresContentLength { options.ignoresContentLength = false }
         options.bodyLimit = nil
         options.bandwidthGroup = bandwidth
@@ -208,21 +208,21 @@ package final class DownloadJob: Sendable {
         _ use: @escaping @Sendable (PartFile) -> ResumeRecord?
     ) async throws -> ResumeRecord? {
         var found = state.withLock { $0.target }.map { PartNames(target: $0) }
-        if found == nil, case .folder(let path) = plan.target {
+        if found == nil, case .directory(let path) = plan.target {
             let folder = DownloadJob.folder(path)
             // Most directories have no record: then there is nothing to read.
-            if FolderRecords.shared.names(known: folder)?.isEmpty == true { return nil }
-            found = await BlockingWorkers.shared.run { self.record(inFolder: folder) }
+            if DirectoryRecordIndex.shared.names(known: folder)?.isEmpty == true { return nil }
+            found = await BlockingThreadPool.shared.run { self.record(inFolder: folder) }
         }
         guard let names = found else { return nil }
-        return try await BlockingWorkers.shared.run { Result { use(try self.open(names)) } }.get()
+        return try await BlockingThreadPool.shared.run { Result { use(try self.open(names)) } }.get()
     }
 
     /// Opens the part file with the name that a response proposes. Blocks.
-    func open(proposed facts: AnswerFacts) throws -> PartFile {
+    func open(proposed facts: DownloadResponseHead) throws -> PartFile {
         switch plan.target {
         case .file(let path): return try open(PartNames(target: path.string))
-        case .folder(let path):
+        case .directory(let path):
             let name = PartNames.proposed(disposition: facts.disposition, url: facts.url)
             return try open(PartNames(target: DownloadJob.folder(path) + name))
         }
@@ -234,7 +234,7 @@ package final class DownloadJob: Sendable {
     }
 
     private func record(inFolder folder: String) -> PartNames? {
-        guard let names = try? FolderRecords.shared.names(in: folder, files) else { return nil }
+        guard let names = try? DirectoryRecordIndex.shared.names(in: folder, files) else { return nil }
         // A cut name does not contain its target's, which the URL may have.
         let usual = PartNames(target: folder + PartNames.proposed(disposition: nil, url: url))
         for name in names {
@@ -364,15 +364,17 @@ package final class DownloadStatus: Sendable {
     }
 
     /// The newest progress.
-    package let progress = NewestValue(DownloadProgress())
+    package let progress = CurrentValue(DownloadProgress())
     /// The newest state.
-    package let states: NewestValue<Stamped>
+    package let states: CurrentValue<Stamped>
     /// The events.
-    package let events = EventLog<DownloadEvent>()
+    package let events = ReplayingEventBroadcaster<DownloadEvent>()
     private let lastNumber = Atomic<UInt64>(1)
 
     /// The status of a download in a state.
-    package init(_ state: DownloadState = .waiting) { states = NewestValue(Stamped(number: 1, state: state)) }
+    package init(_ state: DownloadState = .waiting) {
+        states = CurrentValue(Stamped(number: 1, state: state))
+    }
 
     /// The newest state.
     package var state: DownloadState { states.value.state }

@@ -18,7 +18,7 @@ extension DownloadRun {
 
     private func note(_ record: ResumeRecord, in part: PartFile, epoch: UInt32) async -> PartFile.RecordFault?
     {
-        await BlockingWorkers.disk.run {
+        await BlockingThreadPool.disk.run {
             do throws(PartFile.RecordFault) {
                 try part.note(record, epoch: epoch)
                 return nil
@@ -53,7 +53,7 @@ extension DownloadRun {
         }
         guard let part else { return nil }
         if let earlier = part.earlierByteCount, !keeps || count < earlier {
-            await BlockingWorkers.shared.run { part.restoreEarlier() }
+            await BlockingThreadPool.shared.run { part.restoreEarlier() }
             state.withLock { $0.leftByteCount = earlier }
             return earlier
         }
@@ -72,7 +72,7 @@ extension DownloadRun {
             case nil, .outdated, .taken: return count
             }
         }
-        await BlockingWorkers.shared.run { part.discard() }
+        await BlockingThreadPool.shared.run { part.discard() }
         state.withLock { $0.leftByteCount = 0 }
         return nil
     }
@@ -108,7 +108,7 @@ extension DownloadRun {
     /// Verifies and publishes the file.
     func finish() async throws -> DownloadResult {
         guard var file = state.withLock({ complete($0) }) else {
-            throw HTTPError(.systemFailed, phase: .evaluating, message: "the download has no file")
+            throw HTTPError(.systemFailed, phase: .processingResponse, message: "the download has no file")
         }
         var wanted = options.checksum.map { [$0] } ?? []
         for digest in file.digests where !wanted.contains(digest) { wanted.append(digest) }
@@ -141,13 +141,15 @@ extension DownloadRun {
 extension HTTPError {
     /// The error with another number of kept bytes; `nil` for none.
     func keeping(_ kept: UInt64?) -> HTTPError {
-        guard kept != keptByteCount else { return self }
+        guard kept != resumableByteCount else { return self }
         var error = self
-        if let count = keptByteCount, let words = error.message.firstRange(of: "; \(count) bytes are kept") {
+        if let count = resumableByteCount,
+            let words = error.message.firstRange(of: "; \(count) bytes are kept")
+        {
             error.message.removeSubrange(words)
         }
-        error.keptByteCount = kept
-        error.keptFile = nil
+        error.resumableByteCount = kept
+        error.unpublishedFile = nil
         if let kept { error.message += "; \(kept) bytes are kept" }
         return error
     }
@@ -156,12 +158,12 @@ extension HTTPError {
 extension DownloadRun {
     /// Sends a request and handles its response.
     /// - Parameter mayWait: whether it waits for a connection slot; otherwise it ends if there is none.
-    func transfer(_ question: DownloadQuestion, _ control: TransferControl, mayWait: Bool) async {
+    func transfer(_ question: DownloadRequest, _ control: TransferControl, mayWait: Bool) async {
         let origin = question.url.origin
         do throws(CancellationError) {
             if mayWait {
                 try await job.slots?.take(origin)
-            } else if job.slots?.takeAtOnce(origin) == false {
+            } else if job.slots?.tryAcquire(origin) == false {
                 signals.send(.ended(question.id, .crowded))
                 return
             }
@@ -191,10 +193,10 @@ extension DownloadRun {
     }
 
     private func receive(
-        _ question: DownloadQuestion, _ response: DetailedResponse
+        _ question: DownloadRequest, _ response: DetailedResponse
     ) async throws -> DownloadMachine.End {
-        let facts = AnswerFacts(
-            response.head, byteCount: response.body.announcedByteCount, url: response.url,
+        let facts = DownloadResponseHead(
+            response.head, byteCount: response.body.expectedContentLength, url: response.url,
             now: Int64(time(nil)))
         let (reception, end, effects, place) = state.withLock { state in
             let (reception, end, effects) = state.machine.answered(
@@ -223,7 +225,7 @@ extension DownloadRun {
         if let failure = progress.failure { throw failure }
         // Without any byte, nothing was written.
         if progress.file == nil {
-            _ = try await BlockingWorkers.shared.run { Result { try opening() } }.get()
+            _ = try await BlockingThreadPool.shared.run { Result { try opening() } }.get()
         }
         if let announced = facts.byteCount, announced != progress.consumed { response.body.refuse() }
         if progress.differs { return .differs }
@@ -239,7 +241,7 @@ extension DownloadRun {
 
     /// Opens the part file if it is not open, and empties it if the download restarts. Blocks. Of several transfers the first one
     /// does it, whichever that is.
-    private func opening(for facts: AnswerFacts, _ place: Place) -> @Sendable () throws -> PartFile {
+    private func opening(for facts: DownloadResponseHead, _ place: Place) -> @Sendable () throws -> PartFile {
         return {
             let part = try self.opening.withLock { _ in
                 if let present = self.state.withLock({ $0.part }) { return present }

@@ -146,7 +146,7 @@ final class DownloadRun: Sendable {
                 } catch var error as HTTPError {
                     // All bytes are written; the failure is one of the target, or of the disk.
                     guard let count = await keep() else { throw error.keeping(nil) }
-                    error.keptByteCount = count
+                    error.resumableByteCount = count
                     throw error
                 } catch {
                     _ = await keep()

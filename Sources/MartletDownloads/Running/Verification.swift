@@ -21,14 +21,14 @@ struct Verification: Sendable {
     /// Reads the file to its end.
     /// - Throws: ``ChecksumMismatch``; an `HTTPError` of the file; `CancellationError`.
     func check(_ file: OpenFile, total: UInt64, files: any FileSystem) async throws {
-        let hashes = Hashes(wanted.map(\.algorithm))
+        let hashes = MultiDigest(wanted.map(\.algorithm))
         var offset: UInt64 = 0
         while offset < total {
             try Task.checkCancellation()
             let (from, count) = (offset, Int(min(UInt64(Verification.pieceByteCount), total - offset)))
             let read: Int
             do throws(StorageError) {
-                read = try await BlockingWorkers.shared.run { () throws(StorageError) in
+                read = try await BlockingThreadPool.shared.run { () throws(StorageError) in
                     let bytes = try files.read(file, count: count, at: from)
                     hashes.add(bytes)
                     return bytes.count
@@ -38,7 +38,7 @@ struct Verification: Sendable {
             }
             guard read == count else {
                 throw HTTPError(
-                    .fileFailed, phase: .evaluating,
+                    .fileFailed, phase: .processingResponse,
                     message: "\(file.path): \(offset + UInt64(read)) bytes are there, and \(total) should be",
                     origin: origin)
             }
@@ -48,7 +48,7 @@ struct Verification: Sendable {
             let came = Checksum(checksum.algorithm, sum)?.description ?? ""
             throw ChecksumMismatch(
                 error: HTTPError(
-                    .checksumMismatch, phase: .evaluating,
+                    .checksumMismatch, phase: .processingResponse,
                     message:
                         "the file comes to \(came), and \(checksum) was asked for; nothing of it is kept",
                     wasSent: true, origin: origin))
@@ -57,7 +57,7 @@ struct Verification: Sendable {
 }
 
 /// Several hashes of the same bytes.
-final class Hashes: Sendable {
+final class MultiDigest: Sendable {
     /// One worker at a time; an error if OpenSSL lacks an algorithm.
     private let digests: Mutex<Result<[MessageDigest], MessageDigestError>>
 
@@ -83,13 +83,14 @@ final class Hashes: Sendable {
                 try digests.get().map { digest throws(MessageDigestError) in try digest.finish() }
             }
         } catch {
-            throw HTTPError(.systemFailed, phase: .evaluating, message: error.description, underlying: error)
+            throw HTTPError(
+                .systemFailed, phase: .processingResponse, message: error.description, underlying: error)
         }
     }
 }
 
-extension BlockingWorkers {
+extension BlockingThreadPool {
     /// Threads for syncs and the steps that follow them. Concurrent syncs cost a file system hardly more than one, and name lookups
     /// and writes must not queue after them.
-    static let disk = BlockingWorkers(threadLimit: 8)
+    static let disk = BlockingThreadPool(threadLimit: 8)
 }

@@ -26,7 +26,7 @@ public struct ImageInfo: Hashable, Sendable {
     }
 
     /// The displayed size, after the orientation is applied.
-    public var displaySize: ImageSize { orientation.swapsSides ? size.turned : size }
+    public var displaySize: ImageSize { orientation.swapsSides ? size.transposed : size }
 }
 
 /// The known formats of images.
@@ -64,7 +64,7 @@ public struct ImageSize: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The size with width and height exchanged.
-    public var turned: ImageSize { ImageSize(width: height, height: width) }
+    public var transposed: ImageSize { ImageSize(width: height, height: width) }
 
     /// For example `640 × 480`.
     public var description: String { "\(width) × \(height)" }

@@ -20,13 +20,13 @@
             guard stored == info.size else {
                 throw ImageError(.malformed, format: .jpeg, "the file has two sizes")
             }
-            let size = scaled(stored, options.wantedSide)
+            let size = scaled(stored, options.thumbnailMaxPixelSize)
             let byteCount = try PixelImage.byteCount(of: size, .jpeg, options)
             let isInk =
                 colours == Int32(bitPattern: TJCS_CMYK.rawValue)
                 || colours == Int32(bitPattern: TJCS_YCCK.rawValue)
             // A progressive file can have scans without number, each of which goes over the whole image.
-            let flags = TJFLAG_LIMITSCANS | (options.acceptsDamage ? 0 : TJFLAG_STOPONWARNING)
+            let flags = TJFLAG_LIMITSCANS | (options.allowsDamagedData ? 0 : TJFLAG_STOPONWARNING)
             var status: Int32 = -1
             var pixels = unsafe bytes.withUnsafeBufferPointer { input in
                 unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { output, count in
@@ -37,7 +37,7 @@
                         0, Int32(size.height), isInk ? TJPF_CMYK.rawValue : TJPF_RGBA.rawValue, flags)
                 }
             }
-            guard unsafe status == 0 || options.acceptsDamage && isWarning(handle) else {
+            guard unsafe status == 0 || options.allowsDamagedData && isWarning(handle) else {
                 throw unsafe failure(handle)
             }
             if isInk { mixInk(&pixels) }
@@ -45,13 +45,13 @@
         }
 
         /// The size by the smallest factor that leaves the longer side at what is wanted.
-        private static func scaled(_ size: ImageSize, _ wantedSide: Int?) -> ImageSize {
-            guard let wantedSide else { return size }
+        private static func scaled(_ size: ImageSize, _ thumbnailMaxPixelSize: Int?) -> ImageSize {
+            guard let thumbnailMaxPixelSize else { return size }
             for eighths in 1..<8 {
                 // TurboJPEG rounds up.
                 let side = ImageSize(
                     width: (size.width * eighths + 7) / 8, height: (size.height * eighths + 7) / 8)
-                if max(side.width, side.height) >= wantedSide { return side }
+                if max(side.width, side.height) >= thumbnailMaxPixelSize { return side }
             }
             return size
         }

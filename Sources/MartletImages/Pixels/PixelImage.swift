@@ -52,7 +52,7 @@
         /// The image with its orientation applied.
         public func upright() -> PixelImage {
             guard orientation != .up else { return self }
-            let target = orientation.swapsSides ? size.turned : size
+            let target = orientation.swapsSides ? size.transposed : size
             var turned: [UInt8] = []
             turned.reserveCapacity(pixels.count)
             let (right, bottom) = (size.width - 1, size.height - 1)
@@ -104,19 +104,20 @@
         ///
         /// A JPEG is scaled by the smallest of the factors 1/8, 2/8 … 8/8 whose longer side is not below it, which takes a fraction of
         /// the time and memory. A PNG is not scaled.
-        public var wantedSide: Int?
+        public var thumbnailMaxPixelSize: Int?
         /// Whether a truncated or damaged JPEG is decoded as far as possible, the rest gray; false by default.
-        public var acceptsDamage: Bool
+        public var allowsDamagedData: Bool
 
         /// Creates options.
         public init(
-            pixelCountLimit: Int = 50_000_000, appliesOrientation: Bool = true, wantedSide: Int? = nil,
-            acceptsDamage: Bool = false
+            pixelCountLimit: Int = 50_000_000, appliesOrientation: Bool = true,
+            thumbnailMaxPixelSize: Int? = nil,
+            allowsDamagedData: Bool = false
         ) {
             self.pixelCountLimit = pixelCountLimit
             self.appliesOrientation = appliesOrientation
-            self.wantedSide = wantedSide
-            self.acceptsDamage = acceptsDamage
+            self.thumbnailMaxPixelSize = thumbnailMaxPixelSize
+            self.allowsDamagedData = allowsDamagedData
         }
 
         /// The default options.

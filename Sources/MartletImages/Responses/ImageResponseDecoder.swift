@@ -94,7 +94,7 @@ extension ResponseBody {
         /// Creates a cache of images, or of thumbnails, which cost four bytes a pixel; the bytes determine the format.
         ///
         /// ```swift
-        /// let thumbnails = DecodedCache(imagesOf: session, options: ImageDecodingOptions(wantedSide: 200))
+        /// let thumbnails = DecodedCache(imagesOf: session, options: ImageDecodingOptions(thumbnailMaxPixelSize: 200))
         /// ```
         ///
         /// - Parameters:

@@ -156,7 +156,7 @@ extension MemoryStall {
 ///
 /// On virtual machines, kernels were seen to call for a stall of 100 ms per second while the total of the same file had grown by
 /// 4 ms since the trigger was set. Without this check, everything in memory would be released for nothing.
-struct StallGrowth: Sendable {
+struct StallDetector: Sendable {
     /// The waiting time that a call means at least, in microseconds.
     let limit: UInt64
     /// The last known total in microseconds; `nil` if it is not known, and calls are then believed.

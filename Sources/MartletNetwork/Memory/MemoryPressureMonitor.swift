@@ -13,7 +13,7 @@ final class MemoryPressureMonitor: TimerTarget {
     /// Guards the state: subscribers, and the loop's thread.
     private let state = Mutex(State())
     /// The newest level; `nil` without subscribers.
-    private let newest = NewestValue<MemoryPressure?>(nil)
+    private let newest = CurrentValue<MemoryPressure?>(nil)
     private let loop: EventLoop
     private let interval: Duration
     private let findFiles: @Sendable () -> [PressureFile]

@@ -36,7 +36,7 @@ struct PressureFile: Hashable, Sendable {
 /// A request to the kernel to call when tasks have waited for memory for longer than a limit.
 ///
 /// It is an open pressure file to which the limit was written, and lasts until that is closed.
-final class PressureTrigger: IdleWatcher {
+final class PressureTrigger: IdleStreamObserver {
     /// The condition for a call.
     struct Wish: Sendable {
         /// The level that a call means.
@@ -65,7 +65,7 @@ final class PressureTrigger: IdleWatcher {
     private let wish: Wish
     private let file: PressureFile
     /// Used only by the loop's thread.
-    private let growth: Mutex<StallGrowth>
+    private let growth: Mutex<StallDetector>
     private let descriptor: Int32
     private let number: UInt32
     private let readiness: Readiness
@@ -91,7 +91,7 @@ final class PressureTrigger: IdleWatcher {
         self.called = called
         self.wish = wish
         self.file = file
-        growth = Mutex(StallGrowth(limit: wish.limit, total: wish.total(in: file.read())))
+        growth = Mutex(StallDetector(limit: wish.limit, total: wish.total(in: file.read())))
     }
 
     deinit { close() }
@@ -117,8 +117,8 @@ final class PressureTrigger: IdleWatcher {
 
     /// Reports calls from now on.
     func watch() {
-        readiness.watchWhileIdle(self)
-        if isClosed.load(ordering: .acquiring) { _ = readiness.endIdleWatch() }
+        readiness.observeIdle(self)
+        if isClosed.load(ordering: .acquiring) { _ = readiness.stopObservingIdle() }
     }
 
     /// Removes the trigger; later calls have no effect.
@@ -129,7 +129,7 @@ final class PressureTrigger: IdleWatcher {
         Glibc.close(descriptor)
     }
 
-    func idleStreamStirred() {
+    func idleStreamBecameReadable() {
         guard !isClosed.load(ordering: .acquiring) else { return }
         let total = wish.total(in: file.read())
         if growth.withLock({ $0.counts(total) }) { called(wish.level) }

@@ -68,7 +68,7 @@ package struct NetlinkDump: Sendable {
     /// - Throws: The error of a malformed message; the response is then of no use.
     package mutating func receive(
         _ datagram: [UInt8], into table: inout NetworkTable
-    ) throws(NetlinkFault) -> Progress {
+    ) throws(NetlinkError) -> Progress {
         let answer = answer
         for message in try NetlinkMessage.messages(in: datagram[...]) where message.sequence == sequence {
             if message.flags & NetlinkMessage.interrupted != 0 { isInterrupted = true }
@@ -94,10 +94,10 @@ package struct NetlinkDump: Sendable {
 ///
 /// News only say that something changed. Their contents are not combined to a state: a link that goes down removes its default
 /// route of IPv4 without a message about the route.
-package enum NetlinkNewsRule {
+package enum NetlinkEventRule {
     /// Whether a path may have changed. A malformed datagram counts as a change.
     package static func matters(_ datagram: ArraySlice<UInt8>) -> Bool {
-        do throws(NetlinkFault) {
+        do throws(NetlinkError) {
             for message in try NetlinkMessage.messages(in: datagram) {
                 switch message.type {
                 case NetlinkMessage.Kind.newLink:
@@ -119,7 +119,7 @@ package enum NetlinkNewsRule {
 }
 
 /// The kernel's response to a request for the route to an address.
-package enum RouteAnswer: Hashable, Sendable {
+package enum RouteReply: Hashable, Sendable {
     /// A route; one to this machine itself leads over the loopback link.
     case route(RouteRecord)
     /// No route.
@@ -137,7 +137,7 @@ package enum RouteAnswer: Hashable, Sendable {
     }
 
     /// Reads a datagram; `nil` if it does not contain the response.
-    package init?(_ datagram: [UInt8], sequence: UInt32) throws(NetlinkFault) {
+    package init?(_ datagram: [UInt8], sequence: UInt32) throws(NetlinkError) {
         for message in try NetlinkMessage.messages(in: datagram[...]) where message.sequence == sequence {
             switch message.type {
             case NetlinkMessage.Kind.newRoute:

@@ -45,7 +45,7 @@ package struct NetlinkMessage: Hashable, Sendable {
     /// The messages of a datagram, in order.
     /// - Parameter datagram: The whole datagram. Its first byte has the index 0, so that errors have the right offsets.
     /// - Throws: The error of a header. No length in the datagram is trusted.
-    package static func messages(in datagram: ArraySlice<UInt8>) throws(NetlinkFault) -> [NetlinkMessage] {
+    package static func messages(in datagram: ArraySlice<UInt8>) throws(NetlinkError) -> [NetlinkMessage] {
         var messages: [NetlinkMessage] = []
         let records = try NetlinkNumber.records(
             in: datagram, UInt32.self, headerCount: 16, allowsPadding: false, "nlmsghdr.length")
@@ -62,7 +62,7 @@ package struct NetlinkMessage: Hashable, Sendable {
 
     /// The errno of an error, or of the end of a response; 0 for none.
     /// - Throws: The error of a number with too few bytes.
-    func errorCode() throws(NetlinkFault) -> Int32 {
+    func errorCode() throws(NetlinkError) -> Int32 {
         // Kernels before 2.6.27 end a response without a number.
         if type == Kind.done, payload.isEmpty { return 0 }
         let bits: UInt32 = try NetlinkNumber.read(from: payload, at: 0, "nlmsgerr.error")
@@ -80,7 +80,7 @@ struct NetlinkAttribute: Hashable, Sendable {
 
     /// The attributes in bytes, in order. Fewer than four bytes after the last one are padding, as in the kernel.
     /// - Throws: The error of a length that is less than its own header's, or more than the rest.
-    static func all(in bytes: ArraySlice<UInt8>) throws(NetlinkFault) -> [NetlinkAttribute] {
+    static func all(in bytes: ArraySlice<UInt8>) throws(NetlinkError) -> [NetlinkAttribute] {
         var all: [NetlinkAttribute] = []
         for record in try NetlinkNumber.records(in: bytes, UInt16.self, headerCount: 4, "rtattr.length") {
             let type: UInt16 = try NetlinkNumber.read(from: record, at: 2, "rtattr.type")
@@ -91,7 +91,7 @@ struct NetlinkAttribute: Hashable, Sendable {
 
     func number<Number: FixedWidthInteger & UnsignedInteger>(
         _ field: String
-    ) throws(NetlinkFault) -> Number { try NetlinkNumber.read(from: value, at: 0, field) }
+    ) throws(NetlinkError) -> Number { try NetlinkNumber.read(from: value, at: 0, field) }
 
     /// The value as text, up to the zero that ends it.
     var text: String { String(decoding: value.prefix { $0 != 0 }, as: UTF8.self) }
@@ -105,7 +105,7 @@ struct NetlinkAttribute: Hashable, Sendable {
 }
 
 /// An error in a netlink message.
-package struct NetlinkFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct NetlinkError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The field that could not be read, such as `nlmsghdr.length`.
     package let field: String
     /// The byte of the datagram with the error, from 0.
@@ -127,9 +127,9 @@ enum NetlinkNumber {
     /// - Parameter offset: The offset from the start of the slice.
     static func read<Number: FixedWidthInteger & UnsignedInteger>(
         _ type: Number.Type = Number.self, from bytes: ArraySlice<UInt8>, at offset: Int, _ field: String
-    ) throws(NetlinkFault) -> Number {
+    ) throws(NetlinkError) -> Number {
         let source = bytes.dropFirst(offset).prefix(Number.bitWidth / 8)
-        guard source.count == Number.bitWidth / 8 else { throw NetlinkFault(field, at: bytes.endIndex) }
+        guard source.count == Number.bitWidth / 8 else { throw NetlinkError(field, at: bytes.endIndex) }
         var value: Number = 0
         unsafe withUnsafeMutableBytes(of: &value) { unsafe $0.copyBytes(from: source) }
         return value
@@ -150,13 +150,13 @@ enum NetlinkNumber {
     static func records<Length: FixedWidthInteger & UnsignedInteger>(
         in bytes: ArraySlice<UInt8>, _ length: Length.Type, headerCount: Int, allowsPadding: Bool = true,
         _ field: String
-    ) throws(NetlinkFault) -> [ArraySlice<UInt8>] {
+    ) throws(NetlinkError) -> [ArraySlice<UInt8>] {
         var records: [ArraySlice<UInt8>] = []
         var rest = bytes
         while allowsPadding ? rest.count >= headerCount : !rest.isEmpty {
             let count = Int(clamping: try read(length, from: rest, at: 0, field))
             guard count >= headerCount, count <= rest.count else {
-                throw NetlinkFault(field, at: rest.startIndex)
+                throw NetlinkError(field, at: rest.startIndex)
             }
             records.append(rest.prefix(count))
             rest = rest.dropFirst(aligned(count))

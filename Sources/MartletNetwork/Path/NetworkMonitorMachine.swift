@@ -19,9 +19,9 @@ struct NetworkMonitorMachine: WatchMachine {
     /// The outcome of a query.
     enum Look: Sendable {
         /// The complete response.
-        case seen(NetworkView)
+        case seen(NetworkSnapshot)
         /// The complete response, but something changed in the meantime.
-        case interrupted(NetworkView)
+        case interrupted(NetworkSnapshot)
         /// The kernel does not give this process such information, and never will.
         case refused
         /// The query failed, or its response could not be read.
@@ -38,7 +38,7 @@ struct NetworkMonitorMachine: WatchMachine {
     }
 
     /// The current view; `nil` before the first response.
-    private(set) var view: NetworkView?
+    private(set) var view: NetworkSnapshot?
     // Whoever creates a machine starts the first query.
     private var state = State.looking(first: nil, last: nil)
     private var interruptionCount = 0
@@ -107,11 +107,11 @@ struct NetworkMonitorMachine: WatchMachine {
 }
 
 /// The state of the network at one moment.
-struct NetworkView: Hashable, Sendable {
+struct NetworkSnapshot: Hashable, Sendable {
     var path: NetworkPath
     /// All addresses of this machine, including those of links that are down; `nil` if they are not known.
     var addresses: Set<IPAddress>?
 
     /// The view of a kernel that gives no information.
-    static let unknown = NetworkView(path: .unknown)
+    static let unknown = NetworkSnapshot(path: .unknown)
 }

@@ -16,7 +16,7 @@ package struct NetworkTable: Hashable, Sendable {
     package init() {}
 
     /// Adds the object of a response's message; messages of other types are ignored.
-    mutating func add(_ message: NetlinkMessage) throws(NetlinkFault) {
+    mutating func add(_ message: NetlinkMessage) throws(NetlinkError) {
         switch message.type {
         case NetlinkMessage.Kind.newLink:
             let link = try LinkRecord(message.payload)
@@ -55,7 +55,7 @@ package struct AddressRecord: Hashable, Sendable {
 
 extension AddressRecord {
     /// Reads the payload of a message about an address; `nil` if it is not of the internet.
-    init?(_ payload: ArraySlice<UInt8>) throws(NetlinkFault) {
+    init?(_ payload: ArraySlice<UInt8>) throws(NetlinkError) {
         let family: UInt8 = try NetlinkNumber.read(from: payload, at: 0, "ifaddrmsg.family")
         let lowFlags: UInt8 = try NetlinkNumber.read(from: payload, at: 2, "ifaddrmsg.flags")
         link = try NetlinkNumber.read(from: payload, at: 4, "ifaddrmsg.index")
@@ -74,7 +74,7 @@ extension AddressRecord {
         }
         guard let family = IPAddress.Family(number: family) else { return nil }
         guard let bytes = local ?? other, let address = IPAddress(bytes: bytes), address.family == family
-        else { throw NetlinkFault("IFA_ADDRESS", at: payload.endIndex) }
+        else { throw NetlinkError("IFA_ADDRESS", at: payload.endIndex) }
         self.address = address
     }
 }
@@ -122,7 +122,7 @@ package struct LinkRecord: Hashable, Sendable {
 
 extension LinkRecord {
     /// Reads the payload of a message about a link.
-    init(_ payload: ArraySlice<UInt8>) throws(NetlinkFault) {
+    init(_ payload: ArraySlice<UInt8>) throws(NetlinkError) {
         hardware = try NetlinkNumber.read(from: payload, at: 2, "ifinfomsg.type")
         index = try NetlinkNumber.read(from: payload, at: 4, "ifinfomsg.index")
         flags = try NetlinkNumber.read(from: payload, at: 8, "ifinfomsg.flags")
@@ -192,7 +192,7 @@ package struct RouteRecord: Hashable, Sendable {
 
 extension RouteRecord {
     /// Reads the payload of a message about a route; `nil` if it is not of the internet.
-    init?(_ payload: ArraySlice<UInt8>) throws(NetlinkFault) {
+    init?(_ payload: ArraySlice<UInt8>) throws(NetlinkError) {
         let family: UInt8 = try NetlinkNumber.read(from: payload, at: 0, "rtmsg.family")
         prefixLength = try NetlinkNumber.read(from: payload, at: 1, "rtmsg.dst_len")
         let table: UInt8 = try NetlinkNumber.read(from: payload, at: 4, "rtmsg.table")
@@ -202,9 +202,9 @@ extension RouteRecord {
         hops = []
         guard let family = IPAddress.Family(number: family) else { return nil }
         self.family = family
-        func address(_ attribute: NetlinkAttribute, _ field: String) throws(NetlinkFault) -> IPAddress {
+        func address(_ attribute: NetlinkAttribute, _ field: String) throws(NetlinkError) -> IPAddress {
             guard let address = IPAddress(bytes: attribute.value), address.family == family else {
-                throw NetlinkFault(field, at: attribute.value.startIndex)
+                throw NetlinkError(field, at: attribute.value.startIndex)
             }
             return address
         }
@@ -222,7 +222,7 @@ extension RouteRecord {
     }
 
     /// The hops of a route that has several, each with a length, flags, weight and link, followed by attributes.
-    private static func hops(_ bytes: ArraySlice<UInt8>) throws(NetlinkFault) -> [Hop] {
+    private static func hops(_ bytes: ArraySlice<UInt8>) throws(NetlinkError) -> [Hop] {
         var hops: [Hop] = []
         for record in try NetlinkNumber.records(in: bytes, UInt16.self, headerCount: 8, "rtnexthop.length") {
             let flags: UInt8 = try NetlinkNumber.read(from: record, at: 2, "rtnexthop.flags")

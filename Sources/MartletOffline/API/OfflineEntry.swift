@@ -29,9 +29,9 @@ public struct OfflineEntry: Sendable {
     /// The number of times that it was sent, over all processes.
     public let attempts: Int
     /// The time of submission, in milliseconds since 1970.
-    public let submitted: Int64
+    public let submittedAt: Int64
     /// The time of expiry, in milliseconds since 1970.
-    public let expires: Int64
+    public let expiresAt: Int64
     /// The length of the body in bytes.
     public let bodyByteCount: UInt64
     /// The names of the fields that were not stored, which the closure of the queue has to add.
@@ -60,7 +60,7 @@ public struct OfflineDeadLetter: Hashable, Sendable {
         /// The server rejected it, and would again.
         case refused
         /// It was sent, and its effect is unknown.
-        case unanswered
+        case noResponse
         /// The process ended while it was being sent.
         case interrupted
         /// The file of its body has changed since the request was submitted.

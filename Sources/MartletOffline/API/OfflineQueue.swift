@@ -54,11 +54,11 @@ public actor OfflineQueue {
         /// Waits for the first attempt.
         var watch: Watch?
         /// Becomes true when it has left the queue, for those who drop it.
-        var isGone: NewestValue<Bool>?
+        var isGone: CurrentValue<Bool>?
         /// The state of its body file when it was last read.
-        var stamp: FrozenBodyReader.Stamp?
+        var stamp: QueuedBodyVerifier.Stamp?
         /// The current attempt.
-        var attempt: Task<ReplayVerdict?, Never>?
+        var attempt: Task<ReplayDecision?, Never>?
         /// The end that is to be recorded.
         var settlement: Settlement?
     }
@@ -67,27 +67,27 @@ public actor OfflineQueue {
     enum Settlement {
         case delivered(HTTPExchange)
         case dead(OfflineDeadLetter, HTTPExchange?)
-        case uncertain(OfflineDeadLetter, ReplayVerdict.Uncertainty)
+        case uncertain(OfflineDeadLetter, ReplayDecision.Uncertainty)
         case expired
         case dropped
         /// Its record is not valid any more, and was moved.
         case setAside
     }
 
-    nonisolated let log = EventLog<OfflineEvent>(weightLimit: 16 << 20) { event in
+    nonisolated let log = ReplayingEventBroadcaster<OfflineEvent>(weightLimit: 16 << 20) { event in
         if case .delivered(_, let answer) = event { answer.body.count } else { 0 }
     }
     nonisolated let runs = RunGroup()
-    nonisolated let isClosed = NewestValue(false)
-    nonisolated let isDrained = NewestValue(true)
+    nonisolated let isClosed = CurrentValue(false)
+    nonisolated let isDrained = CurrentValue(true)
     /// Becomes true when response bodies are no longer waited for.
-    nonisolated let isStopping = NewestValue(false)
+    nonisolated let isStopping = CurrentValue(false)
     /// The session, with errors that are not mapped.
     let session: HTTPSession
     let store: OfflineStore
     let options: OfflineQueueOptions
     let secrets: SecretFields
-    let credentials: CredentialKeeper?
+    let credentials: CredentialRefresher?
     /// The clock of delays and expiry, which continues while the computer is suspended.
     let now: @Sendable () -> MonotonicTime
     let wallTime: @Sendable () -> Int64
@@ -154,14 +154,14 @@ public actor OfflineQueue {
         self.now = now
         self.wallTime = wallTime
         self.boot = boot
-        self.credentials = credentials.map { CredentialKeeper($0) }
+        self.credentials = credentials.map { CredentialRefresher($0) }
         secrets = SecretFields(options.secretFields)
         lastNumber = contents.lastNumber
         machine = ReplayMachine(
-            backoff: options.backoff, lanes: options.limits.lanes, isSending: options.isSending)
+            backoff: options.backoff, lanes: options.limits.lanes, sendsRequests: options.sendsRequests)
         await restore(contents)
         session.setCompanion(self)
-        if options.isSending, let monitor = options.networkMonitor { follow(monitor) }
+        if options.sendsRequests, let monitor = options.networkMonitor { follow(monitor) }
     }
 
     deinit {
@@ -170,7 +170,7 @@ public actor OfflineQueue {
         alarm?.task.cancel()
         follower?.cancel()
         for entry in held.values {
-            entry.watch?.fulfil(.success(.frozen(entry.summary.ticket)))
+            entry.watch?.fulfill(.success(.queued(entry.summary.ticket)))
             entry.isGone?.finish()
         }
         isDrained.finish()
@@ -203,8 +203,8 @@ public actor OfflineQueue {
             state = stored
         }
         return OfflineEntry(
-            ticket: summary.ticket, state: state, attempts: summary.attempts, submitted: summary.submitted,
-            expires: shownExpiry(of: summary), bodyByteCount: summary.bodyByteCount,
+            ticket: summary.ticket, state: state, attempts: summary.attempts, submittedAt: summary.submitted,
+            expiresAt: shownExpiry(of: summary), bodyByteCount: summary.bodyByteCount,
             secretFields: summary.secretFields)
     }
 
@@ -277,7 +277,7 @@ public actor OfflineQueue {
     public func drop(_ id: OfflineID) async throws {
         try checkOpen()
         guard let effects = machine.drop(id, now: now()) else { throw unknown(id) }
-        let isGone = held[id]?.isGone ?? NewestValue(false)
+        let isGone = held[id]?.isGone ?? CurrentValue(false)
         held[id]?.isGone = isGone
         if machine.place(of: id) == .settling {
             switch held[id]?.settlement {
@@ -292,7 +292,7 @@ public actor OfflineQueue {
 
     /// Retries unreachable requests immediately: the network path has returned, as far as the caller knows.
     /// ``OfflineQueueOptions/networkMonitor`` does this automatically.
-    public func pathReturned() {
+    public func networkBecameAvailable() {
         apply(machine.wake(waitingFor: [.unreachable, .credentialsFailed], now: now()))
     }
 

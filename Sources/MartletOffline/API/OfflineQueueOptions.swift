@@ -8,7 +8,7 @@ public struct OfflineQueueOptions: Sendable {
     /// The delay between two attempts.
     public var backoff: OfflineBackoff
     /// The time after which a request is no longer sent and becomes a dead letter; seven days by default.
-    public var expires: Duration
+    public var timeToLive: Duration
     /// The longest time that the body of a final response may take; 60 s by default.
     ///
     /// The status decides the outcome of the request. A body that takes longer is cut, the connection is closed, and the event
@@ -30,25 +30,25 @@ public struct OfflineQueueOptions: Sendable {
     /// the system by default, `nil` for none. It never delays a request.
     public var networkMonitor: NetworkMonitor?
     /// Whether the queue sends its requests; `true` by default. With `false` it only stores them, and none expires.
-    public var isSending: Bool
+    public var sendsRequests: Bool
 
     /// The options; the properties document the defaults.
     public init(
         limits: OfflineLimits = OfflineLimits(), backoff: OfflineBackoff = OfflineBackoff(),
-        expires: Duration = .seconds(7 * 24 * 3600), responseBodyTime: Duration = .seconds(60),
+        timeToLive: Duration = .seconds(7 * 24 * 3600), responseBodyTime: Duration = .seconds(60),
         acceptsRedirectedResults: Bool = false, secretFields: Set<HTTPField.Name> = [],
         request: RequestOptions = RequestOptions(), networkMonitor: NetworkMonitor? = .system,
-        isSending: Bool = true
+        sendsRequests: Bool = true
     ) {
         self.limits = limits
         self.backoff = backoff
-        self.expires = expires
+        self.timeToLive = timeToLive
         self.responseBodyTime = responseBodyTime
         self.acceptsRedirectedResults = acceptsRedirectedResults
         self.secretFields = secretFields
         self.request = request
         self.networkMonitor = networkMonitor
-        self.isSending = isSending
+        self.sendsRequests = sendsRequests
     }
 }
 
@@ -61,17 +61,17 @@ public struct OfflineLimits: Hashable, Sendable {
     /// The maximum number of concurrent sends, each of another lane; 6 by default.
     public var lanes: Int
     /// The maximum size of a body in the record of its request; 16 KiB by default. A larger one is a file beside it.
-    public var inlineBody: ByteCount
+    public var inlineBodyLimit: ByteCount
 
     /// The limits; the properties document the defaults.
     public init(
         requests: Int = 100_000, bytes: ByteCount = .gibibytes(2), lanes: Int = 6,
-        inlineBody: ByteCount = .kibibytes(16)
+        inlineBodyLimit: ByteCount = .kibibytes(16)
     ) {
         self.requests = requests
         self.bytes = bytes
         self.lanes = lanes
-        self.inlineBody = inlineBody
+        self.inlineBodyLimit = inlineBodyLimit
     }
 }
 
@@ -79,20 +79,20 @@ public struct OfflineLimits: Hashable, Sendable {
 /// jitter), or the time in `Retry-After` if that is longer.
 public struct OfflineBackoff: Hashable, Sendable {
     /// The span after the first failure; a second by default.
-    public var first: Duration
+    public var initialDelay: Duration
     /// The longest span; five minutes by default.
-    public var longest: Duration
+    public var maximumDelay: Duration
     /// The maximum time to wait for a `Retry-After`, also used in place of a longer one; an hour by default.
-    public var longestRetryAfter: Duration
+    public var maximumRetryAfter: Duration
 
     /// A backoff; the properties document the defaults.
     public init(
-        first: Duration = .seconds(1), longest: Duration = .seconds(300),
-        longestRetryAfter: Duration = .seconds(3600)
+        initialDelay: Duration = .seconds(1), maximumDelay: Duration = .seconds(300),
+        maximumRetryAfter: Duration = .seconds(3600)
     ) {
-        self.first = first
-        self.longest = longest
-        self.longestRetryAfter = longestRetryAfter
+        self.initialDelay = initialDelay
+        self.maximumDelay = maximumDelay
+        self.maximumRetryAfter = maximumRetryAfter
     }
 
     /// The delay.
@@ -100,8 +100,8 @@ public struct OfflineBackoff: Hashable, Sendable {
     ///   - failures: the number of consecutive failures, 1 or more.
     ///   - random: between 0 and 1.
     func delay(failures: Int, random: Double) -> Duration {
-        let longest = max(.zero, longest)
-        var span = max(.zero, first)
+        let longest = max(.zero, maximumDelay)
+        var span = max(.zero, initialDelay)
         // The limit of 40 doublings prevents an overflow and cuts no useful span.
         for _ in 1..<max(2, min(failures, 40)) where failures > 1 && span < longest { span = span * 2 }
         return min(span, longest) * min(max(random, 0), 1)
@@ -135,18 +135,18 @@ public struct OfflineFallback: Sendable {
     let submission: OfflineSubmission
 
     /// Stores it in the queue that was opened for the session, in the lane of its origin.
-    public static let freeze = OfflineFallback(queue: nil, submission: OfflineSubmission())
+    public static let enqueue = OfflineFallback(queue: nil, submission: OfflineSubmission())
 
     /// Stores it in a queue.
     /// - Parameters:
     ///   - queue: the queue; `nil` for the one that was opened last for the session.
     ///   - submission: the options in the queue.
-    public static func freeze(
+    public static func enqueue(
         in queue: OfflineQueue? = nil, as submission: OfflineSubmission
     ) -> OfflineFallback { OfflineFallback(queue: queue, submission: submission) }
 
     /// Stores it in a queue, in a lane and with a name.
-    public static func freeze(
+    public static func enqueue(
         in queue: OfflineQueue? = nil, lane: String? = nil, tag: String? = nil
     ) -> OfflineFallback {
         OfflineFallback(queue: queue, submission: OfflineSubmission(lane: lane, tag: tag))

@@ -28,20 +28,20 @@ public struct OfflineSubmission: Sendable {
     /// The key by which the server recognizes a repetition.
     public var key: Key
     /// The time after which it is no longer sent; `nil` (the default) for that of the queue.
-    public var expires: Duration?
+    public var timeToLive: Duration?
     /// The way a file body is stored; ``FilePolicy/reference`` by default.
-    public var files: FilePolicy
+    public var filePolicy: FilePolicy
 
     /// A submission; the properties document the defaults.
     public init(
-        lane: String? = nil, tag: String? = nil, key: Key = .automatic, expires: Duration? = nil,
-        files: FilePolicy = .reference
+        lane: String? = nil, tag: String? = nil, key: Key = .automatic, timeToLive: Duration? = nil,
+        filePolicy: FilePolicy = .reference
     ) {
         self.lane = lane
         self.tag = tag
         self.key = key
-        self.expires = expires
-        self.files = files
+        self.timeToLive = timeToLive
+        self.filePolicy = filePolicy
     }
 
     static let laneByteLimit = 1024
@@ -64,7 +64,7 @@ public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
     /// The value of its field `Idempotency-Key`, by which the server recognizes a repetition; `nil` without one.
     public let idempotencyKey: String?
 
-    init(_ request: FrozenRequest) {
+    init(_ request: QueuedRequest) {
         id = request.id
         lane = request.lane
         tag = request.tag
@@ -80,9 +80,9 @@ public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
 /// The outcome of a request that may be queued (``MartletCore/HTTPSession/send(_:body:options:whenOffline:)``).
 public enum OfflineOutcome: Sendable {
     /// There is a response, with any status.
-    case answered(HTTPExchange)
+    case response(HTTPExchange)
     /// It could not be sent, or the server cannot handle it at the moment: the queue sends it later.
-    case frozen(OfflineTicket)
+    case queued(OfflineTicket)
 }
 
 /// An event of an ``OfflineQueue``.
@@ -108,9 +108,9 @@ public enum OfflineEvent: Sendable {
     /// It was dropped, and left the queue.
     case dropped(OfflineTicket)
     /// A file in the directory is not a readable record of a request, and was moved to this path.
-    case setAside(path: FilePath, reason: String)
+    case recordQuarantined(path: FilePath, reason: String)
     /// A file in the directory cannot be read, and was left in place.
-    case leftAlone(path: FilePath, reason: String)
+    case recordSkipped(path: FilePath, reason: String)
     /// A record could not be written. The request waits, and the write is retried.
     case fileFailed(OfflineTicket, HTTPError)
     /// No request waits to be sent: only dead letters and uncertain ones are left, if any.

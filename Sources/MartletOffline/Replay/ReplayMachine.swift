@@ -77,17 +77,17 @@ package struct ReplayMachine: Sendable {
     private var busyCount = 0
     /// The number of requests that wait, are sent or are being settled.
     package private(set) var pendingCount = 0
-    private var isSending: Bool
+    private var sendsRequests: Bool
     private var effects = Effects()
 
     /// A machine without requests.
     /// - Parameters:
     ///   - lanes: the maximum number of concurrent attempts.
-    ///   - isSending: whether it starts any.
-    package init(backoff: OfflineBackoff, lanes: Int, isSending: Bool = true) {
+    ///   - sendsRequests: whether it starts any.
+    package init(backoff: OfflineBackoff, lanes: Int, sendsRequests: Bool = true) {
         self.backoff = backoff
         laneLimit = max(1, lanes)
-        self.isSending = isSending
+        self.sendsRequests = sendsRequests
     }
 
     // MARK: Inspection
@@ -115,8 +115,8 @@ package struct ReplayMachine: Sendable {
         while let alarm = alarms.min, wait(of: alarm.key)?.until != alarm.time { alarms.removeMin() }
         while let expiry = expiries.min, items[expiry.key]?.isLive != true { expiries.removeMin() }
         while let settling = settlings.min, !isStuck(settling.key) { settlings.removeMin() }
-        let alarm = isSending ? alarms.min?.time : nil
-        let expiry = isSending ? expiries.min?.time : nil
+        let alarm = sendsRequests ? alarms.min?.time : nil
+        let expiry = sendsRequests ? expiries.min?.time : nil
         return [alarm, expiry, settlings.min?.time].compactMap(\.self).min()
     }
 
@@ -272,8 +272,8 @@ package struct ReplayMachine: Sendable {
         lane.failures += 1
         var delay = backoff.delay(failures: lane.failures, random: random)
         // Asking often does not yield credentials.
-        if reason == .unauthorized { delay = max(.zero, backoff.longest) }
-        delay = max(delay, min(atLeast, max(.zero, backoff.longestRetryAfter)))
+        if reason == .unauthorized { delay = max(.zero, backoff.maximumDelay) }
+        delay = max(delay, min(atLeast, max(.zero, backoff.maximumRetryAfter)))
         let until = now.advanced(by: delay)
         lane.state = .waiting(reason, until: until)
         lanes[name] = lane
@@ -307,7 +307,7 @@ package struct ReplayMachine: Sendable {
     package mutating func advance(to now: MonotonicTime) -> Effects { take(now) }
 
     /// Starts no request any more. Current attempts may end.
-    package mutating func close() { isSending = false }
+    package mutating func close() { sendsRequests = false }
 
     private mutating func take(_ now: MonotonicTime) -> Effects {
         expire(now)
@@ -326,7 +326,7 @@ package struct ReplayMachine: Sendable {
 
     private mutating func expire(_ now: MonotonicTime) {
         // Requests expire only where they are sent: inspecting a queue changes nothing.
-        guard isSending else { return }
+        guard sendsRequests else { return }
         while let first = expiries.min, first.time <= now {
             expiries.removeMin()
             // One that is being sent expires when its attempt has failed.
@@ -338,7 +338,7 @@ package struct ReplayMachine: Sendable {
     }
 
     private mutating func begin() {
-        guard isSending else { return }
+        guard sendsRequests else { return }
         while busyCount < laneLimit, let name = ready.popFirst() {
             guard let lane = lanes[name], lane.state == .ready, let id = lane.ids.first, let item = items[id]
             else { continue }

@@ -26,7 +26,7 @@ struct ReplayRule: Sendable {
     private static let notProcessed: Set<Int> = [407, 408, 421, 425, 429, 503, 507, 511]
     private static let neverSupported: Set<Int> = [501, 505]
 
-    init(_ request: FrozenRequest, secrets: SecretFields, acceptsRedirectedResults: Bool = false) {
+    init(_ request: QueuedRequest, secrets: SecretFields, acceptsRedirectedResults: Bool = false) {
         hasKey = request.idempotencyKey != nil
         isRepeatable = request.isRepeatable
         self.secrets = secrets
@@ -35,7 +35,7 @@ struct ReplayRule: Sendable {
 
     /// The decision after a response.
     /// - Parameter now: seconds since 1970.
-    func verdict(on answer: HTTPExchange, now: Int64) -> ReplayVerdict {
+    func verdict(on answer: HTTPExchange, now: Int64) -> ReplayDecision {
         let status = answer.statusCode
         let words = "the server answered with status \(status)"
         switch status {
@@ -89,14 +89,14 @@ struct ReplayRule: Sendable {
         }
     }
 
-    private func later(_ answer: HTTPExchange, _ words: String, _ now: Int64) -> ReplayVerdict {
+    private func later(_ answer: HTTPExchange, _ words: String, _ now: Int64) -> ReplayDecision {
         let value = answer.response.headerFields[.retryAfter]
         let delay = value.flatMap { RetryAfter(Array($0.utf8), now: now)?.delay }
         return .later(.refused, atLeast: delay, message: words)
     }
 
-    private func unclear(_ message: String, _ answer: HTTPExchange) -> ReplayVerdict {
-        .uncertain(letter(.unanswered, message, answer), .answer(answer))
+    private func unclear(_ message: String, _ answer: HTTPExchange) -> ReplayDecision {
+        .uncertain(letter(.noResponse, message, answer), .answer(answer))
     }
 
     private func letter(
@@ -105,7 +105,7 @@ struct ReplayRule: Sendable {
 
     /// The decision after a failure. If the head of a response arrived, its status decides, however little of the body arrived: the
     /// request took effect then, or did not.
-    func verdict(on error: any Error, now: Int64) -> ReplayVerdict {
+    func verdict(on error: any Error, now: Int64) -> ReplayDecision {
         guard let error = error as? HTTPError else {
             // Only its type: the message may be stored, and its own words may contain a secret.
             return unanswered(error, "the request failed with \(type(of: error))", wasSent: true)
@@ -128,14 +128,14 @@ struct ReplayRule: Sendable {
         }
     }
 
-    private func unanswered(_ error: any Error, _ message: String, wasSent: Bool) -> ReplayVerdict {
+    private func unanswered(_ error: any Error, _ message: String, wasSent: Bool) -> ReplayDecision {
         if isRepeatable || !wasSent { return .later(.unreachable, atLeast: nil, message: message) }
-        return .uncertain(OfflineDeadLetter(.unanswered, message: message), .failure(error))
+        return .uncertain(OfflineDeadLetter(.noResponse, message: message), .failure(error))
     }
 }
 
 /// The decision after an attempt to send a request.
-package enum ReplayVerdict: Sendable {
+package enum ReplayDecision: Sendable {
     /// The server accepted it.
     case delivered(HTTPExchange)
     /// It is sent again later, at the earliest after that time.

@@ -5,11 +5,11 @@ import MartletCore
 /// One attempt to send a request: credentials, sending, and new credentials if the server rejects the old ones.
 struct OfflineAttempt: Sendable {
     let session: HTTPSession
-    let request: FrozenRequest
+    let request: QueuedRequest
     let body: HTTPBody
     /// The fields that are not stored, while the process that submitted the request runs.
     let secretFields: HTTPFields?
-    let credentials: CredentialKeeper?
+    let credentials: CredentialRefresher?
     let options: RequestOptions
     let rule: ReplayRule
     /// The secret fields of the queue's options.
@@ -17,11 +17,11 @@ struct OfflineAttempt: Sendable {
     /// The longest time that the body of the final response may take.
     let bodyTime: Duration
     /// Becomes true when the queue is closing, and bodies are no longer waited for.
-    let isStopping: NewestValue<Bool>
+    let isStopping: CurrentValue<Bool>
 
     /// Sends the request.
     /// - Returns: The verdict; `nil` if the attempt was cancelled.
-    func run() async -> ReplayVerdict? {
+    func run() async -> ReplayDecision? {
         do {
             let (request, generation) = try await authorized()
             let first = await send(request)
@@ -37,7 +37,7 @@ struct OfflineAttempt: Sendable {
         }
     }
 
-    private func unauthorized(_ answer: HTTPExchange) -> ReplayVerdict {
+    private func unauthorized(_ answer: HTTPExchange) -> ReplayDecision {
         .later(
             .unauthorized, atLeast: nil,
             message: "the server answered with status \(answer.statusCode): it wants other credentials")
@@ -58,7 +58,7 @@ struct OfflineAttempt: Sendable {
         return made
     }
 
-    private func send(_ request: HTTPRequest) async -> ReplayVerdict? {
+    private func send(_ request: HTTPRequest) async -> ReplayDecision? {
         var options = options
         options.retry = .never
         options.validator = .anything
@@ -66,7 +66,7 @@ struct OfflineAttempt: Sendable {
         // Fields that are not stored are not sent to another origin either.
         var redirects = options.redirects ?? session.configuration.redirects
         // After a 301 the method is kept: a GET would deliver nothing.
-        if options.redirects == nil { redirects.statusesThatKeepMethod.insert(301) }
+        if options.redirects == nil { redirects.methodPreservingStatuses.insert(301) }
         redirects.secretFields.formUnion(declaredSecrets)
         redirects.secretFields.formUnion(self.request.secretFields.compactMap { HTTPField.Name($0) })
         options.redirects = redirects
@@ -86,7 +86,7 @@ struct OfflineAttempt: Sendable {
     /// The head decides the outcome of the request, so that no failure of the body is one of the request.
     private func exchange(_ request: HTTPRequest, _ options: RequestOptions) async throws -> HTTPExchange {
         let limit = (options.bodyLimit ?? session.configuration.bufferedBodyLimit).bytes
-        let hasHead = NewestValue(false)
+        let hasHead = CurrentValue(false)
         return try await withThrowingTaskGroup(of: HTTPExchange?.self) { [self] group in
             group.addTask {
                 try await session.stream(request, body: body, options: options) { _, body in
@@ -138,7 +138,7 @@ struct OfflineAttempt: Sendable {
 }
 
 /// Adds credentials to requests, and refreshes them once for all requests that were rejected with the old ones.
-actor CredentialKeeper {
+actor CredentialRefresher {
     private let credentials: OfflineCredentials
     /// The number of refreshes.
     private var generation: UInt64 = 0
@@ -154,7 +154,7 @@ actor CredentialKeeper {
     /// - Returns: The request, and the generation of its credentials.
     func authorize(_ request: HTTPRequest) async throws -> (request: HTTPRequest, generation: UInt64) {
         // A refresh in progress is waited for.
-        if let renewal { try await CredentialKeeper.wait(for: renewal) }
+        if let renewal { try await CredentialRefresher.wait(for: renewal) }
         guard !isCancelled else { throw CancellationError() }
         let (credentials, generation) = (credentials, generation)
         lastAuthorization += 1
@@ -175,7 +175,7 @@ actor CredentialKeeper {
 
     /// Refreshes the credentials that a server rejected, unless that was done since.
     func renew(after refused: UInt64) async throws {
-        if let renewal { return try await CredentialKeeper.wait(for: renewal) }
+        if let renewal { return try await CredentialRefresher.wait(for: renewal) }
         guard refused == generation else { return }
         guard let refresh = credentials.refresh else {
             generation += 1
@@ -189,7 +189,7 @@ actor CredentialKeeper {
             generation += 1
         }
         self.renewal = renewal
-        try await CredentialKeeper.wait(for: renewal)
+        try await CredentialRefresher.wait(for: renewal)
     }
 
     /// Ends all waits for the closures, now and later.
@@ -202,7 +202,7 @@ actor CredentialKeeper {
     /// Waits for a refresh, at most until the waiting task is cancelled.
     private static func wait(for renewal: Task<Void, any Error>) async throws {
         let end = OneShot<Result<Void, any Error>>()
-        Task { end.fulfil(await renewal.result) }
+        Task { end.fulfill(await renewal.result) }
         let outcome = await end.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
         guard case .value(let result) = outcome else { throw CancellationError() }
         try result.get()

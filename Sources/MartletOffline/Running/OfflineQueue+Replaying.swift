@@ -89,7 +89,7 @@ extension OfflineQueue {
         follower = Task { [weak self] in
             var last: NetworkPath?
             for await path in monitor {
-                if last != nil, path.status == .satisfied { await self?.pathReturned() }
+                if last != nil, path.status == .satisfied { await self?.networkBecameAvailable() }
                 last = path
             }
         }
@@ -116,7 +116,7 @@ extension OfflineQueue {
 
     /// Starts an attempt.
     /// - Returns: The task that sends the request; `nil` if it is not sent now.
-    private func start(_ id: OfflineID) async -> Task<ReplayVerdict?, Never>? {
+    private func start(_ id: OfflineID) async -> Task<ReplayDecision?, Never>? {
         guard let prepared = await prepare(id) else { return nil }
         guard !isClosing, !machine.isDropped(id) else {
             await noteUnsent(id)
@@ -129,7 +129,7 @@ extension OfflineQueue {
         return task
     }
 
-    private func finish(_ id: OfflineID, _ verdict: ReplayVerdict?) async {
+    private func finish(_ id: OfflineID, _ verdict: ReplayDecision?) async {
         held[id]?.attempt = nil
         if case .later = verdict { await noteUnsent(id) }
         end(id, verdict)
@@ -153,8 +153,8 @@ extension OfflineQueue {
     /// Reads a request, verifies its body, and records that it is about to be sent.
     /// - Returns: The attempt; `nil` if it is not sent now.
     private func prepare(_ id: OfflineID) async -> OfflineAttempt? {
-        var request: FrozenRequest
-        do throws(OfflineRecordFault) {
+        var request: QueuedRequest
+        do throws(OfflineRecordError) {
             request = try await store.load(id)
         } catch {
             if case .record = error {
@@ -162,7 +162,7 @@ extension OfflineQueue {
                 close(id, .setAside)
             } else if error.isMissing, held[id] != nil {
                 // Its file was removed: there is nothing to send, and nothing to wait for.
-                log.add(.leftAlone(path: FilePath(store.recordPath(id)), reason: error.description))
+                log.add(.recordSkipped(path: FilePath(store.recordPath(id)), reason: error.description))
                 close(id, .setAside)
             } else {
                 end(id, .later(.storage, atLeast: nil, message: error.description))
@@ -211,17 +211,17 @@ extension OfflineQueue {
     }
 
     /// The body of a request; `nil` if it has changed.
-    private func thaw(_ request: FrozenRequest) async throws(HTTPError) -> HTTPBody? {
-        let (path, mark): (String, FrozenBody.FileMark)
+    private func thaw(_ request: QueuedRequest) async throws(HTTPError) -> HTTPBody? {
+        let (path, mark): (String, QueuedBody.FileIdentity)
         switch request.body {
         case .none: return HTTPBody.none
         case .inline(let bytes): return .bytes(bytes, contentType: request.contentType)
         case .own(let own): (path, mark) = (store.bodyPath(request.id), own)
         case .file(let name, let file): (path, mark) = (name, file)
         }
-        let reader = FrozenBodyReader(files: store.files)
+        let reader = QueuedBodyVerifier(files: store.files)
         let known = held[request.id]?.stamp
-        let stamp = try await BlockingWorkers.shared.run { () throws(HTTPError) in
+        let stamp = try await BlockingThreadPool.shared.run { () throws(HTTPError) in
             try reader.check(path, mark, known: known)
         }
         guard let stamp else { return nil }
@@ -229,7 +229,7 @@ extension OfflineQueue {
         return .file(FilePath(path), contentType: request.contentType)
     }
 
-    private static func changed(_ body: FrozenBody) -> OfflineDeadLetter {
+    private static func changed(_ body: QueuedBody) -> OfflineDeadLetter {
         guard case .file(let path, let mark) = body else {
             return OfflineDeadLetter(
                 .bodyDamaged, message: "what was kept of the body is damaged, or gone: it is not sent")
@@ -242,7 +242,7 @@ extension OfflineQueue {
     }
 
     /// Handles the end of an attempt; `nil` if it was cancelled.
-    private func end(_ id: OfflineID, _ verdict: ReplayVerdict?) {
+    private func end(_ id: OfflineID, _ verdict: ReplayDecision?) {
         guard let entry = held[id] else { return }
         switch verdict {
         case nil:

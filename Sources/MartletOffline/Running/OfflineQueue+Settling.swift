@@ -37,7 +37,7 @@ extension OfflineQueue {
         } catch {
             log.add(.fileFailed(entry.summary.ticket, error))
             // The response has arrived, whatever happens to the file.
-            if case .delivered(let answer) = settlement { resume(id, .answered(answer)) }
+            if case .delivered(let answer) = settlement { resume(id, .response(answer)) }
             apply(machine.settlingFailed(id, random: Double.random(in: 0...1), now: now()).effects)
             freezeLane(entry.summary.ticket.lane)
             return
@@ -50,7 +50,7 @@ extension OfflineQueue {
     /// Records that a request is not sent again automatically; a useless one is removed instead.
     /// - Returns: Whether it stays.
     private func rest(
-        _ id: OfflineID, _ stage: FrozenRequest.Stage, isUseless: Bool
+        _ id: OfflineID, _ stage: QueuedRequest.Stage, isUseless: Bool
     ) async throws(HTTPError) -> Bool {
         guard !isUseless else {
             try await store.remove(id)
@@ -86,32 +86,32 @@ extension OfflineQueue {
         switch settlement {
         case .delivered(let answer):
             log.add(.delivered(ticket, answer))
-            outcome = .success(.answered(answer))
+            outcome = .success(.response(answer))
         case .dead(let letter, let answer):
             log.add(.dead(ticket, letter))
             outcome =
-                answer.map { .success(.answered($0)) }
+                answer.map { .success(.response($0)) }
                 ?? .failure(HTTPError(.invalidRequest, phase: .preparing, message: letter.message))
         case .uncertain(let letter, let cause):
             log.add(.uncertain(ticket, letter))
             switch cause {
-            case .answer(let answer): outcome = .success(.answered(answer))
+            case .answer(let answer): outcome = .success(.response(answer))
             case .failure(let error): outcome = .failure(error)
             }
         case .expired:
             held[ticket.id]?.watch = nil
             log.add(.expired(ticket))
-            outcome = .success(.frozen(ticket))
+            outcome = .success(.queued(ticket))
         case .dropped, .setAside:
             if case .dropped = settlement { log.add(.dropped(ticket)) }
             outcome = .failure(CancellationError())
         }
-        entry.watch?.fulfil(outcome)
+        entry.watch?.fulfill(outcome)
     }
 
     /// Resumes the caller that waits for a request's first attempt with a ticket: it is sent later.
     func freeze(_ id: OfflineID) {
-        if let ticket = held[id]?.summary.ticket { resume(id, .frozen(ticket)) }
+        if let ticket = held[id]?.summary.ticket { resume(id, .queued(ticket)) }
     }
 
     /// Does the same for a lane whose first request could not be sent: the others wait for it.
@@ -123,7 +123,7 @@ extension OfflineQueue {
         guard let entry = held[id], let watch = entry.watch else { return }
         held[id]?.watch = nil
         unwatch(entry.summary.ticket)
-        watch.fulfil(.success(outcome))
+        watch.fulfill(.success(outcome))
     }
 
     private func unwatch(_ ticket: OfflineTicket) {

@@ -58,8 +58,8 @@ extension OfflineQueue {
         let id = OfflineID(lastNumber)
         let (kept, secret) = secrets.stripped(from: request.headerFields)
         let submitted = wallTime()
-        let lifetime = submission.expires ?? options.expires
-        var frozen = FrozenRequest(
+        let lifetime = submission.timeToLive ?? options.timeToLive
+        var frozen = QueuedRequest(
             id: id, lane: submission.lane ?? url.origin.description, method: request.method.rawValue,
             url: url, fields: kept, submitted: submitted,
             expires: Int64(clamping: Int128(submitted) + lifetime.attoseconds / 1_000_000_000_000_000))
@@ -74,7 +74,7 @@ extension OfflineQueue {
         requestCount += 1
         var byteCount: UInt64 = 0
         do {
-            frozen.body = try await freeze(body, id, submission.files, &byteCount)
+            frozen.body = try await freeze(body, id, submission.filePolicy, &byteCount)
             try Task.checkCancellation()
             let record = try await store.record(of: frozen)
             // A body in the record was counted.
@@ -97,7 +97,7 @@ extension OfflineQueue {
         isDrained.update { false }
         apply(machine.add(id, lane: frozen.lane, expires: deadline, now: now()))
         // If nothing is sent there is no attempt to wait for, nor after a request that could not be sent.
-        if isClosing || !options.isSending || machine.wait(of: frozen.lane) != nil { freeze(id) }
+        if isClosing || !options.sendsRequests || machine.wait(of: frozen.lane) != nil { freeze(id) }
         return summary.ticket
     }
 
@@ -134,18 +134,18 @@ extension OfflineQueue {
 
     private func freeze(
         _ body: HTTPBody, _ id: OfflineID, _ policy: OfflineSubmission.FilePolicy, _ byteCount: inout UInt64
-    ) async throws -> FrozenBody {
+    ) async throws -> QueuedBody {
         if let path = body.file, policy == .reference {
-            let reader = FrozenBodyReader(files: store.files)
-            return try await BlockingWorkers.shared.run { () throws(HTTPError) in
+            let reader = QueuedBodyVerifier(files: store.files)
+            return try await BlockingThreadPool.shared.run { () throws(HTTPError) in
                 let resolved = try HTTPError.storing { () throws(StorageError) in
-                    try WorkingFolder.resolved(path.string)
+                    try WorkingDirectory.resolved(path.string)
                 }
                 return .file(resolved, try reader.mark(of: resolved).mark)
             }
         }
         if case .success(let bytes)? = body.bytesInMemory,
-            bytes.count <= min(options.limits.inlineBody.bytes, 8 << 20)
+            bytes.count <= min(options.limits.inlineBodyLimit.bytes, 8 << 20)
         {
             guard body.isPresent else { return .none }
             try claim(UInt64(bytes.count), &byteCount)

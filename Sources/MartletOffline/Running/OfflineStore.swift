@@ -15,12 +15,12 @@ final class OfflineStore: Sendable {
     }
 
     let files: any FileSystem
-    private let folder: RecordFolder
-    private let workers: BlockingWorkers
+    private let folder: RecordDirectory
+    private let workers: BlockingThreadPool
     /// Whether the directory was released. Used only by the worker.
     private let isReleased = Mutex(false)
 
-    private init(_ folder: RecordFolder, _ workers: BlockingWorkers, _ files: any FileSystem) {
+    private init(_ folder: RecordDirectory, _ workers: BlockingThreadPool, _ files: any FileSystem) {
         self.folder = folder
         self.workers = workers
         self.files = files
@@ -37,21 +37,21 @@ final class OfflineStore: Sendable {
     static func open(
         _ path: String, files: any FileSystem
     ) async throws(HTTPError) -> (OfflineStore, Contents) {
-        let workers = BlockingWorkers(threadLimit: 1)
+        let workers = BlockingThreadPool(threadLimit: 1)
         let (folder, contents) = try await workers.run { () throws(HTTPError) in
             let absolute = try HTTPError.storing { () throws(StorageError) in
-                try WorkingFolder.absolute(path)
+                try WorkingDirectory.absolute(path)
             }
-            let folder: RecordFolder
-            do throws(RecordFolder.Refusal) {
-                folder = try RecordFolder(path: absolute, kind: "request", hasBodies: true, files: files)
+            let folder: RecordDirectory
+            do throws(RecordDirectory.Refusal) {
+                folder = try RecordDirectory(path: absolute, kind: "request", hasBodies: true, files: files)
             } catch {
                 throw HTTPError(refusing: error, path: path, owner: "queue", contents: "requests")
             }
             var contents = Contents()
             let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
             for number in numbers {
-                do throws(OfflineRecordFault) {
+                do throws(OfflineRecordError) {
                     let (request, byteCount) = try read(number, folder)
                     contents.summaries.append(OfflineSummary(request, recordByteCount: byteCount))
                     if request.stage == .sending, !request.isRepeatable {
@@ -69,28 +69,28 @@ final class OfflineStore: Sendable {
 
     /// The report on a record that cannot be read; an invalid one is moved.
     private static func finding(
-        _ number: UInt64, _ fault: OfflineRecordFault, _ folder: RecordFolder
+        _ number: UInt64, _ fault: OfflineRecordError, _ folder: RecordDirectory
     ) -> OfflineEvent {
         let here = FilePath(folder.recordPath(number))
-        guard case .record = fault else { return .leftAlone(path: here, reason: fault.description) }
+        guard case .record = fault else { return .recordSkipped(path: here, reason: fault.description) }
         do throws(StorageError) {
-            return .setAside(path: FilePath(try folder.setAside(number)), reason: fault.description)
+            return .recordQuarantined(path: FilePath(try folder.setAside(number)), reason: fault.description)
         } catch {
-            return .leftAlone(path: here, reason: "\(fault.description); \(error.description)")
+            return .recordSkipped(path: here, reason: "\(fault.description); \(error.description)")
         }
     }
 
     private static func read(
-        _ number: UInt64, _ folder: RecordFolder
-    ) throws(OfflineRecordFault) -> (FrozenRequest, Int) {
+        _ number: UInt64, _ folder: RecordDirectory
+    ) throws(OfflineRecordError) -> (QueuedRequest, Int) {
         let bytes: [UInt8]
         do throws(StorageError) {
-            bytes = try folder.read(number, limit: FrozenRequestCodec.byteLimit)
+            bytes = try folder.read(number, limit: QueuedRequestCodec.byteLimit)
         } catch {
             throw .storage(error)
         }
         do throws(RecordEnvelope.Fault) {
-            let request = try FrozenRequestCodec.decode(bytes)
+            let request = try QueuedRequestCodec.decode(bytes)
             guard request.id.number == number else { throw .field("number", offset: 0) }
             return (request, bytes.count)
         } catch {
@@ -101,19 +101,19 @@ final class OfflineStore: Sendable {
     // MARK: Requests
 
     /// Reads a request.
-    func load(_ id: OfflineID) async throws(OfflineRecordFault) -> FrozenRequest {
-        try await workers.run { [folder] () throws(OfflineRecordFault) in
+    func load(_ id: OfflineID) async throws(OfflineRecordError) -> QueuedRequest {
+        try await workers.run { [folder] () throws(OfflineRecordError) in
             try OfflineStore.read(id.number, folder).0
         }
     }
 
     /// The bytes of a request's file.
     /// - Throws: If they exceed the limit for reading, alone or with the response of a server.
-    func record(of request: FrozenRequest) async throws(HTTPError) -> [UInt8] {
+    func record(of request: QueuedRequest) async throws(HTTPError) -> [UInt8] {
         try await workers.run { () throws(HTTPError) in
             let bytes = try OfflineStore.encode(request)
-            let limit = FrozenRequestCodec.byteLimit - OfflineDeadLetter.byteLimit
-            guard bytes.count <= limit, (try? FrozenRequestCodec.decode(bytes)) != nil else {
+            let limit = QueuedRequestCodec.byteLimit - OfflineDeadLetter.byteLimit
+            guard bytes.count <= limit, (try? QueuedRequestCodec.decode(bytes)) != nil else {
                 throw OfflineStore.tooLarge
             }
             return bytes
@@ -124,8 +124,8 @@ final class OfflineStore: Sendable {
         HTTPError(.invalidRequest, phase: .preparing, message: "the request's head is too large to be kept")
     }
 
-    private static func encode(_ request: FrozenRequest) throws(HTTPError) -> [UInt8] {
-        guard let bytes = try? FrozenRequestCodec.encode(request) else { throw tooLarge }
+    private static func encode(_ request: QueuedRequest) throws(HTTPError) -> [UInt8] {
+        guard let bytes = try? QueuedRequestCodec.encode(request) else { throw tooLarge }
         return bytes
     }
 
@@ -135,7 +135,7 @@ final class OfflineStore: Sendable {
     }
 
     /// Replaces a request.
-    func save(_ request: FrozenRequest) async throws(HTTPError) {
+    func save(_ request: QueuedRequest) async throws(HTTPError) {
         _ = try await owned { (folder) throws(HTTPError) in try OfflineStore.write(request, folder) }
     }
 
@@ -144,12 +144,12 @@ final class OfflineStore: Sendable {
     /// - Returns: The number of its bytes in the directory.
     @discardableResult
     func change(
-        _ id: OfflineID, _ change: @escaping @Sendable (inout FrozenRequest) -> Bool
+        _ id: OfflineID, _ change: @escaping @Sendable (inout QueuedRequest) -> Bool
     ) async throws(HTTPError) -> UInt64 {
         try await owned { (folder) throws(HTTPError) in
-            var request: FrozenRequest
+            var request: QueuedRequest
             var byteCount: Int
-            do throws(OfflineRecordFault) {
+            do throws(OfflineRecordError) {
                 (request, byteCount) = try OfflineStore.read(id.number, folder)
             } catch {
                 // A removed file cannot be changed, and takes no room.
@@ -161,7 +161,7 @@ final class OfflineStore: Sendable {
         }
     }
 
-    private static func write(_ request: FrozenRequest, _ folder: RecordFolder) throws(HTTPError) -> Int {
+    private static func write(_ request: QueuedRequest, _ folder: RecordDirectory) throws(HTTPError) -> Int {
         let bytes = try encode(request)
         try HTTPError.storing { () throws(StorageError) in try folder.write(request.id.number, bytes) }
         return bytes.count
@@ -173,12 +173,12 @@ final class OfflineStore: Sendable {
     }
 
     /// Moves an invalid request out of the way.
-    func setAside(_ id: OfflineID, _ fault: OfflineRecordFault) async -> OfflineEvent {
+    func setAside(_ id: OfflineID, _ fault: OfflineRecordError) async -> OfflineEvent {
         await workers.run { [folder] in OfflineStore.finding(id.number, fault, folder) }
     }
 
     private func stored<Value: Sendable>(
-        _ body: @escaping @Sendable (RecordFolder) throws(StorageError) -> Value
+        _ body: @escaping @Sendable (RecordDirectory) throws(StorageError) -> Value
     ) async throws(HTTPError) -> Value {
         try await owned { (folder) throws(HTTPError) in
             try HTTPError.storing { () throws(StorageError) in try body(folder) }
@@ -187,7 +187,7 @@ final class OfflineStore: Sendable {
 
     /// Uses the directory, unless it was released.
     private func owned<Value: Sendable>(
-        _ body: @escaping @Sendable (RecordFolder) throws(HTTPError) -> Value
+        _ body: @escaping @Sendable (RecordDirectory) throws(HTTPError) -> Value
     ) async throws(HTTPError) -> Value {
         try await workers.run { [self] () throws(HTTPError) in
             guard !isReleased.withLock({ $0 }) else { throw OfflineStore.closed }
@@ -204,9 +204,9 @@ final class OfflineStore: Sendable {
     func bodyPath(_ id: OfflineID) -> String { folder.bodyPath(id.number) }
 
     /// Creates the file of a request's body.
-    func createBody(_ id: OfflineID) async throws(HTTPError) -> FrozenBodyWriter {
+    func createBody(_ id: OfflineID) async throws(HTTPError) -> QueuedBodyWriter {
         let file = try await stored { (folder) throws(StorageError) in try folder.createBody(id.number) }
-        return FrozenBodyWriter(file, in: folder, files, workers)
+        return QueuedBodyWriter(file, in: folder, files, workers)
     }
 
     /// Removes the body of a request that is not stored. If the directory was released, its next owner removes it.
@@ -225,7 +225,7 @@ final class OfflineStore: Sendable {
 }
 
 /// The reason why a record cannot be read.
-enum OfflineRecordFault: Error, CustomStringConvertible {
+enum OfflineRecordError: Error, CustomStringConvertible {
     /// A file operation failed.
     case storage(StorageError)
     /// The record is invalid.
@@ -282,7 +282,7 @@ struct OfflineSummary: Sendable {
 
     /// A summary.
     /// - Parameter recordByteCount: the number of bytes of the record.
-    init(_ request: FrozenRequest, recordByteCount: Int) {
+    init(_ request: QueuedRequest, recordByteCount: Int) {
         ticket = OfflineTicket(request)
         submitted = request.submitted
         expires = request.expires

@@ -48,12 +48,12 @@ package protocol FileSystem: ReadableFileSystem {
     /// Releases the lock of an open file.
     func unlock(_ file: OpenFile)
 
-    /// Whether files in a directory can be read from the page cache without blocking: see ``FilesAtHand``.
-    func readsAtHand(inFolder path: String) -> Bool
+    /// Whether files in a directory can be read from the page cache without blocking: see ``NonBlockingFileSystem``.
+    func supportsNonBlockingReads(inFolder path: String) -> Bool
     /// Opens a file for reading without blocking; `EAGAIN` if it could block.
-    func openAtHand(_ path: String) throws(StorageError) -> OpenFile
+    func openNonBlocking(_ path: String) throws(StorageError) -> OpenFile
     /// Reads as ``ReadableFileSystem/readSome(_:limit:at:)`` without blocking; `EAGAIN` if it could block.
-    func readSomeAtHand(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8]
+    func readSomeNonBlocking(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8]
 }
 
 extension ReadableFileSystem {

@@ -75,13 +75,13 @@ package struct LinuxFileSystem: FileSystem {
         return UInt64(clamping: information.f_bavail) &* UInt64(clamping: information.f_bsize)
     }
 
-    package func readsAtHand(inFolder path: String) -> Bool {
+    package func supportsNonBlockingReads(inFolder path: String) -> Bool {
         var information = statfs()
         return unsafe statfs(path, &information) == 0
             && LinuxFileSystem.local.contains(Int(information.f_type))
     }
 
-    package func openAtHand(_ path: String) throws(StorageError) -> OpenFile {
+    package func openNonBlocking(_ path: String) throws(StorageError) -> OpenFile {
         let flags = UInt64(O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
         do throws(StorageError) {
             let descriptor = try result("openat2", path) { unsafe martlet_open_cached(path, flags) }
@@ -93,7 +93,7 @@ package struct LinuxFileSystem: FileSystem {
         }
     }
 
-    package func readSomeAtHand(
+    package func readSomeNonBlocking(
         _ file: OpenFile, limit: Int, at offset: UInt64
     ) throws(StorageError) -> [UInt8] {
         guard limit > 0, let offset = Int(exactly: offset) else { return [] }
@@ -247,7 +247,7 @@ extension FileStatus {
 }
 
 /// The working directory of this process, from which relative paths start.
-package enum WorkingFolder {
+package enum WorkingDirectory {
     /// Its absolute path.
     package static func path() throws(StorageError) -> String {
         guard let path = unsafe getcwd(nil, 0) else {
@@ -263,7 +263,7 @@ package enum WorkingFolder {
         // A leading `./` adds nothing.
         var rest = path[...]
         while rest.hasPrefix("./") { rest = rest.dropFirst(2) }
-        let folder = try WorkingFolder.path()
+        let folder = try WorkingDirectory.path()
         return rest.isEmpty || rest == "." ? folder : "\(folder)/\(rest)"
     }
 

@@ -57,7 +57,7 @@ package struct FolderKind: Sendable {
     /// - Parameter suffix: the suffix of the records, such as `request`.
     package static func records(_ suffix: String) -> FolderKind {
         let mark = recordMark + suffix.utf8 + [0x0A]
-        return FolderKind(mark: mark, offset: recordMarkOffset, newLock: RecordFolder.noted(0) + mark)
+        return FolderKind(mark: mark, offset: recordMarkOffset, newLock: RecordDirectory.noted(0) + mark)
     }
 
     /// The mark in the lock file.

@@ -21,7 +21,7 @@ public struct OriginResponse: Sendable {
     /// Whether the connection is closed after the response. With `false` the client decides.
     public var closesConnection = false
     /// Whether the status line contains HTTP/1.0.
-    public var claimsHTTP10 = false
+    public var usesHTTP10 = false
     /// A pause before the head; a client that leaves ends it.
     public var delay = Duration.zero
     /// The speed of the body; `nil` to send it as fast as the client accepts it.

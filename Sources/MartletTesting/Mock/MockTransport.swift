@@ -3,7 +3,7 @@ package import MartletTransport
 
 /// A transport without sockets: every connection is a stream in memory, served by the code that serves ``TestOrigin``.
 ///
-/// The mock responds for every host; `https` connections are not encrypted. Copies share connections, ledger and signals. The
+/// The mock responds for every host; `https` connections are not encrypted. Copies share connections, recorder and signals. The
 /// connections end when the clients end them or ``stop()`` is called.
 public struct MockTransport: Sendable {
     private let service: OriginService
@@ -22,11 +22,11 @@ public struct MockTransport: Sendable {
     /// Creates a transport that plays an array of scripts; see ``init(scripts:)-(ServerScript...)``.
     public init(scripts: [ServerScript]) {
         service = OriginService(
-            conduct: OriginConduct(scripts: scripts), limits: OriginLimits(), context: nil)
+            conduct: OriginBehavior(scripts: scripts), limits: OriginLimits(), context: nil)
     }
 
     /// The counts, requests and transcripts so far.
-    public var ledger: OriginLedger { service.ledger }
+    public var recorder: OriginRecorder { service.recorder }
 
     /// The signals of scripts and handlers.
     public var signals: OriginSignals { service.signals }

@@ -21,7 +21,7 @@ final class OriginChannel: Sendable {
     let socket: Socket?
     /// The connection's number, from 1.
     let number: Int
-    private let ledger: OriginLedger
+    private let recorder: OriginRecorder
     private let receiving = Mutex(Receiving())
 
     /// The maximum number of bytes that one call reads.
@@ -29,11 +29,11 @@ final class OriginChannel: Sendable {
     /// The number of unused bytes at which reading ahead pauses.
     private static let readAheadLimit = 256 << 10
 
-    init(stream: any ByteStream, socket: Socket?, number: Int, ledger: OriginLedger) {
+    init(stream: any ByteStream, socket: Socket?, number: Int, recorder: OriginRecorder) {
         self.stream = stream
         self.socket = socket
         self.number = number
-        self.ledger = ledger
+        self.recorder = recorder
     }
 
     // MARK: Receiving
@@ -81,7 +81,7 @@ final class OriginChannel: Sendable {
         do throws(TransportError) {
             let outcome = try stream.read(upTo: OriginChannel.readSize, appendingTo: &state.bytes)
             switch outcome {
-            case .bytes(let count): ledger.count { $0.bytesReceived += UInt64(count) }
+            case .bytes(let count): recorder.count { $0.bytesReceived += UInt64(count) }
             case .wouldBlock: break
             case .endOfStream: state.isAtEnd = true
             }
@@ -110,11 +110,11 @@ final class OriginChannel: Sendable {
     /// Calls a closure once when the client ends or resets the connection, until ``endWatch()``.
     func watchForDeparture(_ departure: @escaping @Sendable () -> Void) {
         receiving.withLock { $0.departure = departure }
-        stream.watchWhileIdle(calling: { [weak self] in self?.readAhead() })
+        stream.observeIdle(calling: { [weak self] in self?.readAhead() })
     }
 
     /// Ends the watch; the closure is not called any more.
-    func endWatch() { if receiving.withLock({ $0.departure.take() }) != nil { stream.endIdleWatch() } }
+    func endWatch() { if receiving.withLock({ $0.departure.take() }) != nil { stream.stopObservingIdle() } }
 
     private func readAhead() {
         let departure = receiving.withLock { state -> (@Sendable () -> Void)? in
@@ -144,7 +144,7 @@ final class OriginChannel: Sendable {
             let count = try stream.write(bytes, from: offset)
             if count == 0 { try await stream.waitUntilWritable(until: .distantFuture) }
             offset += count
-            ledger.count { $0.bytesSent += UInt64(count) }
+            recorder.count { $0.bytesSent += UInt64(count) }
         }
     }
 

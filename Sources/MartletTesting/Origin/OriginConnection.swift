@@ -63,12 +63,12 @@ struct OriginConnection: Sendable {
             return .close
         }
         let request = OriginRequest(head: head, number: number, connection: peer, body: body)
-        service.ledger.record(request)
+        service.recorder.record(request)
         if reader.isComplete { channel.watchForDeparture(departure) }
         do {
             let response = try await response(to: request)
             let persists = try await send(response, to: request, head.version)
-            service.ledger.count { $0.responses += 1 }
+            service.recorder.count { $0.responses += 1 }
             guard persists else { return reader.isComplete && !channel.hasUnread ? .close : .linger }
             return await reader.drain(limit: service.limits.unreadBodyLimit) ? nil : .linger
         } catch let fault as OriginFault {
@@ -79,7 +79,7 @@ struct OriginConnection: Sendable {
         }
     }
 
-    private func note(_ text: String) { service.ledger.note("connection \(peer.number): \(text)") }
+    private func note(_ text: String) { service.recorder.note("connection \(peer.number): \(text)") }
 
     /// Runs the handler. A thrown error becomes a 500, except faults and cancellation.
     private func response(to request: OriginRequest) async throws -> OriginResponse {
@@ -95,7 +95,7 @@ struct OriginConnection: Sendable {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            service.ledger.note("\(request.method) \(request.target): \(error)")
+            service.recorder.note("\(request.method) \(request.target): \(error)")
             if case OriginError.disconnected = error { throw error }
             let isClientError = if case OriginError.malformedRequest = error { true } else { false }
             return .text("\(error)\n", status: isClientError ? 400 : 500).with {
@@ -122,7 +122,8 @@ struct OriginConnection: Sendable {
         do throws(WireError) {
             bytes = try plan.head()
         } catch {
-            service.ledger.note("\(request.method) \(request.target): the response cannot be sent: \(error)")
+            service.recorder.note(
+                "\(request.method) \(request.target): the response cannot be sent: \(error)")
             response = .text("\(error)\n", status: 500)
             plan = ResponsePlan(response, to: request.method, version, mayPersist: mayPersist)
             bytes = try plan.head()
@@ -173,7 +174,7 @@ struct ResponsePlan {
         hasBody = response.status >= 200 && response.status != 204 && response.status != 304
         sendsBody = hasBody && method != "HEAD"
         let length = response.body.length
-        let isChunkable = version == .http11 && !response.claimsHTTP10
+        let isChunkable = version == .http11 && !response.usesHTTP10
         let isDelimited: Bool
         if response.fields.contains("Content-Length") || response.fields.contains("Transfer-Encoding") {
             framing = .raw
@@ -199,7 +200,7 @@ struct ResponsePlan {
         var encoder = ResponseEncoder()
         try encoder.begin(
             status: response.status, reason: response.reason ?? StatusPhrase.of(response.status),
-            version: response.claimsHTTP10 ? .http10 : .http11)
+            version: response.usesHTTP10 ? .http10 : .http11)
         if !response.fields.contains("Date") {
             try encoder.field(name: "Date", value: HTTPDate(Date()).text)
         }

@@ -2,19 +2,19 @@ import MartletTransport
 
 /// Serves connections, accepted or in memory, and owns them: none outlives ``stop()``.
 final class OriginService: Sendable {
-    let ledger: OriginLedger
+    let recorder: OriginRecorder
     let signals = OriginSignals()
     let limits: OriginLimits
-    private let conduct: OriginConduct
+    private let conduct: OriginBehavior
     /// The TLS context; `nil` for plain connections.
     private let context: TLSContext?
     private let register = ConnectionRegister()
 
-    init(conduct: OriginConduct, limits: OriginLimits, context: TLSContext?) {
+    init(conduct: OriginBehavior, limits: OriginLimits, context: TLSContext?) {
         self.conduct = conduct
         self.limits = limits
         self.context = context
-        ledger = OriginLedger(recordLimit: limits.recordLimit)
+        recorder = OriginRecorder(recordLimit: limits.recordLimit)
     }
 
     deinit { register.endAll() }
@@ -25,7 +25,7 @@ final class OriginService: Sendable {
             do throws(TransportError) {
                 try await service.serve(socket, number)
             } catch {
-                service.ledger.count { $0.failedHandshakes += 1 }
+                service.recorder.count { $0.failedHandshakes += 1 }
             }
             socket.close()
         }
@@ -42,16 +42,16 @@ final class OriginService: Sendable {
     private func start(
         end: @escaping @Sendable () -> Void, _ body: @escaping @Sendable (OriginService, Int) async -> Void
     ) {
-        let number = ledger.count { counts in
+        let number = recorder.count { counts in
             counts.connections += 1
             counts.openConnections += 1
             return counts.connections
         }
         let isStarted = register.start(number, end: end) {
             await body(self, number)
-            self.ledger.connectionClosed(number)
+            self.recorder.connectionClosed(number)
         }
-        if !isStarted { ledger.connectionClosed(number) }
+        if !isStarted { recorder.connectionClosed(number) }
     }
 
     /// - Throws: The error of the TLS handshake; the socket is closed then.
@@ -68,7 +68,7 @@ final class OriginService: Sendable {
     }
 
     private func serve(_ stream: any ByteStream, socket: Socket?, peer: OriginPeer) async {
-        let channel = OriginChannel(stream: stream, socket: socket, number: peer.number, ledger: ledger)
+        let channel = OriginChannel(stream: stream, socket: socket, number: peer.number, recorder: recorder)
         switch conduct {
         case .handler(let handler):
             let connection = OriginConnection(channel, handler, self, peer) { [weak self] in
@@ -77,19 +77,19 @@ final class OriginService: Sendable {
             await connection.serve()
         case .scripts(let scripts):
             let script = scripts[min(peer.number, scripts.count) - 1]
-            await ScriptRunner(channel: channel, ledger: ledger, signals: signals).run(script)
+            await ScriptRunner(channel: channel, recorder: recorder, signals: signals).run(script)
         }
     }
 
     /// Ends every open connection immediately, and continues to serve new ones.
-    func endConnections() { register.endAll() }
+    func closeAllConnections() { register.endAll() }
 
     /// Ends every connection, accepts no more, and waits until all their tasks have ended.
     func stop() async { await register.stop() }
 }
 
 /// The treatment of an origin's connections.
-enum OriginConduct: Sendable {
+enum OriginBehavior: Sendable {
     /// A handler responds to HTTP requests.
     case handler(OriginHandler)
     /// Each connection plays a script: the first connection the first one, and so on; the last script repeats.

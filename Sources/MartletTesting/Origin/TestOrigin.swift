@@ -36,13 +36,13 @@ public final class TestOrigin: Sendable {
     /// - Throws: ``OriginError``.
     public static func start(
         _ options: OriginOptions = .plain, scripts: [ServerScript]
-    ) async throws -> TestOrigin { try await TestOrigin(options, conduct: OriginConduct(scripts: scripts)) }
+    ) async throws -> TestOrigin { try await TestOrigin(options, conduct: OriginBehavior(scripts: scripts)) }
 
-    private init(_ options: OriginOptions, conduct: OriginConduct) async throws {
+    private init(_ options: OriginOptions, conduct: OriginBehavior) async throws {
         let address = try TestOrigin.address(of: options.binding)
         if let tls = options.tls {
             do throws(TLSError) {
-                credentials = try await BlockingWorkers.shared.run(throwing: { () throws(TLSError) in
+                credentials = try await BlockingThreadPool.shared.run(throwing: { () throws(TLSError) in
                     try OriginCredentials(tls)
                 })
             } catch {
@@ -59,7 +59,7 @@ public final class TestOrigin: Sendable {
 
     deinit {
         server.close()
-        service.endConnections()
+        service.closeAllConnections()
         removeSocketFile()
     }
 
@@ -119,7 +119,7 @@ public final class TestOrigin: Sendable {
     }
 
     /// Ends every open connection immediately, as a server that restarts does, and continues to listen.
-    public func endConnections() { service.endConnections() }
+    public func closeAllConnections() { service.closeAllConnections() }
 
     private func removeSocketFile() {
         guard let socketPath else { return }
@@ -151,7 +151,7 @@ public final class TestOrigin: Sendable {
     public func url(_ path: String = "/") -> String { path.hasPrefix("/") ? base + path : "\(base)/\(path)" }
 
     /// The counts, requests and transcripts so far.
-    public var ledger: OriginLedger { service.ledger }
+    public var recorder: OriginRecorder { service.recorder }
 
     /// The signals of scripts and handlers.
     public var signals: OriginSignals { service.signals }
@@ -159,18 +159,18 @@ public final class TestOrigin: Sendable {
     /// The certificate of the origin's authority in PEM, for clients to trust; `nil` for a plain origin.
     public var authorityPEM: String? { credentials?.authorityPEM }
 
-    /// The heads of the requests so far; see ``OriginLedger/requests``.
-    public var requests: [RecordedRequest] { ledger.requests }
+    /// The heads of the requests so far; see ``OriginRecorder/requests``.
+    public var requests: [RecordedRequest] { recorder.requests }
 
     /// The number of connections accepted so far.
-    public var connectionCount: Int { ledger.counts.connections }
+    public var connectionCount: Int { recorder.counts.connections }
 
     /// The number of open connections.
-    public var openConnectionCount: Int { ledger.counts.openConnections }
+    public var openConnectionCount: Int { recorder.counts.openConnections }
 
-    /// Waits for requests; see ``OriginLedger/waitForRequests(count:within:)``.
+    /// Waits for requests; see ``OriginRecorder/waitForRequests(count:within:)``.
     @discardableResult
     public func waitForRequests(
         count: Int, within limit: Duration = .seconds(120)
-    ) async throws -> [RecordedRequest] { try await ledger.waitForRequests(count: count, within: limit) }
+    ) async throws -> [RecordedRequest] { try await recorder.waitForRequests(count: count, within: limit) }
 }

@@ -9,12 +9,12 @@ struct FaultMachine {
         /// Forwards it slowly.
         case drip
         /// Forwards a number of its bytes, then injects the fault. Nothing follows on the connection.
-        case strike(ProxyFault, after: Int)
+        case strike(ProxyHandshakeError, after: Int)
     }
 
     private struct Response {
         /// The fault, if there is one.
-        var fault: ProxyFault?
+        var fault: ProxyHandshakeError?
         /// The number of bytes after which the fault strikes.
         var place: Int
         var passed = 0
@@ -81,15 +81,15 @@ struct FaultMachine {
 ///
 /// At most one fault happens to a response: if the rates add up to more than 100, the last ones receive the rest.
 public struct FaultRates: Hashable, Sendable, Codable {
-    /// The percentage of ``ProxyFault/reset``.
+    /// The percentage of ``ProxyHandshakeError/reset``.
     public var reset: Double
-    /// The percentage of ``ProxyFault/stall``.
+    /// The percentage of ``ProxyHandshakeError/stall``.
     public var stall: Double
-    /// The percentage of ``ProxyFault/truncated``.
+    /// The percentage of ``ProxyHandshakeError/truncated``.
     public var truncated: Double
-    /// The percentage of ``ProxyFault/slow``.
+    /// The percentage of ``ProxyHandshakeError/slow``.
     public var slow: Double
-    /// The percentage of ``ProxyFault/garbage``.
+    /// The percentage of ``ProxyHandshakeError/garbage``.
     public var garbage: Double
 
     /// Creates rates in percent, 0...100; 0 by default.
@@ -110,12 +110,12 @@ public struct FaultRates: Hashable, Sendable, Codable {
     public static let stormy = FaultRates(reset: 1, stall: 1, truncated: 1, slow: 5, garbage: 1)
 
     /// The rate of a fault.
-    public subscript(fault: ProxyFault) -> Double { self[keyPath: fault.rate] }
+    public subscript(fault: ProxyHandshakeError) -> Double { self[keyPath: fault.rate] }
 
     /// The fault for a draw from 0..<100; `nil` for none.
-    func fault(for draw: Double) -> ProxyFault? {
+    func fault(for draw: Double) -> ProxyHandshakeError? {
         var bound = 0.0
-        return ProxyFault.allCases.first { fault in
+        return ProxyHandshakeError.allCases.first { fault in
             bound += max(0, self[fault])
             return draw < bound
         }
@@ -155,7 +155,7 @@ public struct FaultOptions: Hashable, Sendable {
     public init(_ rates: FaultRates) { self.rates = rates }
 
     /// The same fault for a percentage of the responses.
-    public static func only(_ fault: ProxyFault, percent: Double = 100) -> FaultOptions {
+    public static func only(_ fault: ProxyHandshakeError, percent: Double = 100) -> FaultOptions {
         var rates = FaultRates.none
         rates[keyPath: fault.rate] = percent
         return FaultOptions(rates)
@@ -173,14 +173,14 @@ public struct FaultCounts: Hashable, Sendable, CustomStringConvertible {
     /// The number of responses that began, whole or not. A response is what the origin sends until the client sends again.
     public internal(set) var responses = 0
     /// The number of times that each fault was injected; faults that were not are missing.
-    public internal(set) var faults: [ProxyFault: Int] = [:]
+    public internal(set) var faults: [ProxyHandshakeError: Int] = [:]
 
     /// The number of all faults.
     public var faultCount: Int { faults.values.reduce(0, +) }
 
     /// One line: `1200 responses on 70 connections: 12 reset, 9 stall, 14 truncated, 61 slow, 10 garbage`.
     public var description: String {
-        let made = ProxyFault.allCases.map { "\(faults[$0, default: 0]) \($0.rawValue)" }
+        let made = ProxyHandshakeError.allCases.map { "\(faults[$0, default: 0]) \($0.rawValue)" }
         return "\(responses) responses on \(connections) connections: \(made.joined(separator: ", "))"
     }
 }
@@ -212,7 +212,7 @@ public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
 }
 
 /// A fault that a fault proxy injects into a response.
-public enum ProxyFault: String, Hashable, Sendable, CaseIterable, Codable {
+public enum ProxyHandshakeError: String, Hashable, Sendable, CaseIterable, Codable {
     /// Resets both connections after some of the bytes.
     case reset
     /// Sends some of the bytes and then nothing, as long as the client stays.

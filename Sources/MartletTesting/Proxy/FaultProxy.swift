@@ -149,7 +149,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
     }
 
     /// Ends every open connection immediately and continues to listen.
-    public func endConnections() { shared.register.endAll() }
+    public func closeAllConnections() { shared.register.endAll() }
 
     // MARK: Inspecting
 

@@ -103,7 +103,7 @@ final class ProxyConnection: Sendable {
         finishClient()
     }
 
-    private func strike(_ fault: ProxyFault) async throws(TransportError) {
+    private func strike(_ fault: ProxyHandshakeError) async throws(TransportError) {
         switch fault {
         case .stall: return state.withLock { $0.isStalled = true }
         case .reset: client.reset()

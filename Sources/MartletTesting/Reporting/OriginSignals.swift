@@ -53,7 +53,7 @@ final class AwaitableState<State: Sendable>: Sendable {
             for key in met.keys { contents.waiters.removeValue(forKey: key) }
             return (value, met.values.map(\.event))
         }
-        for event in met { event.fulfil(()) }
+        for event in met { event.fulfill(()) }
         return value
     }
 

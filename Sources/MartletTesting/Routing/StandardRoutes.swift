@@ -37,7 +37,9 @@ public struct StandardRoutes: Sendable {
     /// The routes as a handler. Each call creates a new counter.
     public var handler: OriginHandler {
         .router { router in
-            let items = StandardRoutes.list.map { "<code>\($0.path)</code>: \(FileSite.escaped($0.purpose))" }
+            let items = StandardRoutes.list.map {
+                "<code>\($0.path)</code>: \(StaticFileHandler.escaped($0.purpose))"
+            }
             router.get("/", .fixed(.page("Martlet test origin", items: items)))
             addRequests(to: &router)
             addBodies(to: &router)

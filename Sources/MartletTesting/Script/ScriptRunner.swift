@@ -3,7 +3,7 @@ import MartletTransport
 /// Plays a script on one connection.
 struct ScriptRunner: Sendable {
     let channel: OriginChannel
-    let ledger: OriginLedger
+    let recorder: OriginRecorder
     let signals: OriginSignals
 
     /// An unexpected action of the client, which ends the script before its last step.
@@ -13,12 +13,12 @@ struct ScriptRunner: Sendable {
 
     /// Plays the script; the connection is closed afterwards.
     func run(_ script: ServerScript) async {
-        ledger.beginTranscript(ofConnection: channel.number)
+        recorder.beginTranscript(ofConnection: channel.number)
         for (index, step) in script.steps.enumerated() {
             do {
                 try await play(step)
             } catch {
-                ledger.note("connection \(channel.number), step \(index + 1): \(error)")
+                recorder.note("connection \(channel.number), step \(index + 1): \(error)")
                 return error is Surprise ? channel.stream.reset() : channel.stream.close()
             }
         }
@@ -65,7 +65,7 @@ struct ScriptRunner: Sendable {
         try channel.withUnread { span throws(any Error) -> (consumed: Int, value: Bool) in
             let bytes = OriginChannel.copy(0..<span.count, of: span)
             let (count, isDone) = try take(bytes)
-            ledger.transcribe(Array(bytes.prefix(count)), ofConnection: channel.number)
+            recorder.transcribe(Array(bytes.prefix(count)), ofConnection: channel.number)
             return (count, isDone)
         }
     }
@@ -135,7 +135,7 @@ struct ScriptRunner: Sendable {
     /// Waits for the client's end and reads only a little of its bytes, so that its writes stall, too.
     private func stall() async {
         let departure = OneShot<Void>()
-        channel.watchForDeparture { departure.fulfil(()) }
+        channel.watchForDeparture { departure.fulfill(()) }
         defer { channel.endWatch() }
         guard case .success(let loop) = EventLoop.shared else { return }
         _ = await departure.waitUnlessCancelled(until: .distantFuture, on: loop)

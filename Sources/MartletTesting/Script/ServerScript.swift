@@ -8,7 +8,7 @@
 /// ```
 ///
 /// After the last step the connection is closed in order. The received bytes are in
-/// ``OriginLedger/transcript(ofConnection:)``; failed expectations are in ``OriginLedger/notes``.
+/// ``OriginRecorder/transcript(ofConnection:)``; failed expectations are in ``OriginRecorder/notes``.
 public struct ServerScript: Sendable, Hashable {
     /// The steps, in order.
     public var steps: [ScriptStep]

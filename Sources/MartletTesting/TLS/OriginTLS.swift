@@ -80,7 +80,7 @@ public struct OriginCredentials: Sendable {
     /// A client identity that the origin accepts; its common name is `martlet test client`.
     public let clientIdentity: Identity
     /// A client identity that the origin does not accept: it comes from another authority.
-    public let strangerIdentity: Identity
+    public let untrustedIdentity: Identity
     let context: TLSContext
 
     /// Creates keys and certificates. This takes a few milliseconds of computing: run it on a worker.
@@ -103,7 +103,7 @@ public struct OriginCredentials: Sendable {
         ).identity
         authorityPEM = authority.identity.certificatePEM
         clientIdentity = try OriginCertificate(.client, "martlet test client", issuer: authority).identity
-        strangerIdentity = try OriginCertificate(.client, "martlet test stranger", issuer: stranger).identity
+        untrustedIdentity = try OriginCertificate(.client, "martlet test stranger", issuer: stranger).identity
         var context = TLSServerSettings(
             identity: TLSIdentity(
                 certificateChain: .text(server.certificatePEM), privateKey: .text(server.privateKeyPEM)))

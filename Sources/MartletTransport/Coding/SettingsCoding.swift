@@ -51,7 +51,7 @@ extension TLSSettings: Codable {
     }
 }
 
-extension TLSHostRules: Codable {
+extension TLSHostOverrides: Codable {
     /// Reads rules by their patterns.
     public init(from decoder: any Decoder) throws {
         self.init()
@@ -185,7 +185,7 @@ extension PEMSource: Codable {
 }
 
 extension ProxyServer: Codable {
-    private enum CodingKeys: CodingKey { case scheme, host, port, tls, tunnelsEverything }
+    private enum CodingKeys: CodingKey { case scheme, host, port, tls, alwaysTunnels }
 
     /// Reads a proxy, without credentials.
     /// - Throws: `DecodingError`, also for an invalid scheme, host or port.
@@ -206,7 +206,7 @@ extension ProxyServer: Codable {
         self.init(
             kind: kind, host: host, port: try container.number(.port, in: 1...65_535, or: 1080),
             tls: try container.value(.tls, or: TLSSettings()),
-            tunnelsEverything: try container.value(.tunnelsEverything, or: false))
+            alwaysTunnels: try container.value(.alwaysTunnels, or: false))
     }
 
     /// Writes the proxy. Credentials and identities are left out: secrets are never encoded.
@@ -217,7 +217,7 @@ extension ProxyServer: Codable {
         try container.encode(host, forKey: .host)
         try container.encode(port, forKey: .port)
         if kind == .https { try container.encode(tls, forKey: .tls) }
-        try container.encode(tunnelsEverything, forKey: .tunnelsEverything)
+        try container.encode(alwaysTunnels, forKey: .alwaysTunnels)
     }
 }
 

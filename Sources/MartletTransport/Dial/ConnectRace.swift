@@ -51,7 +51,7 @@ struct ConnectRace: Sendable {
                 for attempt in effects.cancels { sockets.removeValue(forKey: attempt)?.socket.close() }
                 if let failures = effects.failures {
                     let error = ConnectRace.summary(failures, destination)
-                    if case .tls = error { outcome.phase = .securing }
+                    if case .tls = error { outcome.phase = .tlsHandshake }
                     outcome.result = .failure(error)
                     break
                 }
@@ -156,7 +156,7 @@ struct ConnectRace: Sendable {
         outcome.connected = MonotonicTime.now()
         let stream: any ByteStream
         if let context {
-            outcome.phase = .securing
+            outcome.phase = .tlsHandshake
             // Read now: if the handshake fails, the socket is closed.
             let localAddress = attempt.socket.localAddress
             do throws(TransportError) {

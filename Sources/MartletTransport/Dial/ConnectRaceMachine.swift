@@ -72,7 +72,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
     ///   - addresses: The addresses from the resolver, best first.
     ///   - memory: Addresses that failed recently; they are tried last.
     package init(
-        addresses: [Address], settings: ConnectRaceSettings = ConnectRaceSettings(),
+        addresses: [Address], settings: HappyEyeballsOptions = HappyEyeballsOptions(),
         memory: AddressMemory<Address> = AddressMemory(), now: UInt64
     ) {
         let order = ConnectRacePlan.order(addresses, settings: settings) {
@@ -213,7 +213,7 @@ package enum ConnectRacePlan {
     ///   - isAvoided: Whether an address failed recently.
     /// - Returns: At most `settings.addressLimit` addresses; none if none is of an allowed family.
     package static func order<Address: RaceAddress>(
-        _ addresses: [Address], settings: ConnectRaceSettings, avoiding isAvoided: (Address) -> Bool
+        _ addresses: [Address], settings: HappyEyeballsOptions, avoiding isAvoided: (Address) -> Bool
     ) -> [Address] {
         var seen: Set<Address> = []
         let usable = addresses.filter { address in

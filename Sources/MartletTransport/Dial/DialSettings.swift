@@ -8,11 +8,11 @@ package struct DialSettings: Sendable {
     /// Addresses that replace a look-up, by host and port, as curl's `--resolve`.
     package var overrides: [Endpoint: [SocketAddress]]
     /// Destinations to connect to instead of the requested one, first match first, as curl's `--connect-to`.
-    package var redirections: [ConnectRedirection]
+    package var redirections: [ConnectOverride]
     /// A unix domain socket that replaces the network.
     package var unixSocketPath: String?
     /// The order and timing of the attempts to connect to the addresses of a name.
-    package var race: ConnectRaceSettings
+    package var race: HappyEyeballsOptions
     /// The options of each socket.
     package var socket: SocketOptions
     /// The TLS settings.
@@ -27,8 +27,8 @@ package struct DialSettings: Sendable {
     /// Creates settings.
     package init(
         resolver: Identified<any Resolver> = .systemResolver, overrides: [Endpoint: [SocketAddress]] = [:],
-        redirections: [ConnectRedirection] = [], unixSocketPath: String? = nil,
-        race: ConnectRaceSettings = ConnectRaceSettings(), socket: SocketOptions = SocketOptions(),
+        redirections: [ConnectOverride] = [], unixSocketPath: String? = nil,
+        race: HappyEyeballsOptions = HappyEyeballsOptions(), socket: SocketOptions = SocketOptions(),
         tls: TLSSettings = TLSSettings(), connector: Identified<(any StreamConnector)?> = .networkConnector
     ) {
         self.resolver = resolver
@@ -109,7 +109,7 @@ public struct Endpoint: Hashable, Sendable, Codable {
 }
 
 /// Connects to another host or port; the names in the request and in TLS do not change.
-public struct ConnectRedirection: Hashable, Sendable, Codable {
+public struct ConnectOverride: Hashable, Sendable, Codable {
     /// The host to which it applies; `nil` for any.
     public var fromHost: String?
     /// The port to which it applies; `nil` for any.
@@ -134,7 +134,7 @@ public struct ConnectRedirection: Hashable, Sendable, Codable {
 }
 
 /// The selection and timing of the addresses of a host (RFC 8305, Happy Eyeballs version 2).
-public struct ConnectRaceSettings: Hashable, Codable, Sendable {
+public struct HappyEyeballsOptions: Hashable, Codable, Sendable {
     /// The families of the addresses that are used.
     public enum Families: String, Hashable, Codable, Sendable {
         /// IPv6 and IPv4.
@@ -194,7 +194,7 @@ public struct ConnectRaceSettings: Hashable, Codable, Sendable {
 /// The options of every TCP socket, set before it connects.
 public struct SocketOptions: Hashable, Sendable, Codable {
     /// Whether small writes are sent immediately (`TCP_NODELAY`); `true` by default, as in every HTTP client.
-    public var sendsSmallWritesAtOnce = true
+    public var tcpNoDelay = true
 
     /// The time of silence after which the system probes whether the peer still exists (`SO_KEEPALIVE`, `TCP_KEEPIDLE`).
     ///
@@ -216,7 +216,7 @@ public struct SocketOptions: Hashable, Sendable, Codable {
     /// Applies the options to a socket that is not yet connected.
     func apply(to socket: borrowing Descriptor, family: SocketAddress.Family) throws(SystemError) {
         guard family != .unix else { return }
-        if sendsSmallWritesAtOnce { try socket.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+        if tcpNoDelay { try socket.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
         if let keepAliveInterval {
             // Linux accepts no more (MAX_TCP_KEEPIDLE).
             let seconds = Int32(min(max(1, keepAliveInterval.wholeSeconds), 32_767))

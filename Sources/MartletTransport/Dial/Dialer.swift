@@ -89,7 +89,7 @@ package final class Dialer: Sendable {
         timings.resolved = resolved
         var context: TLSContext?
         if destination.isSecure {
-            context = try await step(.securing, timings) { () throws(TransportError) in
+            context = try await step(.tlsHandshake, timings) { () throws(TransportError) in
                 try await (proxy.map { contextSet(for: $0) } ?? contexts).context(for: destination.host)
             }
         }
@@ -214,7 +214,7 @@ package final class Dialer: Sendable {
         _ tunnel: any ByteStream, to destination: Destination, through proxy: ProxyServer,
         until deadline: MonotonicTime, since start: MonotonicTime
     ) async throws(DialError) -> any ByteStream {
-        try await step(.securing, DialTimings(start: start)) { () throws(TransportError) in
+        try await step(.tlsHandshake, DialTimings(start: start)) { () throws(TransportError) in
             let carrier = tunnel as? TLSStream
             let context: TLSContext
             do throws(TransportError) {
@@ -299,7 +299,7 @@ package struct DialError: Error, Sendable {
         /// Connecting the transport.
         case connecting
         /// Loading trust roots and identities, and the TLS handshake.
-        case securing
+        case tlsHandshake
     }
 
     /// The step that failed.
@@ -321,7 +321,7 @@ package struct DialTimings: Sendable {
     /// The transport's connection was established.
     package var connected: MonotonicTime?
     /// The tunnel through a proxy was established; `nil` without one.
-    package var tunnelled: MonotonicTime?
+    package var tunneled: MonotonicTime?
     /// The TLS handshake was completed; `nil` on a plain connection.
     package var secured: MonotonicTime?
 
@@ -362,7 +362,7 @@ final class TLSContextSet: Sendable {
     init(settings: TLSSettings) {
         self.settings = settings
         var usual = settings
-        usual.hosts = TLSHostRules()
+        usual.hosts = TLSHostOverrides()
         self.usual = TLSContextLoader(settings: usual)
     }
 
@@ -397,7 +397,7 @@ private actor TLSContextLoader {
         let settings = settings
         // Unstructured, since several dials wait for it and none of them owns it.
         let task = Task {
-            await BlockingWorkers.shared.run {
+            await BlockingThreadPool.shared.run {
                 Result { () throws(TLSError) in try TLSContext(client: settings) }
             }
         }

@@ -50,14 +50,14 @@ public struct SystemResolver: Resolver {
         guard case .success(let loop) = EventLoop.shared else {
             throw ResolutionError(host: host, message: "the event loop could not be started")
         }
-        return try await LookUps.system.addresses(of: host, port: port, loop: loop)
+        return try await InFlightLookups.system.addresses(of: host, port: port, loop: loop)
     }
 
     /// The maximum length of a name: 253 bytes by RFC 1035 §2.3.4, a dot at the end, and one in reserve.
     static let nameLimit = 255
 
     /// The result for a host that can be resolved without waiting: an invalid one, `localhost`, or an address literal.
-    static func immediateAnswer(for host: String) -> LookUps.Answer? {
+    static func immediateAnswer(for host: String) -> InFlightLookups.StreamedResponse? {
         guard (1...nameLimit).contains(host.utf8.count), !host.utf8.contains(0) else {
             return .failure(ResolutionError(host: host, code: EAI_NONAME, message: "not a host name"))
         }
@@ -78,7 +78,7 @@ public struct SystemResolver: Resolver {
     }
 
     /// The addresses of a host, with port 0. Blocks the thread unless the flags say `AI_NUMERICHOST`.
-    static func lookUp(_ host: String, flags: Int32 = 0) -> LookUps.Answer {
+    static func lookUp(_ host: String, flags: Int32 = 0) -> InFlightLookups.StreamedResponse {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

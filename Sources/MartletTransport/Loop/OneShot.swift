@@ -31,7 +31,7 @@ package final class OneShot<Value: Sendable>: TimerTarget {
 
     /// Delivers the value.
     /// - Returns: Whether it came first. If not, it is discarded.
-    @discardableResult package func fulfil(_ value: Value) -> Bool { settle(.value(value)) }
+    @discardableResult package func fulfill(_ value: Value) -> Bool { settle(.value(value)) }
 
     /// Ends the wait with ``Outcome/interrupted``.
     /// - Returns: Whether it came first.
@@ -92,7 +92,7 @@ extension OneShot {
         let shot = OneShot()
         let task = Task {
             let value = await code()
-            if !shot.fulfil(value) { late(value) }
+            if !shot.fulfill(value) { late(value) }
         }
         defer { task.cancel() }
         return await shot.waitUnlessCancelled(until: deadline, on: loop)

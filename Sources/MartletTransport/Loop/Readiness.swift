@@ -58,12 +58,12 @@ package final class Readiness: TimerTarget {
         var read = Latch()
         var write = Latch()
         /// The reader cannot continue before something was written: a write edge wakes it as well.
-        var readerNeedsWriting = false
+        var readerWantsWrite = false
         var isHangup = false
         var isInterrupted = false
         var isClosed = false
         /// Notified on the loop's thread of any read edge while the connection idles in the pool.
-        var idleWatcher: (any IdleWatcher)?
+        var idleWatcher: (any IdleStreamObserver)?
 
         var isWorthReading: Bool {
             read.isSignalled || !read.isDrained || isHangup || isClosed || isInterrupted
@@ -120,7 +120,7 @@ package final class Readiness: TimerTarget {
     /// before the record can be read).
     ///
     /// An earlier edge does not count: a caller that turns this on tries the call again before it waits.
-    package func letWritingWakeReader(_ isOn: Bool) { state.withLock { $0.readerNeedsWriting = isOn } }
+    package func setWakesReaderOnWritable(_ isOn: Bool) { state.withLock { $0.readerWantsWrite = isOn } }
 
     /// Waits until a direction is signalled, or the deadline passes. The instant zero stands for no waiting.
     package func wait(for direction: Direction, until deadline: MonotonicTime) async -> Outcome {
@@ -202,10 +202,10 @@ package final class Readiness: TimerTarget {
         _ = watcher
     }
 
-    /// Ends the watch of ``watchWhileIdle(_:)``.
+    /// Ends the watch of ``observeIdle(_:)``.
     /// - Returns: Whether there may be something to read: an edge has come after the last read, or that read left bytes,
     ///   for which no other edge will come.
-    package func endIdleWatch() -> Bool {
+    package func stopObservingIdle() -> Bool {
         let (watcher, mayHaveBytes) = state.withLock { ($0.idleWatcher.take(), $0.isWorthReading) }
         // Released outside of the lock: it may hold the last reference to much.
         _ = watcher
@@ -213,8 +213,8 @@ package final class Readiness: TimerTarget {
     }
 
     /// Notifies a watcher, on the loop's thread, of every read edge from now on, and immediately if there has been one
-    /// since the last read. It is retained until ``endIdleWatch()`` or ``close()``, and not at all after ``close()``.
-    package func watchWhileIdle(_ watcher: any IdleWatcher) {
+    /// since the last read. It is retained until ``stopObservingIdle()`` or ``close()``, and not at all after ``close()``.
+    package func observeIdle(_ watcher: any IdleStreamObserver) {
         let isSignalled = state.withLock { state in
             // The socket may have been closed since the caller decided to watch it. Watcher and socket refer to each other,
             // and nothing would break that cycle any more.
@@ -222,7 +222,7 @@ package final class Readiness: TimerTarget {
             state.idleWatcher = watcher
             return state.isHangup || state.read.isSignalled
         }
-        if isSignalled { watcher.idleStreamStirred() }
+        if isSignalled { watcher.idleStreamBecameReadable() }
     }
 
     // MARK: The loop's side
@@ -231,7 +231,7 @@ package final class Readiness: TimerTarget {
     func signal(_ event: Poller.Event) {
         var reader: Waiter<Outcome>?
         var writer: Waiter<Outcome>?
-        var watcher: (any IdleWatcher)?
+        var watcher: (any IdleStreamObserver)?
         state.withLock { state in
             if event.isHangup { state.isHangup = true }
             if event.isReadable {
@@ -242,7 +242,7 @@ package final class Readiness: TimerTarget {
             if event.isWritable {
                 writer = state.write.waiter.take()
                 if writer == nil { state.write.isSignalled = true }
-                if state.readerNeedsWriting, reader == nil {
+                if state.readerWantsWrite, reader == nil {
                     reader = state.read.waiter.take()
                     state.read.isSignalled = true
                 }
@@ -250,7 +250,7 @@ package final class Readiness: TimerTarget {
         }
         reader?.resume(returning: .ready)
         writer?.resume(returning: .ready)
-        watcher?.idleStreamStirred()
+        watcher?.idleStreamBecameReadable()
     }
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {

@@ -6,7 +6,7 @@ import COpenSSL
 package protocol ProxyAuthenticator: Sendable {
     /// The value that is sent preemptively.
     /// - Returns: The field's value; `nil` to send none.
-    func unaskedValue(for request: ProxyAuthenticationRequest) -> String?
+    func preemptiveValue(for request: ProxyAuthenticationRequest) -> String?
 
     /// The value that answers a 407; called once per request.
     /// - Parameters:
@@ -37,9 +37,9 @@ package struct ProxyAuthenticationRequest: Sendable {
 
 /// Authenticates by `Basic` (RFC 7617), in UTF-8, without state.
 package struct BasicProxyAuthenticator: ProxyAuthenticator {
-    package func unaskedValue(for request: ProxyAuthenticationRequest) -> String? {
-        guard let credentials = request.proxy.credentials, credentials.isShownUnasked,
-            !credentials.isForDigestAlone
+    package func preemptiveValue(for request: ProxyAuthenticationRequest) -> String? {
+        guard let credentials = request.proxy.credentials, credentials.sendsPreemptively,
+            !credentials.requiresDigest
         else { return nil }
         return BasicProxyAuthenticator.value(of: credentials)
     }
@@ -47,7 +47,7 @@ package struct BasicProxyAuthenticator: ProxyAuthenticator {
     package func value(
         answering challenges: [String], refused: String?, for request: ProxyAuthenticationRequest
     ) -> String? {
-        guard let credentials = request.proxy.credentials, !credentials.isForDigestAlone,
+        guard let credentials = request.proxy.credentials, !credentials.requiresDigest,
             challenges.contains(where: { BasicProxyAuthenticator.names("basic", in: $0) })
         else { return nil }
         let value = BasicProxyAuthenticator.value(of: credentials)

@@ -31,7 +31,7 @@ public struct ProxyServer: Hashable, Sendable {
         var port: Int
         var credentials: ProxyCredentials?
         var tls: TLSSettings
-        var tunnelsEverything: Bool
+        var alwaysTunnels: Bool
     }
 
     private final class Storage: Sendable {
@@ -52,15 +52,15 @@ public struct ProxyServer: Hashable, Sendable {
     ///   - host: A name in ASCII and lower case, or an address without brackets.
     ///   - port: 1–65535.
     ///   - tls: The settings for TLS with the proxy; ignored unless the kind is ``Kind/https``.
-    ///   - tunnelsEverything: See ``tunnelsEverything``.
+    ///   - alwaysTunnels: See ``alwaysTunnels``.
     package init(
         kind: Kind, host: String, port: Int, credentials: ProxyCredentials? = nil,
-        tls: TLSSettings = TLSSettings(), tunnelsEverything: Bool = false
+        tls: TLSSettings = TLSSettings(), alwaysTunnels: Bool = false
     ) {
         self.init(
             Parts(
                 kind: kind, host: host, port: port, credentials: credentials, tls: tls,
-                tunnelsEverything: tunnelsEverything))
+                alwaysTunnels: alwaysTunnels))
     }
 
     private init(_ parts: Parts) { storage = Storage(parts) }
@@ -89,7 +89,7 @@ public struct ProxyServer: Hashable, Sendable {
 
     /// Whether an HTTP proxy is asked for a tunnel for `http` URLs as well, as curl's `--proxytunnel`; `false` by default:
     /// those requests are sent to the proxy itself.
-    public var tunnelsEverything: Bool { storage.parts.tunnelsEverything }
+    public var alwaysTunnels: Bool { storage.parts.alwaysTunnels }
 
     /// The same proxy with these credentials.
     public func withCredentials(_ credentials: ProxyCredentials?) -> ProxyServer {
@@ -100,14 +100,14 @@ public struct ProxyServer: Hashable, Sendable {
     package func withTLS(_ tls: TLSSettings) -> ProxyServer { with { $0.tls = tls } }
 
     /// The same proxy, asked for a tunnel for all schemes, or no longer.
-    public func tunnellingEverything(_ isOn: Bool = true) -> ProxyServer {
-        with { $0.tunnelsEverything = isOn }
+    public func alwaysTunneling(_ isOn: Bool = true) -> ProxyServer {
+        with { $0.alwaysTunnels = isOn }
     }
 
     /// Whether requests of a scheme are sent to the proxy itself, which forwards them (RFC 9112 §3.2.2), rather than through
     /// a tunnel to the server.
     package func forwards(isSecure: Bool) -> Bool {
-        if isSecure || tunnelsEverything { return false }
+        if isSecure || alwaysTunnels { return false }
         return kind == .http || kind == .https
     }
 
@@ -163,20 +163,21 @@ public struct ProxyCredentials: Hashable, Sendable {
     ///
     /// It saves a round trip. A proxy that wants `Digest` then still receives the password, which it would not if this
     /// were `false`. SOCKS proxies are always asked first.
-    public var isShownUnasked: Bool
+    public var sendsPreemptively: Bool
 
     /// Whether they are sent to an HTTP proxy by `Digest` (RFC 7616) alone, after a challenge, so that it never receives the
     /// password; `false` by default. A proxy that wants `Basic` then gets none, and rejects the request.
     ///
     /// It has no effect on SOCKS proxies: their only method sends the password as it is.
-    public var isForDigestAlone: Bool
+    public var requiresDigest: Bool
 
     /// Creates credentials.
-    public init(user: String, password: String, isShownUnasked: Bool = true, isForDigestAlone: Bool = false) {
+    public init(user: String, password: String, sendsPreemptively: Bool = true, requiresDigest: Bool = false)
+    {
         self.user = user
         self.password = password
-        self.isShownUnasked = isShownUnasked
-        self.isForDigestAlone = isForDigestAlone
+        self.sendsPreemptively = sendsPreemptively
+        self.requiresDigest = requiresDigest
     }
 }
 

@@ -29,7 +29,7 @@ package struct Socks5Machine: Sendable {
         /// The tunnel is established. Final.
         case established
         /// The handshake failed. Final.
-        case failed(Socks5Fault)
+        case failed(Socks5Error)
     }
 
     private static let version: UInt8 = 5
@@ -43,7 +43,7 @@ package struct Socks5Machine: Sendable {
 
     /// Creates a handshake that has not begun.
     /// - Throws: `.invalidName`, `.invalidCredentials`; nothing has been sent then.
-    package init(target: Target, credentials: ProxyCredentials?) throws(Socks5Fault) {
+    package init(target: Target, credentials: ProxyCredentials?) throws(Socks5Error) {
         let (host, port): ([UInt8], UInt16)
         switch target {
         case .address(let address):
@@ -93,10 +93,10 @@ package struct Socks5Machine: Sendable {
 
     /// Accepts bytes from the proxy, at most ``wantedByteCount``; others are ignored.
     /// - Throws: The reason the handshake failed; the same on every later call.
-    package mutating func receive(_ bytes: some Collection<UInt8>) throws(Socks5Fault) -> Effects {
+    package mutating func receive(_ bytes: some Collection<UInt8>) throws(Socks5Error) -> Effects {
         if case .failed(let fault) = state { throw fault }
         answer += bytes.prefix(wantedByteCount)
-        do throws(Socks5Fault) {
+        do throws(Socks5Error) {
             return try step()
         } catch {
             state = .failed(error)
@@ -106,18 +106,18 @@ package struct Socks5Machine: Sendable {
 
     /// The proxy ended the connection.
     /// - Returns: The error; `nil` once the tunnel is established.
-    package mutating func receiveEndOfStream() -> Socks5Fault? {
+    package mutating func receiveEndOfStream() -> Socks5Error? {
         switch state {
         case .established: return nil
         case .failed(let fault): return fault
         default:
-            let fault = Socks5Fault.truncated(receivedByteCount: answer.count)
+            let fault = Socks5Error.truncated(receivedByteCount: answer.count)
             state = .failed(fault)
             return fault
         }
     }
 
-    private mutating func step() throws(Socks5Fault) -> Effects {
+    private mutating func step() throws(Socks5Error) -> Effects {
         switch state {
         case .choosing:
             // A server that is not a SOCKS proxy may never send a second byte.
@@ -145,11 +145,11 @@ package struct Socks5Machine: Sendable {
         return Effects()
     }
 
-    private func checkVersion(_ version: UInt8) throws(Socks5Fault) {
+    private func checkVersion(_ version: UInt8) throws(Socks5Error) {
         if let first = answer.first, first != version { throw .wrongVersion(first) }
     }
 
-    private mutating func chosen(_ method: UInt8) throws(Socks5Fault) -> Effects {
+    private mutating func chosen(_ method: UInt8) throws(Socks5Error) -> Effects {
         switch (method, credentials) {
         case (Socks5Machine.noAuthentication, _): return connect()
         case (Socks5Machine.userAndPassword, .some(let credentials)):
@@ -169,7 +169,7 @@ package struct Socks5Machine: Sendable {
 }
 
 /// The reason a SOCKS proxy did not open a tunnel to the server (RFC 1928, RFC 1929).
-package enum Socks5Fault: Error, Hashable, Sendable, CustomStringConvertible {
+package enum Socks5Error: Error, Hashable, Sendable, CustomStringConvertible {
     /// The proxy's reply begins with this byte and not with the version.
     case wrongVersion(UInt8)
     /// The proxy accepts none of the offered methods of authentication.

@@ -20,9 +20,9 @@ package enum IdleState: Sendable {
 }
 
 /// An object that is notified when something happens on an idle stream.
-package protocol IdleWatcher: AnyObject, Sendable {
+package protocol IdleStreamObserver: AnyObject, Sendable {
     /// Something has come, or the peer has left. Called on the loop's thread, or by the caller that starts the watch.
-    func idleStreamStirred()
+    func idleStreamBecameReadable()
 }
 
 /// A connected stream of bytes: plain, over TLS, or in memory.
@@ -81,13 +81,13 @@ package protocol ByteStream: AnyObject, Sendable {
     /// threads if not. By default it would not, so that the reader waits.
     func looksReadable() -> Bool
 
-    /// Ends the watch of ``watchWhileIdle(_:)``.
+    /// Ends the watch of ``observeIdle(_:)``.
     /// - Returns: Whether something has happened on the stream since it was last read, or that read left bytes; it may be
     ///   late, and is `true` if the stream does not know.
-    @discardableResult func endIdleWatch() -> Bool
+    @discardableResult func stopObservingIdle() -> Bool
 
-    /// Notifies a watcher whenever something happens on the idle stream, until ``endIdleWatch()``.
-    func watchWhileIdle(_ watcher: any IdleWatcher)
+    /// Notifies a watcher whenever something happens on the idle stream, until ``stopObservingIdle()``.
+    func observeIdle(_ watcher: any IdleStreamObserver)
 
     /// Makes a wait to read end only when so many bytes are there, or the end, or an error; initially 1.
     ///
@@ -108,9 +108,9 @@ extension ByteStream {
 
     package func looksReadable() -> Bool { false }
 
-    /// Calls a closure; else as ``watchWhileIdle(_:)``.
-    package func watchWhileIdle(calling closure: @escaping @Sendable () -> Void) {
-        watchWhileIdle(IdleClosure(closure))
+    /// Calls a closure; else as ``observeIdle(_:)``.
+    package func observeIdle(calling closure: @escaping @Sendable () -> Void) {
+        observeIdle(IdleClosure(closure))
     }
 
     /// Tries to write an array from an offset on.
@@ -158,12 +158,12 @@ extension ByteStream {
     }
 }
 
-private final class IdleClosure: IdleWatcher {
+private final class IdleClosure: IdleStreamObserver {
     private let closure: @Sendable () -> Void
 
     init(_ closure: @escaping @Sendable () -> Void) { self.closure = closure }
 
-    func idleStreamStirred() { closure() }
+    func idleStreamBecameReadable() { closure() }
 }
 
 /// The reason bytes could not be moved.

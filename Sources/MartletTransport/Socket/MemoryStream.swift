@@ -143,7 +143,7 @@ package final class MemoryStream: ByteStream {
         }
     }
 
-    package func watchWhileIdle(_ watcher: any IdleWatcher) { readiness.watchWhileIdle(watcher) }
+    package func observeIdle(_ watcher: any IdleStreamObserver) { readiness.observeIdle(watcher) }
 
-    package func endIdleWatch() -> Bool { readiness.endIdleWatch() }
+    package func stopObservingIdle() -> Bool { readiness.stopObservingIdle() }
 }

@@ -345,7 +345,7 @@ extension SocketStream {
 
     package func awaitBytes(_ count: Int) { socket.setReceiveLowWater(count) }
 
-    package func watchWhileIdle(_ watcher: any IdleWatcher) { socket.readiness.watchWhileIdle(watcher) }
+    package func observeIdle(_ watcher: any IdleStreamObserver) { socket.readiness.observeIdle(watcher) }
 }
 
 /// A stream directly on a socket.
@@ -386,7 +386,7 @@ package final class PlainStream: SocketStream {
 
     package var readLatch: Readiness? { socket.readiness }
 
-    package func endIdleWatch() -> Bool { socket.readiness.endIdleWatch() }
+    package func stopObservingIdle() -> Bool { socket.readiness.stopObservingIdle() }
 
     package func probe() -> IdleState { socket.peek() }
 }

@@ -19,7 +19,7 @@ enum CertificateVerification {
             let fault = unsafe fault(store, leaf, channel)
             switch channel.decision {
             case nil:
-                unsafe channel.question = TrustQuestion(
+                unsafe channel.question = TrustEvaluationRequest(
                     evaluator: evaluator, chain: presented(store, host: channel.host, fault: fault))
                 // Errors that stay in the queue would end the handshake.
                 OpenSSLErrors.clear()
@@ -88,7 +88,7 @@ enum CertificateVerification {
     ) -> TLSError.Kind? {
         guard let pins else { return nil }
         let chain = unsafe isVerified ? certificates(X509_STORE_CTX_get0_chain(store)) : [leaf]
-        let evidence = unsafe ChainEvidence(chain)
+        let evidence = unsafe PinCandidates(chain)
         channel.evidence = evidence
         return pins.isSatisfied(by: evidence) ? nil : .pinMismatch(found: evidence.publicKeys)
     }

@@ -20,19 +20,19 @@ final class TLSChannel {
     /// Whether the peer has ended the TCP stream.
     var isAtEnd = false
     /// The number of bytes since the application last received some, or since the handshake.
-    var silentByteCount = 0
-    /// The limit of ``silentByteCount``, at which no more is received.
-    var silentByteLimit = TLSChannel.mostSilentBytes
+    var nonApplicationByteCount = 0
+    /// The limit of ``nonApplicationByteCount``, at which no more is received.
+    var silentByteLimit = TLSChannel.nonApplicationByteLimit
     /// The reason the peer's chain was rejected.
     var refusal: TLSError.Kind?
     /// The fault of the peer's chain that the custom trust policy accepted.
     var acceptedFault: TLSError.Kind?
     /// The evidence with which the pins were compared, if there are pins.
-    var evidence: ChainEvidence?
+    var evidence: PinCandidates?
     /// The evidence of the connection that created the session which is offered for resumption.
-    var offeredEvidence: ChainEvidence?
+    var offeredEvidence: PinCandidates?
     /// The question for the custom trust policy.
-    var question: TrustQuestion?
+    var question: TrustEvaluationRequest?
     /// Its decision.
     var decision: TrustDecision?
     /// Whether the server has requested a certificate.
@@ -41,7 +41,7 @@ final class TLSChannel {
     /// 256 KiB. Tickets, new keys and other messages of TLS itself are a few hundred bytes, and a handshake is below 200 KiB.
     /// A peer that sends nothing else could block the reading thread without limit, since OpenSSL processes all of it before
     /// it returns.
-    static let mostSilentBytes = 256 << 10
+    static let nonApplicationByteLimit = 256 << 10
     /// The same for one check of an idle connection, on the loop's thread: 32 KiB.
     static let mostSilentBytesOfLook = 32 << 10
 
@@ -58,8 +58,8 @@ final class TLSChannel {
 
     /// Receives from the socket or the carrier.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
-        guard silentByteCount < silentByteLimit else {
-            let reason = "the peer has sent \(silentByteCount) bytes without any of the application's"
+        guard nonApplicationByteCount < silentByteLimit else {
+            let reason = "the peer has sent \(nonApplicationByteCount) bytes without any of the application's"
             throw .tls(TLSError(.handshake(reason: reason), host: host))
         }
         let outcome: ReadOutcome
@@ -70,7 +70,7 @@ final class TLSChannel {
         } else {
             outcome = unsafe try socket.receive(into: buffer, asksKernel: asksKernel)
         }
-        if case .bytes(let count) = outcome { silentByteCount += count }
+        if case .bytes(let count) = outcome { nonApplicationByteCount += count }
         return outcome
     }
 

@@ -27,7 +27,7 @@ import Glibc
 
     /// Creates a context for opening connections.
     ///
-    /// Reads files, and so blocks (20 ms for a usual set of roots when it is read first): run it on ``BlockingWorkers``. If
+    /// Reads files, and so blocks (20 ms for a usual set of roots when it is read first): run it on ``BlockingThreadPool``. If
     /// the machine has no roots, the first connection that needs them reports it.
     /// - Throws: `.configuration` and `.identity`.
     package convenience init(client settings: TLSSettings) throws(TLSError) {
@@ -213,7 +213,7 @@ package struct TLSServerSettings: Sendable {
 
     /// Loads certificates and key, and checks that they belong together.
     func use(_ identity: TLSIdentity) throws(TLSError) {
-        let loaded = try IdentityReader.load(identity)
+        let loaded = try TLSIdentityLoader.load(identity)
         OpenSSLErrors.clear()
         var usesChain = unsafe SSL_CTX_use_certificate(context, loaded.leaf.pointer) == 1
         let usesKey = unsafe usesChain && SSL_CTX_use_PrivateKey(context, loaded.key.pointer) == 1
@@ -244,9 +244,9 @@ package struct TLSServerSettings: Sendable {
         _ policy: TrustPolicy, revocation: RevocationPolicy, systemRoots: () -> SystemRoots
     ) throws(TLSError) -> [String]? {
         var given: [Certificate] = []
-        for source in policy.roots { given += try PEMReader.certificates(of: source) }
+        for source in policy.roots { given += try PEMParser.certificates(of: source) }
         var lists: [RevocationList] = []
-        for source in revocation.lists { lists += try PEMReader.revocationLists(of: source) }
+        for source in revocation.lists { lists += try PEMParser.revocationLists(of: source) }
         var flags: Int32 = 0
         if !revocation.lists.isEmpty {
             flags |= X509_V_FLAG_CRL_CHECK

@@ -111,7 +111,7 @@ import COpenSSL
         case .moved:
             try checkPinsOfResumed()
             hasHandshaken = true
-            channel.silentByteCount = 0
+            channel.nonApplicationByteCount = 0
             return nil
         case .paused(let pause): return pause
         case .endOfStream: throw .tls(TLSError(.truncated, host: channel.host))
@@ -144,7 +144,7 @@ import COpenSSL
     }
 
     /// The question for the custom trust policy, after ``Pause/wantsDecision``.
-    var question: TrustQuestion? { channel.question }
+    var question: TrustEvaluationRequest? { channel.question }
 
     /// Stores its decision; the handshake can continue.
     func decide(_ decision: TrustDecision) {
@@ -168,7 +168,7 @@ import COpenSSL
                 throw error
             }
             guard case .moved = outcome else { return total > 0 ? .moved(total) : outcome }
-            channel.silentByteCount = 0
+            channel.nonApplicationByteCount = 0
             total += count
         } while total < buffer.count && (hasPendingBytes || channel.socket.readiness.isWorthReading)
         return .moved(total)
@@ -216,10 +216,11 @@ import COpenSSL
         if !hasPendingBytes, channel.look() == .quiet { return .paused(.wantsRead) }
         channel.asksKernel = true
         channel.silentByteLimit = min(
-            TLSChannel.mostSilentBytes, channel.silentByteCount + TLSChannel.mostSilentBytesOfLook)
+            TLSChannel.nonApplicationByteLimit,
+            channel.nonApplicationByteCount + TLSChannel.mostSilentBytesOfLook)
         defer {
             channel.asksKernel = false
-            channel.silentByteLimit = TLSChannel.mostSilentBytes
+            channel.silentByteLimit = TLSChannel.nonApplicationByteLimit
         }
         var byte: UInt8 = 0
         var count = 0

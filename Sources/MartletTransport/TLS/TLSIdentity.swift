@@ -60,7 +60,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
     }
 
     private func checked() throws(TLSError) -> TLSIdentity {
-        _ = try IdentityReader.load(self)
+        _ = try TLSIdentityLoader.load(self)
         return self
     }
 
@@ -70,7 +70,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
     /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
     public func check() async throws(TLSError) {
         let identity = self
-        _ = try await BlockingWorkers.shared.run { () throws(TLSError) in try identity.checked() }
+        _ = try await BlockingThreadPool.shared.run { () throws(TLSError) in try identity.checked() }
     }
 
     // MARK: Descriptions

@@ -10,11 +10,11 @@ import Synchronization
 @safe final class TLSSession: @unchecked Sendable {
     let pointer: OpaquePointer
     /// The evidence for the pins of the connection that created it; `nil` without pins.
-    let evidence: ChainEvidence?
+    let evidence: PinCandidates?
 
     /// Copies a session, because OpenSSL marks the original as not resumable when its connection ends without a
     /// `close_notify`, as those of many servers do.
-    init?(copying session: OpaquePointer, evidence: ChainEvidence? = nil) {
+    init?(copying session: OpaquePointer, evidence: PinCandidates? = nil) {
         guard unsafe SSL_SESSION_is_resumable(session) == 1, let copy = unsafe SSL_SESSION_dup(session) else {
             return nil
         }

@@ -44,7 +44,7 @@ public struct TLSSettings: Hashable, Sendable {
     public var revocation = RevocationPolicy.none
 
     /// The settings that differ for some hosts.
-    public var hosts = TLSHostRules()
+    public var hosts = TLSHostOverrides()
 
     /// The public suffixes, directly below which no wildcard of a certificate counts; by default domains of a single label,
     /// and those of registries in the list of the machine.
@@ -54,10 +54,10 @@ public struct TLSSettings: Hashable, Sendable {
     package func settings(for host: String) -> TLSSettings {
         if hosts.isEmpty { return self }
         var settings = self
-        settings.hosts = TLSHostRules()
+        settings.hosts = TLSHostOverrides()
         guard let rule = hosts.rule(for: host) else { return settings }
         settings.trust = rule.trust ?? trust
-        settings.identity = rule.showsNoIdentity ? nil : rule.identity ?? identity
+        settings.identity = rule.omitsIdentity ? nil : rule.identity ?? identity
         settings.revocation = rule.revocation ?? revocation
         settings.verifiesHostName = rule.verifiesHostName ?? verifiesHostName
         return settings
@@ -318,7 +318,7 @@ public struct RevocationPolicy: Hashable, Sendable {
 /// itself. Names beyond ASCII are converted as in URLs: `bücher.example` is `xn--bcher-kva.example`; in the settings of a
 /// proxy they must be in ASCII. The host's own rule precedes wildcards, and a longer wildcard a shorter one; rules are not
 /// merged with each other.
-public struct TLSHostRules: Hashable, Sendable {
+public struct TLSHostOverrides: Hashable, Sendable {
     private var exact: [String: TLSHostSettings] = [:]
     /// By domain, without `*.`.
     private var wildcards: [String: TLSHostSettings] = [:]
@@ -338,11 +338,11 @@ public struct TLSHostRules: Hashable, Sendable {
     /// difference.
     public subscript(pattern: String) -> TLSHostSettings? {
         get {
-            let (name, isWildcard) = TLSHostRules.parsed(pattern)
+            let (name, isWildcard) = TLSHostOverrides.parsed(pattern)
             return isWildcard ? wildcards[name] : exact[name]
         }
         set {
-            let (name, isWildcard) = TLSHostRules.parsed(pattern)
+            let (name, isWildcard) = TLSHostOverrides.parsed(pattern)
             if isWildcard { wildcards[name] = newValue } else { exact[name] = newValue }
         }
     }
@@ -350,7 +350,7 @@ public struct TLSHostRules: Hashable, Sendable {
     /// The rule that applies to a host.
     package func rule(for host: String) -> TLSHostSettings? {
         if isEmpty { return nil }
-        let name = TLSHostRules.normalised(host)
+        let name = TLSHostOverrides.normalised(host)
         if let rule = exact[name] { return rule }
         // An address has no domain above it.
         guard !wildcards.isEmpty, SocketAddress(literal: name, port: 0) == nil else { return nil }
@@ -364,7 +364,7 @@ public struct TLSHostRules: Hashable, Sendable {
 
     /// The same rules, with patterns beyond ASCII converted by a closure; patterns that it does not convert, and those that
     /// have a rule in ASCII as well, do not change.
-    package func inASCII(_ ascii: (String) -> String?) -> TLSHostRules {
+    package func inASCII(_ ascii: (String) -> String?) -> TLSHostOverrides {
         var copy = self
         for (pattern, rule) in byPattern where pattern.utf8.contains(where: { $0 >= 0x80 }) {
             let prefix = pattern.hasPrefix("*.") ? "*." : ""
@@ -398,7 +398,7 @@ public struct TLSHostSettings: Hashable, Sendable {
     /// The client certificate, sent when the server requests one.
     public var identity: TLSIdentity?
     /// Whether no client certificate is sent, though the session has one. Off by default.
-    public var showsNoIdentity: Bool
+    public var omitsIdentity: Bool
     /// The revocation lists that certificates are checked against.
     public var revocation: RevocationPolicy?
     /// Whether the certificate must be issued for the host.
@@ -406,12 +406,12 @@ public struct TLSHostSettings: Hashable, Sendable {
 
     /// Creates settings; those that are not given are the session's.
     public init(
-        trust: TrustPolicy? = nil, identity: TLSIdentity? = nil, showsNoIdentity: Bool = false,
+        trust: TrustPolicy? = nil, identity: TLSIdentity? = nil, omitsIdentity: Bool = false,
         revocation: RevocationPolicy? = nil, verifiesHostName: Bool? = nil
     ) {
         self.trust = trust
         self.identity = identity
-        self.showsNoIdentity = showsNoIdentity
+        self.omitsIdentity = omitsIdentity
         self.revocation = revocation
         self.verifiesHostName = verifiesHostName
     }
@@ -419,14 +419,14 @@ public struct TLSHostSettings: Hashable, Sendable {
 
 extension TLSHostSettings: Codable {
     // Without the identity: private keys and pass phrases are never encoded.
-    private enum CodingKeys: CodingKey { case trust, showsNoIdentity, revocation, verifiesHostName }
+    private enum CodingKeys: CodingKey { case trust, omitsIdentity, revocation, verifiesHostName }
 
     /// Reads settings, without an identity.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             trust: try container.decodeIfPresent(TrustPolicy.self, forKey: .trust),
-            showsNoIdentity: try container.value(.showsNoIdentity, or: false),
+            omitsIdentity: try container.value(.omitsIdentity, or: false),
             revocation: try container.decodeIfPresent(RevocationPolicy.self, forKey: .revocation),
             verifiesHostName: try container.decodeIfPresent(Bool.self, forKey: .verifiesHostName))
     }

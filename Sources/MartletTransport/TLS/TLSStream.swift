@@ -16,7 +16,7 @@ package final class TLSStream: SocketStream {
         /// `close_notify`.
         var readNeedsWriting = false
         /// A `close_notify` that the socket has not accepted yet.
-        var owesCloseNotify = false
+        var hasPendingCloseNotify = false
     }
 
     /// Guards the engine: OpenSSL allows one call at a time on a connection. Every call under it returns without waiting.
@@ -71,7 +71,7 @@ package final class TLSStream: SocketStream {
                 client: socket, carrier: carrier, context: context, serverName: serverName, port: port,
                 proxy: proxy)
         }
-        try await stream.shakeHands(until: deadline)
+        try await stream.performHandshake(until: deadline)
         // OpenSSL allows a server to choose a protocol that was not offered.
         if let chosen = stream.information.tls?.applicationProtocol,
             !context.applicationProtocols.contains(chosen)
@@ -92,11 +92,11 @@ package final class TLSStream: SocketStream {
         let stream = try TLSStream(on: socket, carrier, remoteAddress) { () throws(TLSError) in
             try TLSEngine(server: socket, carrier: carrier, context: context)
         }
-        try await stream.shakeHands(until: deadline)
+        try await stream.performHandshake(until: deadline)
         return stream
     }
 
-    private func shakeHands(until deadline: MonotonicTime) async throws(TransportError) {
+    private func performHandshake(until deadline: MonotonicTime) async throws(TransportError) {
         do throws(TransportError) {
             while let pause = try withEngine({ engine, _ throws(TransportError) in try engine.handshake() }) {
                 // Checked here too: with a peer that keeps sending a little the wait never reaches it.
@@ -104,7 +104,7 @@ package final class TLSStream: SocketStream {
                 switch pause {
                 case .wantsRead: try await waitForArrival(until: deadline)
                 case .wantsWrite: try await socket.wait(for: .write, until: deadline)
-                case .wantsDecision: try await askForDecision(until: deadline)
+                case .wantsDecision: try await evaluateTrust(until: deadline)
                 }
             }
             try withEngine { engine, state throws(TransportError) in
@@ -125,7 +125,7 @@ package final class TLSStream: SocketStream {
     }
 
     /// Asks the custom trust policy, without the lock and for no longer than the handshake may take.
-    private func askForDecision(until deadline: MonotonicTime) async throws(TransportError) {
+    private func evaluateTrust(until deadline: MonotonicTime) async throws(TransportError) {
         guard let asked = try withEngine({ engine, _ in engine.question }) else { throw .closed }
         let decision = try await OneShot<TrustDecision>.run(until: deadline, on: socket.loop) {
             await asked.evaluator.value(asked.chain, asked.chain.host)
@@ -147,7 +147,7 @@ package final class TLSStream: SocketStream {
 
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
         try withEngine { engine, state throws(TransportError) in
-            if state.owesCloseNotify { state.owesCloseNotify = engine.shutdown() }
+            if state.hasPendingCloseNotify { state.hasPendingCloseNotify = engine.shutdown() }
             state.holdsBytes = false
             // Cleared if OpenSSL may stop before it asks the socket, or an edge that does not help would make the reader spin.
             if state.readNeedsWriting { _ = socket.readiness.beginRead() }
@@ -158,11 +158,11 @@ package final class TLSStream: SocketStream {
             }
             switch outcome {
             case .moved(let count):
-                needWriting(state.owesCloseNotify, &state)
+                needWriting(state.hasPendingCloseNotify, &state)
                 state.holdsBytes = engine.hasPendingBytes || socket.readiness.isWorthReading
                 return .bytes(count)
             case .paused(let pause):
-                needWriting(pause == .wantsWrite || state.owesCloseNotify, &state)
+                needWriting(pause == .wantsWrite || state.hasPendingCloseNotify, &state)
                 return .wouldBlock
             case .endOfStream(let isClean): return .endOfStream(isClean: isClean)
             }
@@ -175,7 +175,7 @@ package final class TLSStream: SocketStream {
     private func needWriting(_ isNeeded: Bool, _ state: inout State) -> Bool {
         guard state.readNeedsWriting != isNeeded else { return false }
         state.readNeedsWriting = isNeeded
-        socket.readiness.letWritingWakeReader(isNeeded)
+        socket.readiness.setWakesReaderOnWritable(isNeeded)
         return isNeeded
     }
 
@@ -194,8 +194,10 @@ package final class TLSStream: SocketStream {
     package func shutdownWriting() {
         state.withLock { state in
             guard let engine = state.engine else { return }
-            state.owesCloseNotify = engine.shutdown()
-            if state.owesCloseNotify, needWriting(true, &state) { state.owesCloseNotify = engine.shutdown() }
+            state.hasPendingCloseNotify = engine.shutdown()
+            if state.hasPendingCloseNotify, needWriting(true, &state) {
+                state.hasPendingCloseNotify = engine.shutdown()
+            }
         }
     }
 
@@ -220,10 +222,10 @@ package final class TLSStream: SocketStream {
         }
     }
 
-    package func endIdleWatch() -> Bool {
+    package func stopObservingIdle() -> Bool {
         // Bytes inside OpenSSL cause no edge.
         let holdsBytes = state.withLock { $0.engine?.hasPendingBytes ?? true }
-        let isStirred = carrier?.endIdleWatch() ?? socket.readiness.endIdleWatch()
+        let isStirred = carrier?.stopObservingIdle() ?? socket.readiness.stopObservingIdle()
         return isStirred || holdsBytes
     }
 

@@ -20,7 +20,7 @@ package struct DomainName {
     private static let prefix = Array("xn--".unicodeScalars)
 
     /// Converts a name.
-    package init(scalars: [Placed]) throws(URLFault) {
+    package init(scalars: [Placed]) throws(RawURLParseError) {
         let mapped = try DomainName.mapped(scalars)
         var labels: [Label] = []
         for part in mapped.split(omittingEmptySubsequences: false, whereSeparator: { $0.scalar == "." }) {
@@ -29,7 +29,7 @@ package struct DomainName {
         }
         if labels.contains(where: { BidiRule.concerns($0.unicode) }) {
             for label in labels where !BidiRule.allows(label.unicode) {
-                throw URLFault(
+                throw RawURLParseError(
                     .invalidHostName, at: label.position,
                     "a label mixes writing directions against the Bidi rule")
             }
@@ -38,12 +38,12 @@ package struct DomainName {
     }
 
     /// Step 1: each scalar is kept, replaced or removed.
-    private static func mapped(_ scalars: [Placed]) throws(URLFault) -> [Placed] {
+    private static func mapped(_ scalars: [Placed]) throws(RawURLParseError) -> [Placed] {
         var output: [Placed] = []
         output.reserveCapacity(scalars.count)
         for placed in scalars {
             guard let replacement = IDNATables.mapping.replacement(of: placed.scalar) else {
-                throw URLFault(
+                throw RawURLParseError(
                     .forbiddenHostCharacter, at: placed.position,
                     "U+\(hexadecimal(placed.scalar)) is not allowed in a host name")
             }
@@ -63,7 +63,7 @@ package struct DomainName {
         let ascii: String
         let position: Int
 
-        init(_ scalars: [Unicode.Scalar], at position: Int) throws(URLFault) {
+        init(_ scalars: [Unicode.Scalar], at position: Int) throws(RawURLParseError) {
             self.position = position
             let isEncoded = scalars.starts(with: DomainName.prefix)
             unicode = isEncoded ? try Label.decoded(scalars, at: position) : scalars
@@ -73,7 +73,8 @@ package struct DomainName {
                 return
             }
             guard let encoded = Punycode.encoded(scalars) else {
-                throw URLFault(.hostNameTooLong, at: position, "a label of the host name is longer than 63")
+                throw RawURLParseError(
+                    .hostNameTooLong, at: position, "a label of the host name is longer than 63")
             }
             ascii = "xn--" + encoded
         }
@@ -81,38 +82,41 @@ package struct DomainName {
         /// Decodes an `xn--` label; encoding the result must restore the label.
         private static func decoded(
             _ scalars: [Unicode.Scalar], at position: Int
-        ) throws(URLFault) -> [Unicode.Scalar] {
+        ) throws(RawURLParseError) -> [Unicode.Scalar] {
             guard scalars.count <= 63 else {
-                throw URLFault(.hostNameTooLong, at: position, "a label of the host name is longer than 63")
+                throw RawURLParseError(
+                    .hostNameTooLong, at: position, "a label of the host name is longer than 63")
             }
             let rest = scalars.dropFirst(DomainName.prefix.count)
             guard rest.allSatisfy(\.isASCII),
                 let decoded = Punycode.decoded(rest.map { UInt8(truncatingIfNeeded: $0.value) }),
                 !decoded.allSatisfy(\.isASCII),
                 Punycode.encoded(decoded)?.unicodeScalars.elementsEqual(rest) == true
-            else { throw URLFault(.invalidHostName, at: position, "an xn-- label is not valid Punycode") }
+            else {
+                throw RawURLParseError(.invalidHostName, at: position, "an xn-- label is not valid Punycode")
+            }
             return decoded
         }
 
         /// The validity criteria (UTS #46 §4.1), Bidi apart.
-        private static func validate(_ label: [Unicode.Scalar], at position: Int) throws(URLFault) {
+        private static func validate(_ label: [Unicode.Scalar], at position: Int) throws(RawURLParseError) {
             guard !label.starts(with: DomainName.prefix) else {
-                throw URLFault(.invalidHostName, at: position, "an xn-- label stands for another one")
+                throw RawURLParseError(.invalidHostName, at: position, "an xn-- label stands for another one")
             }
             switch label.first?.properties.generalCategory {
             case nil, .nonspacingMark, .spacingMark, .enclosingMark:
-                throw URLFault(.invalidHostName, at: position, "a label begins with a combining mark")
+                throw RawURLParseError(.invalidHostName, at: position, "a label begins with a combining mark")
             default: break
             }
             guard label.allSatisfy({ IDNATables.mapping.replacement(of: $0) == [$0] }), !label.contains("."),
                 IDNATables.composition.normalized(label) == label
             else {
-                throw URLFault(
+                throw RawURLParseError(
                     .invalidHostName, at: position,
                     "a label holds what would have been mapped to something else")
             }
             guard JoinerRule.allows(label) else {
-                throw URLFault(
+                throw RawURLParseError(
                     .invalidHostName, at: position, "a zero-width joiner stands where it joins nothing")
             }
         }

@@ -52,7 +52,7 @@ struct BatchTests {
                     "{\"seq\":1,\"url\":\"\(origin.url("/"))\",\"headers\":[[\"X-A\",\"a\\u00e4b\"]]}"
                 ]).first)
             #expect(reply.isOK == true, "\(reply.message)")
-            let sent = origin.ledger.transcript(ofConnection: 1)
+            let sent = origin.recorder.transcript(ofConnection: 1)
             let line = Array("X-A: a".utf8) + [0xE4, 0x62, 13, 10]
             #expect(sent.indices.contains { sent[$0...].starts(with: line) })
         }

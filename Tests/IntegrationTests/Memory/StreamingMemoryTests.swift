@@ -67,7 +67,7 @@ struct StreamingMemoryTests {
             try await origin.waitForRequests(count: 1)
             let sent = try await standstill(of: origin)
             #expect(sent < 32 << 20, "the sockets' buffers hold some, and nobody else holds any")
-            #expect(origin.ledger.counts.responses == 0)
+            #expect(origin.recorder.counts.responses == 0)
             let peak = program.identifier.flatMap { ResidentMemory.peak(of: $0) }
             await program.kill()
             #expect(try #require(peak) < bound)
@@ -79,12 +79,12 @@ struct StreamingMemoryTests {
     private func standstill(of origin: TestOrigin) async throws -> UInt64 {
         let clock = ContinuousClock()
         let deadline = clock.now + .seconds(600)
-        var sent = origin.ledger.counts.bytesSent
+        var sent = origin.recorder.counts.bytesSent
         var since = clock.now
         while sent == 0 || clock.now - since < .milliseconds(500) {
             try #require(clock.now < deadline, "the origin goes on sending: \(sent) bytes")
             try await Task.sleep(for: .milliseconds(10))
-            let now = origin.ledger.counts.bytesSent
+            let now = origin.recorder.counts.bytesSent
             if now != sent { (sent, since) = (now, clock.now) }
         }
         return sent

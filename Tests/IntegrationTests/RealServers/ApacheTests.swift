@@ -104,7 +104,7 @@ struct ApacheTests {
     @Test("404 and 302 are answers with their pages")
     func errorPages() async throws {
         try await ApacheServer.withServer { server in
-            let session = HTTPSession.plain { $0.redirects = .refuse }
+            let session = HTTPSession.plain { $0.redirects = .doNotFollow }
             let missing = try await session.get(server.url(server.plainPort, "/nothing"))
             #expect(missing.response.status == .notFound)
             #expect(missing.text.contains("The requested URL was not found on this server."))

@@ -11,7 +11,7 @@ struct DownloadTests {
     private static var patient: DownloadOptions {
         DownloadOptions(
             retry: DownloadRetry(
-                attempts: 1_000, firstDelay: .milliseconds(1), longestDelay: .milliseconds(5)),
+                maximumAttempts: 1_000, initialDelay: .milliseconds(1), maximumDelay: .milliseconds(5)),
             stallTimeout: .seconds(300), checkpointInterval: .milliseconds(50))
     }
 
@@ -48,7 +48,8 @@ struct DownloadTests {
                 ("hello.txt", Array(Site.hello.utf8)), ("bytes.bin", Site.bytes), ("empty.txt", []),
             ] {
                 let result = try await session.download(
-                    place.url("/\(name)"), to: .folder(FilePath(folder.path)), options: DownloadTests.orderly)
+                    place.url("/\(name)"), to: .directory(FilePath(folder.path)),
+                    options: DownloadTests.orderly)
                 #expect(result.path == FilePath(folder.appending(name)))
                 #expect(result.byteCount == UInt64(bytes.count))
                 #expect(result.receivedByteCount == UInt64(bytes.count))
@@ -156,7 +157,7 @@ struct DownloadTests {
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
             var options = DownloadTests.patient
             options.segments = segments
-            options.retry.attempts = 5
+            options.retry.maximumAttempts = 5
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.plain().download(
                     proxy.url("/bytes.bin"), to: FilePath(folder.appending("bytes.bin")), options: options)
@@ -179,15 +180,15 @@ struct DownloadTests {
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
             let target = FilePath(folder.appending("bytes.bin"))
             var options = DownloadTests.orderly
-            options.retry.attempts = 0
+            options.retry.maximumAttempts = 0
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.plain().download(proxy.url("/bytes.bin"), to: target, options: options)
             }
-            let kept = try #require(error?.keptByteCount, "\(proxy)")
+            let kept = try #require(error?.resumableByteCount, "\(proxy)")
             // All that came behind the head, which is far smaller than 10 kB.
             #expect((290_000..<500_000).contains(kept), "\(proxy)")
             #expect(try !names(folder).contains("bytes.bin"))
-            let download = try HTTPSession.plain().beginDownload(
+            let download = try HTTPSession.plain().startDownload(
                 proxy.url("/bytes.bin"), to: .file(target), options: DownloadTests.orderly)
             let result = try await download.value
             await proxy.stop()
@@ -216,17 +217,17 @@ struct DownloadTests {
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
             let target = folder.appending("new.bin")
             var options = DownloadTests.orderly
-            options.retry.attempts = 0
+            options.retry.maximumAttempts = 0
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.plain().download(
                     proxy.url("/\(name)"), to: FilePath(target), options: options)
             }
-            #expect(error?.keptByteCount ?? 0 > 0, "\(proxy)")
+            #expect(error?.resumableByteCount ?? 0 > 0, "\(proxy)")
             // Of the same length, and older: only what a server says of its state tells the two apart.
             try InputFile.write(Data(TestPattern.bytes(from: 5, count: 1 << 20)), to: source)
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: source)
-            let download = try HTTPSession.plain().beginDownload(
+            let download = try HTTPSession.plain().startDownload(
                 proxy.url("/\(name)"), to: .file(FilePath(target)), options: DownloadTests.orderly)
             let result = try await download.value
             await proxy.stop()
@@ -284,7 +285,7 @@ struct DownloadTests {
             let folder = try TemporaryDirectory()
             defer { folder.remove() }
             let target = folder.appending("bytes.bin")
-            let download = try HTTPSession.plain().beginDownload(
+            let download = try HTTPSession.plain().startDownload(
                 server.url(server.plainPort, "/slow/bytes.bin"), to: .file(FilePath(target)),
                 options: DownloadTests.orderly)
             for await progress in download.progress where progress.completedByteCount > 0 { break }

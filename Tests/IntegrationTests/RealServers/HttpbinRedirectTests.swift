@@ -45,7 +45,7 @@ struct HttpbinRedirectTests {
             }
             #expect(error?.code == .tooManyRedirects)
             #expect(error?.exchange?.statusCode == 302)
-            let refusing = HTTPSession.plain { $0.redirects = .refuse }
+            let refusing = HTTPSession.plain { $0.redirects = .doNotFollow }
             let answer = try await refusing.get(server.url("/redirect/2"))
             #expect(answer.statusCode == 302)
             #expect(answer.response.headerFields[.location] == "/relative-redirect/1")
@@ -110,7 +110,7 @@ struct HttpbinRedirectTests {
     @Test("POST stays POST where the policy says so", arguments: [301, 302, 303])
     func keptMethod(_ status: Int) async throws {
         try await HttpbinServer.withServer { server in
-            let session = HTTPSession.plain { $0.redirects.statusesThatKeepMethod = [status] }
+            let session = HTTPSession.plain { $0.redirects.methodPreservingStatuses = [status] }
             let report = try await session.post(
                 server.url("/redirect-to?url=/anything&status_code=\(status)"), body: .text("feathers")
             ).httpbin

@@ -56,7 +56,7 @@ struct HttpbinStreamTests {
                         options: RequestOptions(timeouts: timeouts))
                 }
                 if case .failure(let error) = result {
-                    #expect((error as? HTTPError)?.clock == .idle, "\(error)")
+                    #expect((error as? HTTPError)?.timeout == .idle, "\(error)")
                     if (error as? HTTPError)?.exchange?.text == "*" { break }
                 }
                 milliseconds *= 3
@@ -110,7 +110,7 @@ struct HttpbinStreamTests {
                 }
                 if case .failure(let error) = result {
                     let error = try #require(error as? HTTPError)
-                    #expect(error.code == .timedOut && error.clock == .head)
+                    #expect(error.code == .timedOut && error.timeout == .head)
                     break
                 }
                 #expect(try result.get().metrics.firstByte ?? .zero >= .seconds(3))

@@ -142,7 +142,7 @@ struct NginxAnswerTests {
     @Test("204, 302, 404, 410 and 503 are answers, returned as they are")
     func otherStatuses() async throws {
         try await NginxServer.withServer { server in
-            let session = HTTPSession.plain { $0.redirects = .refuse }
+            let session = HTTPSession.plain { $0.redirects = .doNotFollow }
             func get(_ path: String) async throws -> HTTPExchange {
                 try await session.get(server.url(server.plainPort, path))
             }

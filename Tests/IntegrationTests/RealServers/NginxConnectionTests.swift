@@ -164,7 +164,7 @@ struct NginxConnectionTests {
                     try await session.get(server.url(server.plainPort, "/slow/slowest.bin"))
                 }
                 #expect(error?.code == .timedOut)
-                #expect(error?.clock == .total)
+                #expect(error?.timeout == .total)
                 #expect(session.poolStatus.leased == 0)
                 if error?.phase == .receivingBody { break }
                 clock *= 3

@@ -51,7 +51,7 @@ struct NginxTLSTests {
                     try await session.get(server.url(port, "/tls", scheme: "https"))
                 }
                 #expect(error?.code == .tlsFailed)
-                #expect(error?.phase == .securing)
+                #expect(error?.phase == .tlsHandshake)
                 #expect(error?.tlsKind == .protocolVersion)
                 #expect(error?.wasSent == false)
             }

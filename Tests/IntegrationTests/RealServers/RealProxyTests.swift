@@ -43,7 +43,7 @@ struct RealProxyTests {
     func squidBasic() async throws {
         try await NginxServer.withServer { nginx in
             try await SquidProxy.withServer { squid in
-                let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+                let shy = ProxyCredentials(user: "me", password: "hunter2", sendsPreemptively: false)
                 for credentials in [user, shy] {
                     _ = try await exercise(
                         .http("127.0.0.1:\(squid.basicPort)", credentials: credentials), nginx)
@@ -56,13 +56,13 @@ struct RealProxyTests {
     func squidDigest() async throws {
         try await NginxServer.withServer { nginx in
             try await SquidProxy.withServer { squid in
-                let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+                let shy = ProxyCredentials(user: "me", password: "hunter2", sendsPreemptively: false)
                 let session = try await exercise(
                     .http("127.0.0.1:\(squid.digestPort)", credentials: shy), nginx)
                 let url = nginx.url(nginx.plainPort, "/hello.txt")
                 let attempts = try await session.get(url).metrics.attempts
                 #expect(attempts == 1)
-                let wrong = ProxyCredentials(user: "me", password: "swordfish", isShownUnasked: false)
+                let wrong = ProxyCredentials(user: "me", password: "swordfish", sendsPreemptively: false)
                 let other = self.session(
                     try .http("127.0.0.1:\(squid.digestPort)", credentials: wrong), nginx.certificates)
                 let refused = try await other.get(url)
@@ -84,7 +84,7 @@ struct RealProxyTests {
                 let url = nginx.url(nginx.tlsPort, "/hello.txt", scheme: "https")
                 let error = try #require(
                     await #expect(throws: HTTPError.self) { try await session.get(url) })
-                #expect(error.code == .proxyFailed && error.phase == .tunnelling)
+                #expect(error.code == .proxyFailed && error.phase == .tunneling)
                 let cause = try #require(error.underlying as? ProxyError)
                 #expect(cause.wantsCredentials)
                 #expect(cause.response?.headerFields[.proxyAuthenticate] == "Basic realm=\"nest\"")
@@ -120,7 +120,7 @@ struct RealProxyTests {
         try await NginxServer.withServer { nginx in
             try await TinyProxy.withServer { proxy in
                 _ = try await exercise(.http("127.0.0.1:\(proxy.port)", credentials: user), nginx)
-                let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+                let shy = ProxyCredentials(user: "me", password: "hunter2", sendsPreemptively: false)
                 _ = try await exercise(.http("127.0.0.1:\(proxy.port)", credentials: shy), nginx)
                 let session = session(try .http("127.0.0.1:\(proxy.port)"), nginx.certificates)
                 let url = nginx.url(nginx.tlsPort, "/hello.txt", scheme: "https")

@@ -55,7 +55,7 @@ struct SecondOpinion: Equatable {
         // Codings that the caller asks for by hand are not undone, by either client.
         var options = RequestOptions()
         options.decompresses = false
-        options.redirects = .refuse
+        options.redirects = .doNotFollow
         let answer = try await session.send(
             HTTPRequest(method: method, url: question.url, headerFields: headers), options: options)
         let fields = Array(answer.rawHead.fields) + Array(answer.rawTrailers ?? FieldBlock())

@@ -5,7 +5,7 @@ import Testing
 /// Asks the same by curl and by Martlet, of two origins that write down what comes, and compares what came.
 struct SentComparison: Sendable {
     /// An origin's answer: `other` is the address of the other origin.
-    typealias Answer = @Sendable (_ request: OriginRequest, _ other: String) -> OriginResponse
+    typealias StreamedResponse = @Sendable (_ request: OriginRequest, _ other: String) -> OriginResponse
 
     /// Where the two origins are.
     struct Place: Sendable {
@@ -28,7 +28,7 @@ struct SentComparison: Sendable {
     ///   - count: How many requests each of them has to make, at both origins together.
     ///   - options: curl's, and the URL, for where the origins are.
     func expectSame(
-        requests count: Int, answer: @escaping Answer, curl options: (Place) -> [String],
+        requests count: Int, answer: @escaping StreamedResponse, curl options: (Place) -> [String],
         martlet ask: @Sendable (Place) async throws -> HTTPExchange,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {

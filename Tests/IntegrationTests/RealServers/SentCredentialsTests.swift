@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Credentials and cookies as Martlet and curl send them", .timeLimit(.minutes(20)))
 struct SentCredentialsTests {
-    private static func challenging(_ challenge: String) -> SentComparison.Answer {
+    private static func challenging(_ challenge: String) -> SentComparison.StreamedResponse {
         { request, _ in
             request.fields["Authorization"] == nil
                 ? OriginResponse(401, fields: ["WWW-Authenticate": challenge]) : .text("in")
@@ -37,7 +37,7 @@ struct SentCredentialsTests {
 
     @Test("User and password of an address are the same, at its origin alone")
     func userInfo() async throws {
-        let redirect: SentComparison.Answer = { request, other in
+        let redirect: SentComparison.StreamedResponse = { request, other in
             switch request.path {
             case "/same": OriginResponse(302, fields: ["Location": "/end"])
             case "/other": OriginResponse(302, fields: ["Location": other])
@@ -156,7 +156,7 @@ struct SentCredentialsTests {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         let file = try directory.write(Self.cookieFile, to: "cookies.txt")
-        let answer: SentComparison.Answer = { request, other in
+        let answer: SentComparison.StreamedResponse = { request, other in
             switch request.path {
             case "/deep/er/set":
                 OriginResponse(

@@ -5,7 +5,7 @@ import Testing
 @Suite("Redirects as Martlet and curl follow them", .timeLimit(.minutes(20)))
 struct SentRedirectTests {
     /// To `/next?a=b`, by the status that the path tells.
-    private static let redirecting: SentComparison.Answer = { request, other in
+    private static let redirecting: SentComparison.StreamedResponse = { request, other in
         guard let status = Int(request.path.dropFirst().prefix(3)) else { return .text("here") }
         let place = request.path.hasSuffix("/other") ? other : "next?a=b"
         return OriginResponse(status, fields: ["Location": place])
@@ -32,7 +32,7 @@ struct SentRedirectTests {
             ["-L", "-d", "a=1&b=2"] + keeping + [$0.url("/\(status)")]
         } martlet: {
             let session = HTTPSession.plain {
-                if keepsMethod { $0.redirects.statusesThatKeepMethod = [301, 302, 303] }
+                if keepsMethod { $0.redirects.methodPreservingStatuses = [301, 302, 303] }
             }
             return try await session.post(
                 $0.url("/\(status)"),
@@ -118,7 +118,7 @@ struct SentRedirectTests {
                 [follow, "-u", "me:hunter2", $0.url(path)]
             } martlet: {
                 let session = HTTPSession.plain {
-                    $0.redirects.trustsOtherOrigins = trusts
+                    $0.redirects.sendsCredentialsCrossOrigin = trusts
                     $0.authentication.credentials = .basic(user: "me", password: "hunter2")
                 }
                 return try await session.get($0.url(path))
@@ -126,7 +126,7 @@ struct SentRedirectTests {
             try await SentComparison().expectSame(requests: 2, answer: Self.redirecting) {
                 [follow, "-H", "Authorization: Token x", "-H", "Cookie: a=1", $0.url(path)]
             } martlet: {
-                let session = HTTPSession.plain { $0.redirects.trustsOtherOrigins = trusts }
+                let session = HTTPSession.plain { $0.redirects.sendsCredentialsCrossOrigin = trusts }
                 return try await session.get(
                     $0.url(path), headers: [.authorization: "Token x", .cookie: "a=1"])
             }

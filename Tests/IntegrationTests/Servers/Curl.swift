@@ -4,7 +4,7 @@ import Foundation
 /// `curl`, the second opinion on what a server answers.
 enum Curl {
     /// What curl received.
-    struct Answer {
+    struct StreamedResponse {
         /// curl's exit status: 0, or what its manual says under "EXIT CODES".
         let exitCode: Int32
         /// The last response's status; 0 without one.
@@ -28,14 +28,14 @@ enum Curl {
     /// Runs curl without its configuration file, without a proxy, and for five minutes at most.
     ///
     /// - Parameter arguments: more options, and the URL.
-    static func run(_ arguments: String...) async throws -> Answer {
+    static func run(_ arguments: String...) async throws -> StreamedResponse {
         try await run(arguments)
     }
 
     /// Runs curl without its configuration file, without a proxy, and for five minutes at most.
     ///
     /// - Parameter arguments: more options, and the URL.
-    static func run(_ arguments: [String]) async throws -> Answer {
+    static func run(_ arguments: [String]) async throws -> StreamedResponse {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         let common = [
@@ -45,7 +45,8 @@ enum Curl {
         let (exitCode, message) = try await Command.run("curl", common + arguments)
         let (status, headers) = lastHead(OutputFile.contents(of: directory.appending("head")))
         let body = OutputFile.bytes(of: directory.appending("body"))
-        return Answer(exitCode: exitCode, status: status, headers: headers, body: body, message: message)
+        return StreamedResponse(
+            exitCode: exitCode, status: status, headers: headers, body: body, message: message)
     }
 
     /// Reads the last head of those that curl wrote one after another; trailers count as its fields.

@@ -78,7 +78,7 @@ struct ServerTests {
     func nginxTLS() async throws {
         try await NginxServer.withServer { server in
             let trust = ["--cacert", server.certificates.authority]
-            func tls(_ port: UInt16, _ path: String, _ more: [String]) async throws -> Curl.Answer {
+            func tls(_ port: UInt16, _ path: String, _ more: [String]) async throws -> Curl.StreamedResponse {
                 try await Curl.run(trust + more + ["https://localhost:\(port)\(path)"])
             }
             #expect(try await tls(server.tlsPort, "/tls", []).text == "TLSv1.3 . localhost")

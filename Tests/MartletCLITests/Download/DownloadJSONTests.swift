@@ -43,8 +43,8 @@ struct DownloadJSONTests {
         #expect(finished["path"] as? String == "d/f" && finished["bytes"] as? Int == 9)
         #expect(finished["resumed"] as? Int == 4 && finished["received"] as? Int == 5)
         #expect(finished["verified"] as? [String] == ["md5=00112233445566778899aabbccddeeff"])
-        var error = HTTPError(.checksumMismatch, phase: .evaluating, message: "no match")
-        error.keptByteCount = 3
+        var error = HTTPError(.checksumMismatch, phase: .processingResponse, message: "no match")
+        error.resumableByteCount = 3
         let failed = try object(DownloadJSON.line(.failed(error), subject, kept: 0))
         #expect(failed["event"] as? String == "failed" && failed["exit"] as? Int == 100)
         #expect(failed["kept"] as? Int == 3)

@@ -6,7 +6,7 @@ import Testing
 @Suite("Options of download")
 struct DownloadOptionTests {
     private func read(_ words: String...) throws(UsageError) -> TransferOptions {
-        var reader = CommandLineReader(
+        var reader = CommandLineParser(
             DownloadCommand.options)
         try reader.read(words)
         return reader.groups[0]
@@ -18,7 +18,7 @@ struct DownloadOptionTests {
     func defaults() throws {
         let group = try read("http://h/f")
         #expect(group.urls == ["http://h/f"])
-        #expect(group.redirects.isFollowing)
+        #expect(group.redirects.followsRedirects)
         let wish = group.download
         #expect(wish.segments == 4)
         #expect(wish.fileLimit == 3)
@@ -41,7 +41,7 @@ struct DownloadOptionTests {
         #expect(wish.segments == 8 && wish.fileLimit == 5 && wish.fileLimitPerHost == 4)
         #expect(wish.checksum?.description == "sha256=\(digits)")
         #expect(wish.rate == 2 << 20)
-        #expect(wish.resumption == .restart && wish.collision == .overwrite && wish.keepsRemoteTime)
+        #expect(wish.resumption == .restart && wish.collision == .overwrite && wish.preservesModificationTime)
         #expect(wish.stateFolder == "s" && wish.stallTimeout == .seconds(7))
         #expect(wish.retryCount == 0 && wish.retryDelay == .seconds(2))
     }
@@ -52,8 +52,8 @@ struct DownloadOptionTests {
         #expect(try read("--continue", "--resume-unverified").download.resumption == .unverified)
         #expect(try read("--rename", "--overwrite", "--fail-if-exists").download.collision == .fail)
         #expect(try read("--overwrite", "--rename").download.collision == .rename)
-        #expect(try read("-R", "--no-remote-time").download.keepsRemoteTime == false)
-        #expect(try read("--no-location").redirects.isFollowing == false)
+        #expect(try read("-R", "--no-remote-time").download.preservesModificationTime == false)
+        #expect(try read("--no-location").redirects.followsRedirects == false)
     }
 
     @Test("Options of get for headers, callers, TLS, proxies and clocks are read alike")
@@ -67,7 +67,7 @@ struct DownloadOptionTests {
         #expect(group.proxy.address == "http://proxy:1" && group.authorityFile == "ca")
         #expect(group.connectTimeout == .seconds(5) && group.totalTimeout == .seconds(9))
         #expect(group.global.isSilent && group.global.showsErrors && group.global.isVerbose)
-        #expect(group.session.connectRace.families == .ipv4Only && group.redirects.limit == 3)
+        #expect(group.session.happyEyeballs.families == .ipv4Only && group.redirects.limit == 3)
         #expect(group.cookies == ["a=b"] && group.session.unixSocketPath == "u")
     }
 
@@ -81,7 +81,7 @@ struct DownloadOptionTests {
             ["--retry", "-1"], ["--dir", ""], ["--state", ""], ["--progress", "no"],
         ])
     func senseless(_ words: [String]) throws {
-        var reader = CommandLineReader(DownloadCommand.options)
+        var reader = CommandLineParser(DownloadCommand.options)
         let error = try #require(throws: UsageError.self) { try reader.read(words) }
         #expect(error.status == .usage)
         #expect(error.description.hasPrefix("option \(words[0]): "), "\(error)")
@@ -129,7 +129,7 @@ struct DownloadOptionTests {
     @Test("The letters of its own stand before those of get: -i is a list, -R the time")
     func ownLetters() throws {
         #expect(try read("-i", "list").download.lists == ["list"])
-        #expect(try read("-R").download.keepsRemoteTime)
+        #expect(try read("-R").download.preservesModificationTime)
     }
 
     @Test("The help has a line for each option of its own, and tells the fields of JSON and the exit codes")

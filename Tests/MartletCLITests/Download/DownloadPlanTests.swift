@@ -9,22 +9,22 @@ import Testing
 @Suite("Plans of downloads")
 struct DownloadPlanTests {
     private func plans(_ words: [String], list: String = "") async throws -> [DownloadPlan] {
-        var reader = CommandLineReader(
+        var reader = CommandLineParser(
             DownloadCommand.options)
         try reader.read(words)
         let group = reader.groups[0]
         return try DownloadPlan.plans(
             for: group, lists: try DownloadList.entries(of: Array(list.utf8), named: "list"),
-            caller: try await CallerPlan.load(group))
+            caller: try await CredentialPlan.load(group))
     }
 
     @Test("A URL alone goes into the folder, under the name that the server or the URL gives")
     func folder() async throws {
         let plan = try await plans(["h/a/b%20c.zip?q"])[0]
         #expect(plan.url.absoluteString == "http://h/a/b%20c.zip?q")
-        #expect(plan.target == .folder("."))
+        #expect(plan.target == .directory("."))
         #expect(plan.name == "b c.zip")
-        #expect(try await plans(["--dir", "d", "http://h/"])[0].target == .folder("d"))
+        #expect(try await plans(["--dir", "d", "http://h/"])[0].target == .directory("d"))
         #expect(try await plans(["http://h/"])[0].name == "download")
     }
 
@@ -34,7 +34,7 @@ struct DownloadPlanTests {
         #expect(try await plans(["--dir", "d", "-o", "x/f", "http://h/"])[0].target == .file("d/x/f"))
         #expect(try await plans(["--dir", "d", "-o", "/x/f", "http://h/"])[0].target == .file("/x/f"))
         let listed = try await plans(["--dir", "d"], list: "http://h/1\n out=f\nhttp://h/2\n")
-        #expect(listed.map(\.target) == [.file("d/f"), .folder("d")])
+        #expect(listed.map(\.target) == [.file("d/f"), .directory("d")])
         #expect(listed.map(\.number) == [1, 2])
         #expect(listed.map(\.name) == ["f", "2"])
     }
@@ -56,9 +56,9 @@ struct DownloadPlanTests {
         ])[0]
         let options = plan.options
         #expect(options.segments == 7 && options.collision == .rename && options.resumption == .unverified)
-        #expect(options.keepsRemoteTime && options.byteLimit == ByteCount(1024))
-        #expect(options.retry.attempts == 9 && options.retry.firstDelay == .seconds(60))
-        #expect(options.retry.longestDelay == .seconds(60), "never shorter than the first")
+        #expect(options.preservesModificationTime && options.byteLimit == ByteCount(1024))
+        #expect(options.retry.maximumAttempts == 9 && options.retry.initialDelay == .seconds(60))
+        #expect(options.retry.maximumDelay == .seconds(60), "never shorter than the first")
         #expect(options.stallTimeout == .milliseconds(100), "the least there is")
         #expect(options.request.timeouts?.connect == .seconds(4))
         #expect(options.headers[.userAgent] == "agent" && options.headers[.referer] == "http://from/")

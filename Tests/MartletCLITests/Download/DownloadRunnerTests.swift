@@ -14,13 +14,13 @@ struct DownloadRunnerTests {
             while true { try? await Task.sleep(for: .seconds(3600)) }
         }
     ) async throws -> MartletCLI.ExitStatus {
-        var reader = CommandLineReader(
+        var reader = CommandLineParser(
             DownloadCommand.options)
         try reader.read((showsEvents ? ["--progress", "plain"] : ["-s"]) + words)
         let group = reader.groups[0]
         let plans = try DownloadPlan.plans(
-            for: group, lists: [], caller: try await CallerPlan.load(group))
-        let form = DownloadForm(group.global, isTerminal: false, usesUnicode: true) { _ in nil }
+            for: group, lists: [], caller: try await CredentialPlan.load(group))
+        let form = ProgressStyle(group.global, isTerminal: false, usesUnicode: true) { _ in nil }
         let runner = DownloadRunner(
             plans: plans, group: group, starter: downloads,
             screen: DownloadScreen(form: form, fileCount: plans.count),

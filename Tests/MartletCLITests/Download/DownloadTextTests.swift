@@ -40,7 +40,7 @@ struct DownloadTextTests {
     @Test("A failure is told with its exit code and what is kept")
     func failed() {
         var error = HTTPError(.diskFull, phase: .receivingBody, message: "no room in d")
-        error.keptByteCount = 1 << 20
+        error.resumableByteCount = 1 << 20
         let line = text.outcome(.failed(error), name: "f", after: .seconds(2), kept: 0)
         #expect(line == "martlet: (105) f: no room in d; 1.0 MiB are kept, to go on with")
         let late = text.outcome(.outOfTime, name: "f", after: .seconds(12), kept: 1024)

@@ -10,7 +10,7 @@ import Synchronization
 @testable import MartletCLI
 
 /// Downloads that do what a test says.
-final class FakeDownloads: DownloadStarting {
+final class FakeDownloads: DownloadBackend {
     /// One of them.
     final class Fake: Download.Controller {
         let plan: DownloadPlan
@@ -38,7 +38,7 @@ final class FakeDownloads: DownloadStarting {
         }
 
         func pause() async {
-            guard !status.state.isOver else { return }
+            guard !status.state.hasEnded else { return }
             status.become(.paused)
             status.events.add(.paused)
         }

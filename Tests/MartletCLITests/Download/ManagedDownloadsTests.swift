@@ -31,7 +31,7 @@ struct ManagedDownloadsTests {
     }
 
     private func group(_ words: [String]) throws -> TransferOptions {
-        var reader = CommandLineReader(
+        var reader = CommandLineParser(
             DownloadCommand.options)
         try reader.read(["-s"] + words)
         return reader.groups[0]
@@ -40,7 +40,7 @@ struct ManagedDownloadsTests {
     private func open(_ folder: Folder, _ words: [String]) async throws -> (TransferOptions, ManagedDownloads)
     {
         let group = try group(["--state", folder.queue, "--dir", folder.path] + words)
-        let caller = try await CallerPlan.load(group)
+        let caller = try await CredentialPlan.load(group)
         let plans = try DownloadPlan.plans(for: group, lists: [], caller: caller)
         let session = HTTPSession(configuration: .ephemeral)
         return (group, try #require(try await ManagedDownloads.open(group, plans, caller, session)))
@@ -54,7 +54,7 @@ struct ManagedDownloadsTests {
         }
     ) async throws -> MartletCLI.ExitStatus {
         let (group, managed) = try await open(folder, words)
-        let form = DownloadForm(group.global, isTerminal: false, usesUnicode: true) { _ in nil }
+        let form = ProgressStyle(group.global, isTerminal: false, usesUnicode: true) { _ in nil }
         let runner = DownloadRunner(
             plans: managed.plans, group: group, starter: managed,
             screen: DownloadScreen(form: form, fileCount: managed.plans.count), limits: nil)
@@ -85,7 +85,7 @@ struct ManagedDownloadsTests {
     @Test("Without --state there is no queue")
     func none() async throws {
         let group = try group(["http://h/f"])
-        let caller = try await CallerPlan.load(group)
+        let caller = try await CredentialPlan.load(group)
         let session = HTTPSession(configuration: .ephemeral)
         #expect(try await ManagedDownloads.open(group, [], caller, session) == nil)
     }
@@ -129,7 +129,7 @@ struct ManagedDownloadsTests {
         #expect(second.plans.map(\.url.path) == ["/a", "/b", "/c"])
         #expect(second.plans.map(\.number) == [1, 2, 3])
         #expect(second.plans.map(\.name) == ["a", "b", "c"])
-        #expect(second.plans[0].target == .folder(FilePath(folder.path)))
+        #expect(second.plans[0].target == .directory(FilePath(folder.path)))
         await second.prepare()
         #expect(second.manager.downloads.count == 3)
         await second.close()

@@ -29,7 +29,7 @@ final class GetScene: Sendable {
 
     /// The groups of options that words make, silent ones.
     static func groups(_ words: [String]) throws(UsageError) -> [TransferOptions] {
-        var reader = CommandLineReader()
+        var reader = CommandLineParser()
         try reader.read(["-s"] + words)
         return reader.groups
     }
@@ -57,7 +57,7 @@ final class GetScene: Sendable {
     ) async throws -> TransferReport {
         var group = try GetScene.groups(words)[0]
         change(&group)
-        let caller = try await CallerPlan.load(group)
+        let caller = try await CredentialPlan.load(group)
         let plan = try TransferPlan.plans(for: group, from: 0, caller: caller)[0]
         let configuration = try SessionPlan.configuration(for: group, usesTLS: false)
         return await Transfer(plan, session: .init(configuration: configuration), global: group.global).run()

@@ -15,7 +15,7 @@ struct RateOptionTests {
     func rate() throws {
         for (text, bytes) in [("1000", 1000), ("2k", 2048), ("3M", 3 << 20), ("1G", 1 << 30)] {
             let limit = TransferPlan.requestOptions(try options("--limit-rate", text)).bandwidth
-            #expect(limit == BandwidthLimit(up: .bytesPerSecond(bytes), down: .bytesPerSecond(bytes)))
+            #expect(limit == BandwidthLimit(upload: .bytesPerSecond(bytes), download: .bytesPerSecond(bytes)))
         }
         #expect(TransferPlan.requestOptions(try options("--limit-rate", "0")).bandwidth == .none)
         #expect(TransferPlan.requestOptions(try options()).bandwidth == .none)

@@ -8,7 +8,7 @@ import Testing
 @Suite("What queue add makes of its options")
 struct QueueAdditionTests {
     private func addition(_ words: String...) throws(UsageError) -> QueueAddition {
-        var reader = CommandLineReader(QueueAddCommand.options)
+        var reader = CommandLineParser(QueueAddCommand.options)
         try reader.read(words)
         return try QueueAddition(reader.groups[0])
     }
@@ -30,7 +30,7 @@ struct QueueAdditionTests {
         for words in [
             ["-u", "me:hunter2", "h/"], ["--oauth2-bearer", "hunter2", "h/"], ["http://me:hunter2@h/"],
         ] {
-            var reader = CommandLineReader(QueueAddCommand.options)
+            var reader = CommandLineParser(QueueAddCommand.options)
             try reader.read(words)
             let request = try QueueAddition(reader.groups[0]).request
             #expect(request.headerFields[.authorization] == "-", "\(words)")

@@ -12,7 +12,7 @@ struct QueueLineTests {
     private func ticket(
         tag: String? = "note-1", lane: String = "http://h", key: String? = "\"k\""
     ) throws -> OfflineTicket {
-        var request = FrozenRequest(
+        var request = QueuedRequest(
             id: OfflineID(7), lane: lane, method: "POST", url: try HTTPURL("http://h/p"), submitted: 0,
             expires: 1)
         request.tag = tag
@@ -48,8 +48,11 @@ struct QueueLineTests {
             ),
             (.expired(ticket), "expired 7 POST http://h/p [note-1]"),
             (.dropped(ticket), "dropped 7 POST http://h/p [note-1]"),
-            (.setAside(path: "/q/corrupt/3.request", reason: "bad"), "set-aside /q/corrupt/3.request: bad"),
-            (.leftAlone(path: "/q/3.request", reason: "bad"), "left-alone /q/3.request: bad"),
+            (
+                .recordQuarantined(path: "/q/corrupt/3.request", reason: "bad"),
+                "set-aside /q/corrupt/3.request: bad"
+            ),
+            (.recordSkipped(path: "/q/3.request", reason: "bad"), "left-alone /q/3.request: bad"),
             (.drained, "drained"),
         ]
         for (event, line) in events { #expect(QueueEventText.line(event) == line) }
@@ -80,10 +83,10 @@ struct QueueLineTests {
                 #""reason":"refused","message":"it did not go","status":422,"#
                     + #""headers":[["Content-Type","text/plain"]],"body":"Aÿ"}"#))
         #expect(
-            QueueEventJSON.line(.uncertain(ticket, letter(.unanswered))).contains(#""status":null"#))
+            QueueEventJSON.line(.uncertain(ticket, letter(.noResponse))).contains(#""status":null"#))
         #expect(QueueEventJSON.line(.drained) == #"{"event":"drained"}"#)
         #expect(
-            QueueEventJSON.line(.setAside(path: "/q", reason: "r"))
+            QueueEventJSON.line(.recordQuarantined(path: "/q", reason: "r"))
                 == #"{"event":"setAside","path":"/q","reason":"r"}"#)
     }
 
@@ -92,7 +95,7 @@ struct QueueLineTests {
     {
         OfflineEntry(
             ticket: try ticket(lane: lane ?? HTTPURL("http://h/").origin.description), state: state,
-            attempts: 1, submitted: 1000, expires: 3_601_000,
+            attempts: 1, submittedAt: 1000, expiresAt: 3_601_000,
             bodyByteCount: 12, secretFields: secrets)
     }
 
@@ -121,7 +124,7 @@ struct QueueLineTests {
     @Test("Dead and uncertain requests of earlier runs are left, and the exit status says so")
     func earlier() throws {
         let ticket = try ticket()
-        var tally = QueueTally()
+        var tally = QueueSummary()
         #expect(tally.left(pending: 0, resting: 0) == 0)
         #expect(tally.status(left: tally.left(pending: 0, resting: 2)) == .offline)
         tally.note(.dead(ticket, letter(.refused)))
@@ -133,13 +136,13 @@ struct QueueLineTests {
     @Test("What needs somebody comes before what needs time")
     func statuses() throws {
         let ticket = try ticket()
-        var tally = QueueTally()
+        var tally = QueueSummary()
         #expect(tally.status(left: 0) == .success)
         #expect(tally.status(left: 2) == .offline)
-        tally.note(.setAside(path: "/q", reason: "r"))
+        tally.note(.recordQuarantined(path: "/q", reason: "r"))
         #expect(tally.status(left: 2) == .readFailed)
         for event in [
-            OfflineEvent.dead(ticket, letter(.refused)), .uncertain(ticket, letter(.unanswered)),
+            OfflineEvent.dead(ticket, letter(.refused)), .uncertain(ticket, letter(.noResponse)),
             .expired(ticket),
         ] {
             var tally = tally

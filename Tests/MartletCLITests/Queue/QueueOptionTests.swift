@@ -6,13 +6,13 @@ import Testing
 @Suite("Options of queue add and queue run")
 struct QueueOptionTests {
     private func add(_ words: String...) throws(UsageError) -> TransferOptions {
-        var reader = CommandLineReader(QueueAddCommand.options)
+        var reader = CommandLineParser(QueueAddCommand.options)
         try reader.read(words)
         return reader.groups[0]
     }
 
     private func run(_ words: String...) throws(UsageError) -> TransferOptions {
-        var reader = CommandLineReader(
+        var reader = CommandLineParser(
             QueueRunCommand.options)
         try reader.read(words)
         return reader.groups[0]
@@ -39,8 +39,8 @@ struct QueueOptionTests {
         #expect(wish.directory == nil && wish.lane == nil && wish.tag == nil && wish.key == .automatic)
         #expect(wish.expires == nil && wish.files == .reference && wish.secretNames.isEmpty)
         let run = try run()
-        #expect(run.redirects.isFollowing && !run.queue.endsWhenEmpty && !run.queue.isJSON)
-        #expect(run.redirects.statusesThatKeepMethod == [301])
+        #expect(run.redirects.followsRedirects && !run.queue.endsWhenEmpty && !run.queue.isJSON)
+        #expect(run.redirects.methodPreservingStatuses == [301])
     }
 
     @Test(
@@ -129,7 +129,7 @@ struct QueueOptionTests {
         #expect(group.totalTimeout == .seconds(5) && group.headerLines == ["X-Key: 1"])
         #expect(group.queue.isJSON && group.queue.endsWhenEmpty && group.global.isVerbose)
         #expect(group.queue.acceptsRedirectedResults)
-        #expect(!group.redirects.isFollowing)
+        #expect(!group.redirects.followsRedirects)
     }
 
     @Test("Values that cannot be are refused by the option's name")

@@ -9,7 +9,7 @@ import Testing
 @Suite("What queue run adds to requests")
 struct QueueSecretsTests {
     private func secrets(_ words: String...) async throws(UsageError) -> QueueSecrets {
-        var reader = CommandLineReader(
+        var reader = CommandLineParser(
             QueueRunCommand.options)
         try reader.read(words)
         return try await QueueSecrets(reader.groups[0])

@@ -114,7 +114,7 @@ struct CacheControlTests {
         arguments: [",", "max-age=1,", "\"", "a=\"\\", "no-cache=\"a", "public,"])
     func longField(_ pattern: String) async {
         let bytes = Array(String(repeating: pattern, count: 240_000 / pattern.utf8.count).utf8)
-        let growth = await WorkGrowth.measure((bytes.count / 8, bytes.count)) { size in
+        let growth = await ComplexityProbe.measure((bytes.count / 8, bytes.count)) { size in
             var block = FieldBlock()
             for name in [
                 "Cache-Control", "Age", "Vary", "Connection", "Pragma", "If-None-Match", "Expires",

@@ -73,7 +73,7 @@ struct CodingTests {
         ]
         let request = Scene.request()
         let decision = CacheDecision(request, variants: variants, now: Scene.at(150))
-        let decider = ResponseDecider(request, after: decision, variants: variants)
+        let decider = CacheUpdateRule(request, after: decision, variants: variants)
         let decided = decider.received(
             Scene.response(304, "ETag: W/\"a\""), requestTime: Scene.at(150), responseTime: Scene.at(150))
         #expect(decided.delivery == .repeatUnconditionally && decided.freshened.isEmpty)
@@ -89,7 +89,7 @@ struct CodingTests {
         let variant = Scene.stored("Date: {0}\nCache-Control: max-age=100\nETag: \(stored)")
         let request = Scene.request()
         let decision = CacheDecision(request, variants: [variant], now: Scene.at(150))
-        let decider = ResponseDecider(request, after: decision, variants: [variant])
+        let decider = CacheUpdateRule(request, after: decision, variants: [variant])
         let decided = decider.received(
             Scene.response(304, "ETag: \(new)"), requestTime: Scene.at(150), responseTime: Scene.at(150))
         let head = try #require(decided.freshened.first).head

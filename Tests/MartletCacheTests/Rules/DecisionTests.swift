@@ -329,7 +329,7 @@ struct DecisionTests {
 
     // MARK: What is served
 
-    private func served(_ stored: String, _ request: String = "", after: Int64 = 50) -> CachedAnswer? {
+    private func served(_ stored: String, _ request: String = "", after: Int64 = 50) -> CachedResponse? {
         let variants = [Scene.stored(stored)]
         let decision = CacheDecision(Scene.request(request), variants: variants, now: Scene.at(after))
         if case .serve(let answer) = decision { return answer }

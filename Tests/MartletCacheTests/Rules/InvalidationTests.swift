@@ -53,7 +53,7 @@ struct InvalidationTests {
 
     @Test("What was asked for before a URL was invalidated is not stored behind it")
     func ledger() {
-        var ledger = InvalidationLedger()
+        var ledger = InvalidationLog()
         let before = ledger.epoch
         #expect(ledger.holds(before, for: "a"))
         ledger.invalidate("a")
@@ -67,7 +67,7 @@ struct InvalidationTests {
 
     @Test("A ledger stays within its limit, and what it forgets counts as invalidated for what is older")
     func boundedLedger() {
-        var ledger = InvalidationLedger(limit: 4)
+        var ledger = InvalidationLog(limit: 4)
         let start = ledger.epoch
         for number in 0..<1000 { ledger.invalidate("u\(number % 7)") }
         let recent = ledger.epoch
@@ -78,7 +78,7 @@ struct InvalidationTests {
 
     @Test("Invalidating one URL again and again forgets no other sooner than the limit")
     func repeatedInvalidation() {
-        var ledger = InvalidationLedger(limit: 4)
+        var ledger = InvalidationLog(limit: 4)
         let start = ledger.epoch
         for _ in 0..<100 { ledger.invalidate("a") }
         #expect(!ledger.holds(start, for: "a") && ledger.holds(start, for: "b"))

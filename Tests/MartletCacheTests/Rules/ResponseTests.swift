@@ -9,7 +9,7 @@ struct ResponseTests {
         after: Int64 = 200, policy: CachePolicy = CachePolicy()
     ) -> ResponseDecision {
         let decision = CacheDecision(request, variants: variants, now: Scene.at(after), policy: policy)
-        let decider = ResponseDecider(
+        let decider = CacheUpdateRule(
             request, after: decision, variants: variants, policy: policy)
         return decider.received(response, requestTime: Scene.at(after), responseTime: Scene.at(after))
     }
@@ -208,7 +208,7 @@ struct ResponseTests {
         let stored = Scene.stored(Self.a + "\nCache-Control: " + row.directives)
         let request = Scene.request(row.request, mode: row.mode)
         let decision = CacheDecision(request, variants: [stored], now: Scene.at(200))
-        let decider = ResponseDecider(request, after: decision, variants: [stored])
+        let decider = CacheUpdateRule(request, after: decision, variants: [stored])
         let answer = decider.failed(now: Scene.at(201))
         #expect((answer != nil) == row.isBridged)
         #expect(answer?.status.isHit != true && answer?.status.forwarding != .some(.uriMiss))

@@ -72,7 +72,7 @@ enum Scene {
         }
     }
 
-    private static func words(_ answer: CachedAnswer) -> String {
+    private static func words(_ answer: CachedResponse) -> String {
         var words = "\(answer.head.status)"
         if answer.variant != 0 { words += " of \(answer.variant)" }
         if answer.isStale { words += " stale" }

@@ -11,13 +11,13 @@ struct StorageTests {
         let method: String
         let mode: CacheMode
         let partition: String
-        let refusal: StorageRefusal?
+        let refusal: StorageRejection?
         var testDescription: String {
             "\(method) \(request.debugDescription): \(status) \(response.debugDescription)"
         }
 
         init(
-            _ status: Int, _ response: String, _ refusal: StorageRefusal?, to request: String = "",
+            _ status: Int, _ response: String, _ refusal: StorageRejection?, to request: String = "",
             method: String = "GET", mode: CacheMode = .standard, partition: String = ""
         ) {
             self.status = status

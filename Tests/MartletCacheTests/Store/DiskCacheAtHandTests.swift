@@ -27,7 +27,7 @@ struct DiskCacheAtHandTests {
         arguments: [0, 100, 32_768, 32_769, 300_000])
     func same(count: Int) throws {
         disk.put("a", seed: 1, count: count)
-        let found = try #require(disk.variantsAtHand(of: CacheKey(url: "a"))?.first)
+        let found = try #require(disk.variantsNonBlocking(of: CacheKey(url: "a"))?.first)
         #expect(seeds([found]) == ["1"] && found.byteCount == UInt64(count))
         var bytes: [UInt8] = []
         while bytes.count < count {
@@ -35,14 +35,15 @@ struct DiskCacheAtHandTests {
         }
         #expect(SampleResponse.matches(found.head, bytes))
         #expect(found.readAtHand(at: UInt64(count), limit: 1) == [])
-        #expect(seeds(disk.variantsAtHand(of: CacheKey(url: "b"))) == [])
+        #expect(seeds(disk.variantsNonBlocking(of: CacheKey(url: "b"))) == [])
         for (number, language) in ["de", "en", "fr"].enumerated() {
             disk.put("c", seed: UInt64(number), count: count, language: language)
         }
         #expect(
-            seeds(disk.variantsAtHand(of: CacheKey(url: "c"))) == seeds(disk.variants(of: CacheKey(url: "c")))
+            seeds(disk.variantsNonBlocking(of: CacheKey(url: "c")))
+                == seeds(disk.variants(of: CacheKey(url: "c")))
         )
-        #expect(disk.variantsAtHand(of: CacheKey(url: "c"))?.count == 3)
+        #expect(disk.variantsNonBlocking(of: CacheKey(url: "c"))?.count == 3)
     }
 
     @Test(
@@ -54,7 +55,7 @@ struct DiskCacheAtHandTests {
         let reader = try #require(disk.variants(of: key).first)
         let events = scene.events
         files.fail(.init(call, code: code))
-        #expect(disk.variantsAtHand(of: key) == nil)
+        #expect(disk.variantsNonBlocking(of: key) == nil)
         if call == .read { #expect(reader.readAtHand(at: 0, limit: 10) == nil) }
         #expect(scene.events == events)
         files.mend()
@@ -72,12 +73,12 @@ struct DiskCacheAtHandTests {
             bytes[bytes.count - 1] ^= 1
             try scene.write(bytes, to: name)
         }
-        #expect(disk.variantsAtHand(of: key) == nil)
+        #expect(disk.variantsNonBlocking(of: key) == nil)
         #expect(scene.events == events && disk.statistics.damaged == 0)
         if count > 32_768 { #expect(reader.readAtHand(at: 65_536, limit: 100) == nil) }
         #expect(disk.variants(of: key).isEmpty)
         #expect(disk.statistics.damaged == 1)
-        #expect(disk.variantsAtHand(of: key)?.isEmpty == true)
+        #expect(disk.variantsNonBlocking(of: key)?.isEmpty == true)
     }
 
     @Test("What could not be removed is not found")
@@ -86,14 +87,14 @@ struct DiskCacheAtHandTests {
         files.fail(.init(.remove, code: EROFS))
         disk.remove(CacheKey(url: "a"))
         #expect(try !scene.entryFiles.isEmpty)
-        #expect(disk.variantsAtHand(of: CacheKey(url: "a"))?.isEmpty == true)
+        #expect(disk.variantsNonBlocking(of: CacheKey(url: "a"))?.isEmpty == true)
     }
 
     @Test("A file system that cannot tell what is at hand is waited for")
     func unknown() throws {
         let disk = try scene.cache(files: FaultyFileSystem())
         disk.put("a", seed: 1)
-        #expect(disk.variantsAtHand(of: CacheKey(url: "a")) == nil)
+        #expect(disk.variantsNonBlocking(of: CacheKey(url: "a")) == nil)
         #expect(disk.variants(of: CacheKey(url: "a")).first?.readAtHand(at: 0, limit: 10) == nil)
     }
 
@@ -103,9 +104,9 @@ struct DiskCacheAtHandTests {
         let store = ResponseStore(memoryLimit: 20_000, disk: disk)
         let key = CacheKey(url: "a")
         store.put("a", seed: 1)
-        #expect(store.allAtHand(key)?.map(\.seed) == [1])
+        #expect(store.allNonBlocking(key)?.map(\.seed) == [1])
         store.trim(to: 0)
-        let found = try #require(store.allAtHand(key)?.first)
+        let found = try #require(store.allNonBlocking(key)?.first)
         #expect(found.seed == 1 && !found.isInMemory)
         for number in 0..<50 { store.put("u\(number)", seed: 2) }
         store.trim(to: 0)
@@ -115,8 +116,8 @@ struct DiskCacheAtHandTests {
         let others = (0..<50).compactMap { store.all(CacheKey(url: "u\($0)")).first }
         for other in others { store.promote(other) }
         #expect(!store.remembers("a"))
-        #expect(store.allAtHand(key) == nil)
+        #expect(store.allNonBlocking(key) == nil)
         #expect(store.all(key).map(\.seed) == [3])
-        #expect(store.allAtHand(key)?.map(\.seed) == [3])
+        #expect(store.allNonBlocking(key)?.map(\.seed) == [3])
     }
 }

@@ -143,7 +143,7 @@ struct DiskCacheFaultTests {
         let scene = try CacheFolderScene()
         for mode in [0o750, 0o705, 0o720, 0o702] {
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: scene.path)
-            #expect(throws: CacheDirectoryError.openToOthers(path: scene.path)) { try scene.cache() }
+            #expect(throws: CacheDirectoryError.accessibleByOthers(path: scene.path)) { try scene.cache() }
         }
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: scene.path)
         _ = try scene.cache()
@@ -152,7 +152,7 @@ struct DiskCacheFaultTests {
             try FileManager.default.setAttributes([.ownerAccountID: 4242], ofItemAtPath: scene.path)
             other = scene.path
         }
-        #expect(throws: CacheDirectoryError.ownedByOther(path: other)) {
+        #expect(throws: CacheDirectoryError.ownedByAnotherUser(path: other)) {
             try DiskCache(directory: other, limit: 1 << 20)
         }
     }
@@ -193,7 +193,7 @@ struct DiskCacheFaultTests {
                 // What lies in whole blocks is good; the damage shows where it is.
                 let reader = try #require(cache.find("a"))
                 #expect(try reader.read(at: 0, limit: 65_536) == Array(bytes[..<65_536]))
-                #expect(throws: EntryFault.checksum) { try reader.read(at: 131_072, limit: 65_536) }
+                #expect(throws: EntryFormatError.checksum) { try reader.read(at: 131_072, limit: 65_536) }
             }
             #expect(cache.seed(of: "a") == 0)
             #expect(try scene.entryFiles.isEmpty)

@@ -19,7 +19,7 @@ struct EntryCodecTests {
         checksums.update(body.span)
         checksums.finish()
         return StoredEntry(
-            head: head, generation: 7, bodyByteCount: UInt64(body.count), inlineBody: body,
+            head: head, generation: 7, bodyByteCount: UInt64(body.count), inlineBodyLimit: body,
             checksums: checksums)
     }
 
@@ -32,7 +32,7 @@ struct EntryCodecTests {
         plain.head.selections = []
         #expect(try EntryCodec.decode(#require(EntryCodec.encode(plain))) == plain)
         var large = entry()
-        large.inlineBody = nil
+        large.inlineBodyLimit = nil
         large.bodyByteCount = 200_000
         large.checksums = BlockChecksums(values: [1, 2, 3, 4])
         #expect(try EntryCodec.decode(#require(EntryCodec.encode(large))) == large)
@@ -44,7 +44,7 @@ struct EntryCodecTests {
         for bit in 0..<(bytes.count * 8) {
             var damaged = bytes
             damaged[bit / 8] ^= 1 << UInt8(bit % 8)
-            #expect(throws: EntryFault.self, "bit \(bit)") { try EntryCodec.decode(damaged) }
+            #expect(throws: EntryFormatError.self, "bit \(bit)") { try EntryCodec.decode(damaged) }
         }
     }
 
@@ -52,26 +52,28 @@ struct EntryCodecTests {
     func cuts() throws {
         let bytes = try #require(EntryCodec.encode(entry()))
         for count in 0..<bytes.count {
-            #expect(throws: EntryFault.self, "\(count) bytes") {
+            #expect(throws: EntryFormatError.self, "\(count) bytes") {
                 try EntryCodec.decode(Array(bytes[..<count]))
             }
         }
-        #expect(throws: EntryFault.length) { try EntryCodec.decode(bytes + [0]) }
+        #expect(throws: EntryFormatError.length) { try EntryCodec.decode(bytes + [0]) }
     }
 
     @Test("D15: an entry of another version says which")
     func versions() throws {
         var bytes = try #require(EntryCodec.encode(entry()))
         bytes[4] = 1
-        #expect(throws: EntryFault.version(1)) { try EntryCodec.decode(bytes) }
-        #expect(throws: EntryFault.foreign) { try EntryCodec.decode(Array("GIF89a-this-is-no-entry".utf8)) }
+        #expect(throws: EntryFormatError.version(1)) { try EntryCodec.decode(bytes) }
+        #expect(throws: EntryFormatError.foreign) {
+            try EntryCodec.decode(Array("GIF89a-this-is-no-entry".utf8))
+        }
     }
 
     @Test("A metadata length of 4 GB, with a matching checksum or not, costs nothing")
     func hugeLength() throws {
         var bytes = try #require(EntryCodec.encode(entry()))
         for offset in 8..<12 { bytes[offset] = 0xFF }
-        #expect(throws: EntryFault.length) { try EntryCodec.decode(bytes) }
+        #expect(throws: EntryFormatError.length) { try EntryCodec.decode(bytes) }
     }
 
     @Test("A head that could not be read again is not written")

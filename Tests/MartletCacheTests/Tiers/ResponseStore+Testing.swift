@@ -16,7 +16,7 @@ extension ResponseStore {
     @discardableResult
     func put(
         _ url: String, seed: UInt64 = 1, count: Int = 100, language: String? = nil, time: Int64 = 1000,
-        epoch: InvalidationLedger.Epoch? = nil
+        epoch: InvalidationLog.Epoch? = nil
     ) -> StoredResponse? {
         let head = Self.head(url, seed: seed, count: count, language: language, time: time)
         let writer = begin(head, expectedByteCount: nil, epoch: epoch ?? self.epoch)

@@ -249,7 +249,7 @@ struct ResponseStoreTests {
         store.invalidate(CacheKey(url: "b"), others: WallTime(milliseconds: 2000))
         #expect(store.all(other).count == 1)
         store.invalidate(CacheKey(url: "a", partition: "p"), others: WallTime(milliseconds: 2000))
-        #expect(store.inMemory(other).isEmpty && store.allAtHand(other)?.isEmpty != false)
+        #expect(store.inMemory(other).isEmpty && store.allNonBlocking(other)?.isEmpty != false)
         #expect(store.all(other).isEmpty)
         // What was asked for afterwards counts, and within the same millisecond, too.
         for (url, now, expected) in [
@@ -265,7 +265,7 @@ struct ResponseStoreTests {
         #expect(store.all(other).isEmpty)
         try put(at: WallTime(milliseconds: 1000))
         #expect(store.all(other).isEmpty)
-        for number in 0..<OutdatedURLs.limit {
+        for number in 0..<InvalidatedURLs.limit {
             store.outdated.withLock { $0.note("u\(number)", at: WallTime(milliseconds: 1)) }
         }
         try put(at: WallTime(milliseconds: 1000))

@@ -160,7 +160,7 @@ struct ResponseWriterTests {
             #expect(writer.commit(trailers: nil) != nil)
             #expect(try scene.entryFiles.count == 2)
             #expect(deletedFiles(in: scene) == (number == 0 ? 0 : 1))
-            writer.letGo()
+            writer.releaseReplacedBody()
             #expect(deletedFiles(in: scene) == 0)
         }
     }

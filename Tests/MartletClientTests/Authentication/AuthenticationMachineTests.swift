@@ -222,7 +222,7 @@ struct AuthenticationMachineTests {
         let sent = try #require(try await scene.sent("http://a/"))
         #expect(sent.contains(#"nonce="n2""#) && sent.contains("nc=00000001,"))
         // What one response says of a nonce that is not in force any more does not count.
-        var table = AuthenticationTable()
+        var table = ProtectionSpaceTable()
         let key = AuthenticationKey(
             party: .origin, origin: try HTTPURL("http://a").origin,
             credentials: .digest(user: "u", password: "p"))

@@ -10,11 +10,11 @@ import Testing
 /// A call and its servers, without a network: what is sent is looked at, what is answered is a literal.
 struct AuthenticationScene {
     var flow: AuthenticationFlow
-    let memory: AuthenticationMemory
+    let memory: AuthenticationCache
 
     init(
-        _ settings: AuthenticationSettings, party: AuthenticationParty = .origin,
-        memory: AuthenticationMemory = AuthenticationMemory(), firstOrigin: HTTPURL.Origin? = nil
+        _ settings: AuthenticationSettings, party: ChallengeSource = .origin,
+        memory: AuthenticationCache = AuthenticationCache(), firstOrigin: HTTPURL.Origin? = nil
     ) {
         self.memory = memory
         flow = AuthenticationFlow(
@@ -48,7 +48,7 @@ struct AuthenticationScene {
     ) async throws -> Bool {
         try await flow.isResent(
             request,
-            after: AuthenticationAnswer(
+            after: AuthenticationResponse(
                 status: status, fields: FieldBlock(fields), party: flow.machine.party))
     }
 

@@ -100,9 +100,9 @@ struct ChallengeParserTests {
             (#"Basic realm="basic"#, [], ["0:12 unterminatedString"]),
             (#"A, Basic realm="basic, B"#, ["A"], ["0:15 unterminatedString"]),
             (#"Basic realm="a\"#, [], ["0:12 unterminatedString"]),
-            (#"Digest, Basic realm="my"realm", C"#, ["Digest"], ["0:24 junkBehindValue"]),
-            (#"Basic realm=my"realm", C d=e"#, ["C|d=e"], ["0:14 junkBehindValue"]),
-            ("Basic realm=foo bar, C", ["C"], ["0:16 junkBehindValue"]),
+            (#"Digest, Basic realm="my"realm", C"#, ["Digest"], ["0:24 unexpectedTextAfterValue"]),
+            (#"Basic realm=my"realm", C d=e"#, ["C|d=e"], ["0:14 unexpectedTextAfterValue"]),
+            ("Basic realm=foo bar, C", ["C"], ["0:16 unexpectedTextAfterValue"]),
             ("Other realm=a, realm=b, x=y, C", ["C"], ["0:15 repeatedParameter"]),
             (#"realm="x", Basic realm=r"#, ["Basic|realm=r"], ["0:0 parameterWithoutScheme"]),
             ("=a, Basic", ["Basic"], ["0:0 notAToken"]),
@@ -114,8 +114,8 @@ struct ChallengeParserTests {
             ("Basic realm=\"a\u{7F}b, c\", C", ["C"], ["0:14 controlByte"]),
             ("Basic realm=\"a\\\u{1}\", C", ["C"], ["0:15 controlByte"]),
             // A token68 stands for all parameters.
-            ("Other abc==, realm=r", ["Other|<abc==>"], ["0:13 parameterBesideToken"]),
-            ("Other a/b=, realm=r", ["Other|<a/b=>"], ["0:12 parameterBesideToken"]),
+            ("Other abc==, realm=r", ["Other|<abc==>"], ["0:13 parameterAfterToken68"]),
+            ("Other a/b=, realm=r", ["Other|<a/b=>"], ["0:12 parameterAfterToken68"]),
         ])
     func malformed(_ value: String, _ expected: [String], _ places: [String]) {
         #expect(read(value) == expected)

@@ -149,7 +149,7 @@ struct CredentialSeparationTests {
 
     @Test("One user's nonces and keys are not used for another of the same session")
     func users() async throws {
-        let memory = AuthenticationMemory()
+        let memory = AuthenticationCache()
         for user in ["u", "v"] {
             var scene = AuthenticationScene(
                 AuthenticationSettings(credentials: .digest(user: user, password: "p")), memory: memory)
@@ -161,7 +161,7 @@ struct CredentialSeparationTests {
 
     @Test("What is remembered is bounded, and the least lately used goes first")
     func bounded() throws {
-        var table = AuthenticationTable()
+        var table = ProtectionSpaceTable()
         let known = try #require(DigestChallenge(challenge(digest)))
         func key(_ host: Int) throws -> AuthenticationKey {
             AuthenticationKey(
@@ -173,13 +173,13 @@ struct CredentialSeparationTests {
                 try key(host), DigestSession(challenge: known, clientNonce: [], key: []), extent: .whole)
             _ = table.answer(for: try key(0), path: "/")
         }
-        #expect(table.count == AuthenticationTable.keyLimit)
+        #expect(table.count == ProtectionSpaceTable.keyLimit)
         #expect(table.answer(for: try key(0), path: "/") != nil)
         #expect(table.answer(for: try key(1), path: "/") == nil)
         for number in 0..<1000 {
             table.noteBasic(try key(0), extent: ProtectionSpace(around: "/\(number)/"))
         }
-        #expect(table.answer(for: try key(0), path: "/\(1000 - AuthenticationTable.spaceLimit)/") != nil)
-        #expect(table.answer(for: try key(0), path: "/\(999 - AuthenticationTable.spaceLimit)/") == nil)
+        #expect(table.answer(for: try key(0), path: "/\(1000 - ProtectionSpaceTable.spaceLimit)/") != nil)
+        #expect(table.answer(for: try key(0), path: "/\(999 - ProtectionSpaceTable.spaceLimit)/") == nil)
     }
 }

@@ -22,20 +22,20 @@ struct CredentialsTests {
             ("", "pass", "Basic OnBhc3M="), ("", "", "Basic Og=="), ("a", "b:c", "Basic YTpiOmM="),
         ])
     func basic(_ user: String, _ password: String, _ expected: String) throws {
-        #expect(try text(Credentials.basic(user: user, password: password).unaskedValue()) == expected)
+        #expect(try text(Credentials.basic(user: user, password: password).preemptiveValue()) == expected)
     }
 
     @Test("A colon in a name for Basic, and control characters anywhere, are refused")
     func refused() {
         #expect(throws: CredentialsError.colonInUser) {
-            try Credentials.basic(user: "a:b", password: "c").unaskedValue()
+            try Credentials.basic(user: "a:b", password: "c").preemptiveValue()
         }
         for text in ["a\u{0}", "a\r\nX y", "\t", "\u{7F}"] {
             #expect(throws: CredentialsError.controlCharacter) {
-                try Credentials.basic(user: text, password: "c").unaskedValue()
+                try Credentials.basic(user: text, password: "c").preemptiveValue()
             }
             #expect(throws: CredentialsError.controlCharacter) {
-                try Credentials.basic(user: "a", password: text).unaskedValue()
+                try Credentials.basic(user: "a", password: text).preemptiveValue()
             }
         }
     }
@@ -44,20 +44,20 @@ struct CredentialsTests {
         "A token that is no token is refused",
         arguments: ["", "=", "a b", "a\r\nX: y", "a=b", "\u{E4}", "a,b", "a\u{0}"])
     func refusedToken(_ token: String) {
-        #expect(throws: CredentialsError.invalidToken) { try Credentials.bearer(token).unaskedValue() }
+        #expect(throws: CredentialsError.invalidToken) { try Credentials.bearer(token).preemptiveValue() }
     }
 
     @Test("A token is sent as it is")
     func bearer() throws {
         #expect(
-            try text(Credentials.bearer("mF_9.B5f-4.1JqM~+/==").unaskedValue())
+            try text(Credentials.bearer("mF_9.B5f-4.1JqM~+/==").preemptiveValue())
                 == "Bearer mF_9.B5f-4.1JqM~+/==")
     }
 
     @Test("Digest, and whatever the server offers, is not sent unasked")
     func unasked() throws {
-        #expect(try Credentials.digest(user: "a", password: "b").unaskedValue() == nil)
-        #expect(try Credentials.any(user: "a", password: "b").unaskedValue() == nil)
+        #expect(try Credentials.digest(user: "a", password: "b").preemptiveValue() == nil)
+        #expect(try Credentials.any(user: "a", password: "b").preemptiveValue() == nil)
     }
 
     @Test("No secret is in a description or a mirror")
@@ -67,7 +67,7 @@ struct CredentialsTests {
         var said = ""
         let values: [Any] = [
             basic, Credentials.digest(user: "jane", password: secret), Credentials.bearer(secret),
-            [basic], try basic.unaskedValue() as Any, AuthenticationSettings(credentials: basic),
+            [basic], try basic.preemptiveValue() as Any, AuthenticationSettings(credentials: basic),
             AuthenticationKey(
                 party: .origin, origin: try HTTPURL("http://a").origin, credentials: basic),
             try NetrcFile("machine a login jane password \(secret)"),

@@ -152,12 +152,12 @@ struct NetrcFileTests {
         try Data("machine a login j password p".utf8).write(to: URL(filePath: path))
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
         let open = try await NetrcFile.load(FilePath(path))
-        #expect(open.remarks == [.isReadableByOthers] && open.entries.count == 1)
+        #expect(open.warnings == [.isReadableByOthers] && open.entries.count == 1)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
         let kept = try await NetrcFile.load(FilePath(path))
-        #expect(kept.remarks.isEmpty)
+        #expect(kept.warnings.isEmpty)
         try FileManager.default.setAttributes([.posixPermissions: 0o622], ofItemAtPath: path)
-        #expect(try await NetrcFile.load(FilePath(path)).remarks == [.isWritableByOthers])
+        #expect(try await NetrcFile.load(FilePath(path)).warnings == [.isWritableByOthers])
         await #expect(throws: StorageError.self) { try await NetrcFile.load(FilePath(path + "x")) }
         await #expect(throws: StorageError.self) { try await NetrcFile.load(FilePath(folder.path)) }
     }

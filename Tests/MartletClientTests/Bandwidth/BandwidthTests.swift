@@ -34,9 +34,9 @@ extension OneAtATime {
             } run: { origin async throws in
                 let session = HTTPSession.own { configuration in
                     switch way {
-                    case .collected, .downloaded: configuration.bandwidth.total.down = rate
-                    case .sentBytes, .sentStream: configuration.bandwidth.total.up = rate
-                    case .perHost: configuration.bandwidth.perHost.down = rate
+                    case .collected, .downloaded: configuration.bandwidth.total.download = rate
+                    case .sentBytes, .sentStream: configuration.bandwidth.total.upload = rate
+                    case .perHost: configuration.bandwidth.perHost.download = rate
                     case .perCall: break
                     }
                 }
@@ -53,7 +53,7 @@ extension OneAtATime {
                     #expect(answer.text == "\(size)")
                 case .perCall:
                     var options = RequestOptions()
-                    options.bandwidth.down = rate
+                    options.bandwidth.download = rate
                     let answer = try await session.send(try HTTPRequest(.get, origin), options: options)
                     #expect(TestPattern.firstMismatch(in: answer.body, at: 0) == nil)
                 case .collected, .perHost:
@@ -74,7 +74,7 @@ extension OneAtATime {
                 .pattern(300_000)
             } run: { origin async throws in
                 let session = HTTPSession.trusting(origin) {
-                    $0.bandwidth.total.down = .bytesPerSecond(1_000_000)
+                    $0.bandwidth.total.download = .bytesPerSecond(1_000_000)
                 }
                 let url = origin.url()
                 let begun = ContinuousClock.now
@@ -95,7 +95,7 @@ extension OneAtATime {
             try await TestOrigin.withOrigin { _ in
                 .pattern(1 << 40)
             } run: { origin async throws in
-                let session = HTTPSession.own { $0.bandwidth.total.down = .bytesPerSecond(2_000) }
+                let session = HTTPSession.own { $0.bandwidth.total.download = .bytesPerSecond(2_000) }
                 let task = await session.task(
                     for: try HTTPRequest(.get, origin),
                     options: RequestOptions(bodyLimit: .gibibytes(1 << 20)))
@@ -105,7 +105,7 @@ extension OneAtATime {
                 #expect(
                     await eventually { progress.current.completedByteCount > 4 << 20 })
                 session.setBandwidthLimits(
-                    BandwidthLimits(total: BandwidthLimit(down: .bytesPerSecond(1_000))))
+                    BandwidthLimits(total: BandwidthLimit(download: .bytesPerSecond(1_000))))
                 // What was being read when the limit came is through; from then on it is the limit's.
                 #expect(await eventually { session.core.bandwidth.waitingCount == 1 })
                 let start = ContinuousClock.now
@@ -129,7 +129,7 @@ extension OneAtATime {
                 let rate = BandwidthRate(bytesPerSecond: 10, burst: 1)
                 let session = HTTPSession.own {
                     $0.bandwidth.total = BandwidthLimit(
-                        up: isUpload ? rate : nil, down: isUpload ? nil : rate)
+                        upload: isUpload ? rate : nil, download: isUpload ? nil : rate)
                     $0.timeouts.idle = .milliseconds(40)
                 }
                 let answer = try await session.send(
@@ -150,7 +150,7 @@ extension OneAtATime {
                 let rate = BandwidthRate(bytesPerSecond: 1, burst: 1)
                 let session = HTTPSession.own {
                     $0.bandwidth.total = BandwidthLimit(
-                        up: isUpload ? rate : nil, down: isUpload ? nil : rate)
+                        upload: isUpload ? rate : nil, download: isUpload ? nil : rate)
                     if !isCancelled { $0.timeouts.total = .milliseconds(400) }
                 }
                 let task = await session.task(
@@ -164,7 +164,7 @@ extension OneAtATime {
                     #expect(ContinuousClock.now - begun < Patience.ending)
                 } else {
                     let error = try #require(await #expect(throws: HTTPError.self) { try await task.value })
-                    #expect(error.clock == .total)
+                    #expect(error.timeout == .total)
                 }
                 #expect(await eventually { session.core.bandwidth.waitingCount == 0 })
                 #expect(session.poolStatus.leased == 0)
@@ -176,7 +176,7 @@ extension OneAtATime {
             try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin async throws in
                 let session = HTTPSession.own()
                 var options = RequestOptions()
-                options.bandwidth.down = .bytesPerSecond(1_000)
+                options.bandwidth.download = .bytesPerSecond(1_000)
                 _ = try await session.send(try HTTPRequest(.get, origin), options: options)
                 #expect(!session.core.bandwidth.isActive(.down))
                 #expect(!session.core.bandwidth.hasTransfers)
@@ -188,7 +188,7 @@ extension OneAtATime {
             try await TestOrigin.withOrigin { request in
                 request.path == "/big" ? .pattern(1 << 30) : .pattern(100_000)
             } run: { origin async throws in
-                let session = HTTPSession.own { $0.bandwidth.total.down = .bytesPerSecond(1_000_000) }
+                let session = HTTPSession.own { $0.bandwidth.total.download = .bytesPerSecond(1_000_000) }
                 let task = await session.task(
                     for: try HTTPRequest(.get, origin, "/big"),
                     options: RequestOptions(bodyLimit: .gibibytes(2)))

@@ -31,7 +31,8 @@ struct OnceBodyTests {
                 configuration.authentication.credentials = .digest(user: "u", password: "p")
                 if reason == .proxy {
                     let settings = try? ProxySettings.http("http://u:p@127.0.0.1:\(origin.port)")
-                    configuration.proxy = settings?.changingCredentials { $0.isShownUnasked = false } ?? .none
+                    configuration.proxy =
+                        settings?.changingCredentials { $0.sendsPreemptively = false } ?? .none
                 }
             }
             let url = reason == .proxy ? "http://server.test/" : origin.url()
@@ -55,7 +56,7 @@ struct OnceBodyTests {
             let answer = try await session.post(origin.url(), body: .once(Pieces("hello")))
             #expect(answer.text == "ok")
             #expect(
-                String(decoding: origin.ledger.transcript(ofConnection: 1), as: UTF8.self).contains(
+                String(decoding: origin.recorder.transcript(ofConnection: 1), as: UTF8.self).contains(
                     "\r\nExpect: 100-continue\r\n"))
         }
     }

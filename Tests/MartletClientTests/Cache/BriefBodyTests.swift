@@ -167,7 +167,7 @@ struct BriefBodyTests {
             let error = await #expect(throws: HTTPError.self) {
                 try await session.get(origin.url(), options: options)
             }
-            #expect(error?.clock == .total)
+            #expect(error?.timeout == .total)
             let body = error?.exchange?.body ?? []
             #expect(body.isEmpty || body.count == 50_000 && TestPattern.firstMismatch(in: body, at: 0) == nil)
             signals.raise("go")
@@ -197,9 +197,9 @@ extension CacheFlight {
             .get, HTTPFields(), url: try HTTPSession.url("http://a/"), body: .none, options: RequestOptions(),
             settings: SessionSettings(.ephemeral))
         let body = CachedBody(.bytes([]), in: .memoryOnly(), of: nil, loop: loop)
-        let network = Answer(
+        let network = StreamedResponse(
             call: call, channel: .stored(body), head: ResponseHead(status: 200, fields: FieldBlock()),
-            codings: [], announcedByteCount: nil, hasTrailers: false, interim: [], attempts: 1,
+            codings: [], expectedContentLength: nil, hasTrailers: false, interim: [], attempts: 1,
             waited: call.start)
         land(.transfer(Transfer(variant: variant, network: network, status: .nothing), .coming))
     }

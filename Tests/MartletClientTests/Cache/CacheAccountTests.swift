@@ -60,8 +60,8 @@ struct CacheAccountTests {
             signals.raise("go")
             for task in tasks.dropFirst() { _ = try await task.value }
             _ = try await session.get(url)
-            func count(_ isMeant: (SessionEvent.Kind) -> Bool) -> Int {
-                told.withLock { $0.filter { isMeant($0.kind) }.count }
+            func count(_ matchesIfRange: (SessionEvent.Kind) -> Bool) -> Int {
+                told.withLock { $0.filter { matchesIfRange($0.kind) }.count }
             }
             #expect(
                 await eventually {

@@ -10,7 +10,7 @@ struct CacheDeliveriesTests {
     /// The deliveries behind one answer that is stored.
     private func deliveries(
         _ first: OriginResponse, then second: OriginResponse
-    ) async throws -> (deliveries: [CacheDelivery], count: Int) {
+    ) async throws -> (deliveries: [CacheThenNetworkResponse], count: Int) {
         let counter = Counter()
         return try await TestOrigin.withOrigin { _ in
             counter.add()
@@ -18,7 +18,7 @@ struct CacheDeliveriesTests {
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
             _ = try await session.get(origin.url())
-            var deliveries: [CacheDelivery] = []
+            var deliveries: [CacheThenNetworkResponse] = []
             for try await delivery in try session.deliveries(for: origin.url()) {
                 deliveries.append(delivery)
             }

@@ -16,7 +16,7 @@ struct CacheExceptionTests {
             return counter.count == 1 ? bad : CacheScene.answer("good")
         } run: { origin async throws in
             let (session, _) = try CacheScene.session {
-                $0.retry = .transient(attempts: 3, backoff: .constant(.zero), budget: nil)
+                $0.retry = .transient(maximumAttempts: 3, backoff: .constant(.zero), budget: nil)
                 $0.retry.statuses = [408, 429, 503]
             }
             let answer = try await session.get(origin.url())

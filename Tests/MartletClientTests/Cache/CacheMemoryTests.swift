@@ -59,7 +59,7 @@ struct CacheMemoryTests {
         } run: { origin in
             let (session, cache) = try CacheScene.session {
                 // Nothing is tried again here, but it might be.
-                if hasMore { $0.retry.attempts = 2 }
+                if hasMore { $0.retry.maximumAttempts = 2 }
             }
             var words: [String] = []
             for (method, fields) in [(HTTPRequest.Method.get, HTTPFields()), (row.method, row.fields)] {

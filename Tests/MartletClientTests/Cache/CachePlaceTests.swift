@@ -21,8 +21,8 @@ struct CachePlaceTests {
 
     @Test("Only what is in force for a URL makes another place of it")
     func inForce() throws {
-        let staging = ConnectRedirection(fromHost: "a.example", fromPort: 80, toHost: "staging.example")
-        let same = ConnectRedirection(fromHost: "a.example", toHost: "a.example")
+        let staging = ConnectOverride(fromHost: "a.example", fromPort: 80, toHost: "staging.example")
+        let same = ConnectOverride(fromHost: "a.example", toHost: "a.example")
         let address = try #require(SocketAddress(literal: "192.0.2.1", port: 80))
         let every = [Endpoint(host: "*", port: 80): [address]]
         let one = [Endpoint(host: "a.example", port: 80): [address]]
@@ -31,12 +31,12 @@ struct CachePlaceTests {
         #expect(try CachePlaceTests.place(url) { _ in } == nil)
         #expect(try CachePlaceTests.place(url) { $0.unixSocketPath = "/s" } == "unix /s")
         #expect(
-            try CachePlaceTests.place(url) { $0.connectRedirections = [staging] } == "staging.example 80")
-        #expect(try CachePlaceTests.place(url) { $0.connectRedirections = [same, staging] } == nil)
+            try CachePlaceTests.place(url) { $0.connectOverrides = [staging] } == "staging.example 80")
+        #expect(try CachePlaceTests.place(url) { $0.connectOverrides = [same, staging] } == nil)
         #expect(
-            try CachePlaceTests.place("http://b.example/") { $0.connectRedirections = [staging] } == nil)
+            try CachePlaceTests.place("http://b.example/") { $0.connectOverrides = [staging] } == nil)
         #expect(
-            try CachePlaceTests.place("https://a.example/") { $0.connectRedirections = [staging] } == nil)
+            try CachePlaceTests.place("https://a.example/") { $0.connectOverrides = [staging] } == nil)
         for overrides in [every, one] {
             #expect(
                 try CachePlaceTests.place(url) { $0.resolveOverrides = overrides }
@@ -46,7 +46,7 @@ struct CachePlaceTests {
         #expect(try CachePlaceTests.place("https://a.example/") { $0.resolveOverrides = every } == nil)
         #expect(try CachePlaceTests.place(url) { $0.resolveOverrides = moved } == nil)
         let both = try CachePlaceTests.place(url) {
-            $0.connectRedirections = [staging]
+            $0.connectOverrides = [staging]
             $0.resolveOverrides = moved
         }
         #expect(both == "staging.example 80 192.0.2.1:80")
@@ -61,8 +61,8 @@ struct CachePlaceTests {
             let session = HTTPSession.own { configuration in
                 configuration.cache = cache
                 configuration.cachePartition = ""
-                configuration.connectRedirections = [
-                    ConnectRedirection(toHost: "127.0.0.1", toPort: origin.port)
+                configuration.connectOverrides = [
+                    ConnectOverride(toHost: "127.0.0.1", toPort: origin.port)
                 ]
             }
             for credential in ["Bearer alice", "Bearer bob", nil] {
@@ -91,8 +91,8 @@ struct CachePlaceTests {
                         if hasSockets {
                             configuration.unixSocketPath = origin.address
                         } else {
-                            configuration.connectRedirections = [
-                                ConnectRedirection(toHost: "127.0.0.1", toPort: origin.port)
+                            configuration.connectOverrides = [
+                                ConnectOverride(toHost: "127.0.0.1", toPort: origin.port)
                             ]
                         }
                     }

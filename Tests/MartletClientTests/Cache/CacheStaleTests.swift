@@ -186,7 +186,7 @@ struct CacheStaleTests {
             return recovers && counter.count == 3 ? CacheScene.answer("new") : OriginResponse(503)
         } run: { origin async throws in
             let (session, cache) = try CacheScene.session {
-                $0.retry = .transient(attempts: 3, backoff: .constant(.zero), budget: nil)
+                $0.retry = .transient(maximumAttempts: 3, backoff: .constant(.zero), budget: nil)
             }
             _ = try await session.get(origin.url())
             let answer = try await session.get(origin.url())

@@ -155,7 +155,7 @@ struct CoalescingTests {
             let (session, _) = try CacheScene.session()
             let url = origin.url()
             var held = RequestOptions()
-            held.bandwidth = BandwidthLimit(down: .bytesPerSecond(1_000_000))
+            held.bandwidth = BandwidthLimit(download: .bytesPerSecond(1_000_000))
             // Those of the first three are alike: each has a total clock of its own anyway.
             let options = [
                 RequestOptions(), RequestOptions(), RequestOptions(timeouts: .patient(total: Patience.long)),
@@ -199,7 +199,7 @@ struct CoalescingTests {
             _ = await eventually { session.core.flights.memberCount == 2 || isOver.withLock { $0 } }
             let hasJoined = session.core.flights.memberCount == 2
             let error = await #expect(throws: HTTPError.self) { try await leader.value }
-            #expect(error?.code == .timedOut && error?.clock == .total)
+            #expect(error?.code == .timedOut && error?.timeout == .total)
             signals.raise("go")
             #expect(try await other.value.text == "late")
             if hasJoined { #expect(origin.requests.count == 1) }
@@ -220,7 +220,7 @@ struct CoalescingTests {
                 try await session.get(
                     origin.url(), options: RequestOptions(timeouts: .patient(total: .seconds(1))))
             }
-            #expect(error?.code == .timedOut && error?.clock == .total)
+            #expect(error?.code == .timedOut && error?.timeout == .total)
         }
     }
 

@@ -98,12 +98,12 @@ extension OneAtATime {
                 let task = Task { try await CancellationTests.call(point, session, origin, deafUntil: end) }
                 try await origin.signals.wait(for: "reached")
                 let elapsed = await CancellationTests.cancel(task)
-                end.fulfil(())
+                end.fulfill(())
                 #expect(elapsed < Patience.ending)
                 #expect(await CancellationTests.isAtRest(session))
                 #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
                 // A server that does not read what was sent does not see the end behind it either.
-                if point != .write { try await origin.ledger.waitForOpenConnections(atMost: 0) }
+                if point != .write { try await origin.recorder.waitForOpenConnections(atMost: 0) }
             }
         }
 
@@ -117,7 +117,7 @@ extension OneAtATime {
                 let task = Task { try await CancellationTests.call(point, session, origin, deafUntil: end) }
                 try await origin.signals.wait(for: "reached")
                 let elapsed = await CancellationTests.cancel(task)
-                end.fulfil(())
+                end.fulfill(())
                 #expect(elapsed < Patience.ending)
                 #expect(await CancellationTests.isAtRest(session))
                 #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
@@ -163,7 +163,7 @@ extension OneAtATime {
                 let asked = OneShot<Void>()
                 let end = OneShot<Void>()
                 func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
-                    asked.fulfil(())
+                    asked.fulfill(())
                     _ = await end.wait(
                         until: MonotonicTime.now().advanced(by: Patience.long), on: EventLoop.sharedOrStalled)
                     return []
@@ -174,7 +174,7 @@ extension OneAtATime {
             let task = Task { _ = try await session.get("http://name.example/") }
             _ = await resolver.asked.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
             #expect(await CancellationTests.cancel(task) < Patience.ending)
-            resolver.end.fulfil(())
+            resolver.end.fulfill(())
             #expect(await CancellationTests.isAtRest(session))
         }
 
@@ -225,7 +225,7 @@ extension OneAtATime {
                     _ = try await session.get(origin.url())
                 }
                 task.cancel()
-                start.fulfil(())
+                start.fulfill(())
                 #expect(await CancellationTests.cancel(task) < Patience.ending)
                 #expect(await CancellationTests.isAtRest(session))
                 #expect(origin.connectionCount == 0)
@@ -291,7 +291,7 @@ extension OneAtATime {
         private static func isAtRest(_ session: HTTPSession) async -> Bool {
             await eventually {
                 let status = session.poolStatus
-                return status.leased + status.dialling + status.waiting == 0 && session.runningCallCount == 0
+                return status.leased + status.dialing + status.waiting == 0 && session.runningCallCount == 0
             }
         }
     }

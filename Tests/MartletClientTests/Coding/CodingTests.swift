@@ -29,8 +29,8 @@ struct CodingTests {
         configuration.continueTimeout = .milliseconds(5)
         configuration.pool = PoolLimits(connectionsPerHost: 3, maximumAge: .seconds(9))
         configuration.bandwidth = BandwidthLimits(
-            total: BandwidthLimit(up: .bytesPerSecond(10)),
-            perHost: BandwidthLimit(down: BandwidthRate(bytesPerSecond: 20, burst: 5)))
+            total: BandwidthLimit(upload: .bytesPerSecond(10)),
+            perHost: BandwidthLimit(download: BandwidthRate(bytesPerSecond: 20, burst: 5)))
         configuration.wireLimits.isStrict = true
         configuration.tls.trust = try .only(.text("roots"), .file("/etc/roots.pem"), .bytes([0xFF, 0x00]))
             .pinningPublicKeys(
@@ -44,12 +44,12 @@ struct CodingTests {
         configuration.proxy = try .socks5("::1", port: 9050).bypassing(
             "a.example, 10.0.0.0/8:80, [fe80::]/10:8080, *.b"
         )
-        .tunnellingEverything()
+        .alwaysTunneling()
         configuration.redirects = .follow(limit: 3)
         configuration.redirects.secretFields = [try #require(HTTPField.Name("X-Api-Key"))]
-        configuration.redirects.statusesThatKeepMethod = [301, 302]
+        configuration.redirects.methodPreservingStatuses = [301, 302]
         configuration.retry = .transient(
-            attempts: 5, backoff: .exponential(from: .seconds(1), upTo: .seconds(2)))
+            maximumAttempts: 5, backoff: .exponential(from: .seconds(1), upTo: .seconds(2)))
         configuration.retry.timeLimit = .seconds(3)
         configuration.resolveOverrides = [
             Endpoint(host: "a", port: 1): [
@@ -58,12 +58,12 @@ struct CodingTests {
                 try #require(SocketAddress(unixPath: "@abstract")),
             ]
         ]
-        configuration.connectRedirections = [ConnectRedirection(fromHost: "a", toPort: 8080)]
+        configuration.connectOverrides = [ConnectOverride(fromHost: "a", toPort: 8080)]
         configuration.unixSocketPath = "/run/x.sock"
-        configuration.connectRace.families = .ipv4Only
+        configuration.happyEyeballs.families = .ipv4Only
         configuration.socketOptions.serviceClass = .background
         configuration.priority = .high
-        configuration.order = .lastComeFirstServed
+        configuration.queueOrder = .lastComeFirstServed
         configuration.concurrency = .sharedQueue
         return configuration
     }
@@ -84,7 +84,7 @@ struct CodingTests {
             #expect(decoded.resolveOverrides == configuration.resolveOverrides)
             #expect(decoded.socketOptions == configuration.socketOptions)
             #expect(decoded.bandwidth == configuration.bandwidth)
-            #expect(decoded.order == configuration.order)
+            #expect(decoded.queueOrder == configuration.queueOrder)
             #expect(decoded.concurrency == configuration.concurrency)
         }
     }
@@ -93,22 +93,22 @@ struct CodingTests {
     func requests() throws {
         var options = RequestOptions(
             timeouts: Timeouts(total: .seconds(1)), priority: .lowest, bodyLimit: 5, decompresses: false,
-            redirects: .refuse, retry: .never, idempotencyKey: .value("key"))
+            redirects: .doNotFollow, retry: .never, idempotencyKey: .value("key"))
         options.version = .http10
         options.omittedFields = [.accept]
         options.trailers[.contentType] = "x/y"
         options.proxy = try .http("proxy.example:3128")
         options.usesCookies = false
-        options.bandwidth.down = .bytesPerSecond(3)
-        options.isRaw = true
+        options.bandwidth.download = .bytesPerSecond(3)
+        options.returnsRawBody = true
         options.ignoresContentLength = true
-        options.allowsResendingUnsafeMethods = true
-        options.order = .lastComeFirstServed
+        options.allowsResendingNonIdempotentMethods = true
+        options.queueOrder = .lastComeFirstServed
         for value in [options, RequestOptions()] {
             let text = try CodingTests.json(value)
             let decoded = try CodingTests.decode(RequestOptions.self, text)
             #expect(try CodingTests.json(decoded) == text)
-            #expect(decoded.order == value.order)
+            #expect(decoded.queueOrder == value.queueOrder)
         }
         let drawn = RequestOptions(idempotencyKey: .random)
         #expect(
@@ -178,7 +178,7 @@ struct CodingTests {
             #"{"later":1,"priority":3,"tls":{"newer":[]},"redirects":{"limit":2,"x":{}},"userAgent":null}"#)
         #expect(decoded.priority == .high)
         #expect(decoded.redirects.limit == 2)
-        #expect(decoded.redirects.isFollowing)
+        #expect(decoded.redirects.followsRedirects)
         #expect(decoded.tls == TLSSettings())
         #expect(decoded.userAgent == nil)
         #expect(decoded.timeouts == Timeouts())
@@ -197,9 +197,9 @@ struct CodingTests {
             #"{"proxy":{"server":{"scheme":"http","host":"a","port":0}}}"#, #"{"redirects":{"limit":-1}}"#,
             #"{"retry":{"attempts":0}}"#, #"{"retry":{"attempts":2,"budget":-1}}"#,
             #"{"retry":{"attempts":2,"wait":[-1,0]}}"#, #"{"continueTimeout":[-1,0]}"#,
-            #"{"bandwidth":{"total":{"up":{"bytesPerSecond":0}},"perHost":{}}}"#,
+            #"{"bandwidth":{"total":{"upload":{"bytesPerSecond":0}},"perHost":{}}}"#,
             #"{"resolveOverrides":[{"host":"a","port":1},[{"host":"b","port":1}]]}"#,
-            #"{"socketOptions":{"sendsSmallWritesAtOnce":true,"serviceClass":64}}"#, #"{"headers":7}"#, "[]",
+            #"{"socketOptions":{"tcpNoDelay":true,"serviceClass":64}}"#, #"{"headers":7}"#, "[]",
         ])
     func badValues(_ text: String) {
         #expect(throws: DecodingError.self) { try CodingTests.decode(SessionConfiguration.self, text) }

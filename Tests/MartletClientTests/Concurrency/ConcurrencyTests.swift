@@ -23,10 +23,10 @@ struct ConcurrencyTests {
         guard session.core.pool.limits == limits else { return false }
         let ceiling = ceiling(limits)
         let diagnostics = session.diagnostics
-        return diagnostics.pool.leased + diagnostics.pool.dialling <= ceiling.total
+        return diagnostics.pool.leased + diagnostics.pool.dialing <= ceiling.total
             && ceiling.hosts.allSatisfy { name, limit in
                 diagnostics.hosts.allSatisfy {
-                    !$0.origin.contains(name) || $0.leased + $0.dialling <= limit
+                    !$0.origin.contains(name) || $0.leased + $0.dialing <= limit
                 }
             }
     }
@@ -77,7 +77,7 @@ struct ConcurrencyTests {
             }
             #expect(gauge.faults.isEmpty)
             #expect(gauge.most > 1)
-            #expect(session.diagnostics.isQuiet)
+            #expect(session.diagnostics.isIdle)
         }
     }
 

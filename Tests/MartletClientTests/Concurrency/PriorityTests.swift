@@ -19,7 +19,7 @@ struct PriorityTests {
             signals.use(origin)
             let session = HTTPSession.own { configuration in
                 configuration.pool.connectionsPerHost = 1
-                configuration.pool.ageingInterval = .seconds(3600)
+                configuration.pool.agingInterval = .seconds(3600)
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { _ = try await session.get(origin.url("/first")) }
@@ -90,7 +90,7 @@ struct PriorityTests {
             for number in 0..<5 {
                 group.addTask {
                     var options = RequestOptions()
-                    options.order = .lastComeFirstServed
+                    options.queueOrder = .lastComeFirstServed
                     _ = try await session.get(origin.url("/\(number)"), options: options)
                 }
                 #expect(await eventually { session.poolStatus.waiting == number + 1 })
@@ -102,7 +102,7 @@ struct PriorityTests {
     @Test("A16: a view serves its requests last come, first served, beside those of its session")
     func viewLastFirst() async throws {
         let order = try await order { origin, session, group in
-            let pictures = session.with { $0.order = .lastComeFirstServed }
+            let pictures = session.with { $0.queueOrder = .lastComeFirstServed }
             for number in 0..<6 {
                 let session = number < 2 ? session : pictures
                 group.addTask { _ = try await session.get(origin.url("/\(number)")) }

@@ -19,7 +19,7 @@ extension OneAtATime {
             try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
                 let session = HTTPSession.own { configuration in
                     configuration.resolver = ListResolver(("127.0.0.1", refused), ("127.0.0.1", origin.port))
-                    configuration.connectRace.attemptDelay = Patience.long
+                    configuration.happyEyeballs.attemptDelay = Patience.long
                 }
                 let exchange = try await session.get("http://name.example/")
                 #expect(exchange.text == "ok")
@@ -53,7 +53,7 @@ extension OneAtATime {
                 let session = HTTPSession.own { configuration in
                     configuration.resolver = ListResolver(
                         ("127.0.0.1", refused), ("127.0.0.1", origin.port), ("127.0.0.1", hole.port))
-                    configuration.connectRace.attemptDelay = Patience.long
+                    configuration.happyEyeballs.attemptDelay = Patience.long
                     configuration.pool.idleConnectionsPerHost = 0
                 }
                 for _ in 1...2 { #expect(try await session.get("http://name.example/").text == "ok") }
@@ -70,12 +70,12 @@ extension OneAtATime {
                     let session = HTTPSession.trusting(origin) { configuration in
                         configuration.resolver = ListResolver(
                             ("127.0.0.1", wrong.port), ("127.0.0.1", origin.port))
-                        configuration.connectRace.attemptDelay = Patience.long
+                        configuration.happyEyeballs.attemptDelay = Patience.long
                     }
                     let exchange = try await session.get("https://localhost/")
                     #expect(exchange.text == "ok")
                     #expect(wrong.connectionCount == 1)
-                    try await wrong.ledger.waitForOpenConnections(atMost: 0)
+                    try await wrong.recorder.waitForOpenConnections(atMost: 0)
                 }
             }
         }
@@ -89,7 +89,7 @@ extension OneAtATime {
                     let session = HTTPSession.trusting(origin) { configuration in
                         configuration.resolver = ListResolver(
                             ("127.0.0.1", wrong.port), ("127.0.0.1", origin.port))
-                        configuration.connectRace.attemptDelay = Patience.long
+                        configuration.happyEyeballs.attemptDelay = Patience.long
                         configuration.pool.idleConnectionsPerHost = 0
                     }
                     let first = try await session.get("https://localhost/")
@@ -110,12 +110,12 @@ extension OneAtATime {
                             .text(wrong.authorityPEM ?? ""), .text(origin.authorityPEM ?? ""))
                         configuration.resolver = ListResolver(
                             ("127.0.0.1", wrong.port), ("127.0.0.1", origin.port))
-                        configuration.connectRace.attemptDelay = Patience.long
+                        configuration.happyEyeballs.attemptDelay = Patience.long
                     }
                     let error = try #require(
                         await #expect(throws: HTTPError.self) { try await session.get("https://localhost/") })
                     #expect(error.code == .tlsFailed)
-                    #expect(error.phase == .securing)
+                    #expect(error.phase == .tlsHandshake)
                     #expect(origin.connectionCount == 0)
                 }
             }

@@ -17,12 +17,12 @@ struct DeadNameTests {
         }
 
         private let gate: Gate
-        private let lookUps: LookUps
+        private let lookUps: InFlightLookups
 
         init() {
             let gate = Gate()
             self.gate = gate
-            lookUps = LookUps(isLocal: { $0 == "alias" }) { host in
+            lookUps = InFlightLookups(isLocal: { $0 == "alias" }) { host in
                 guard host.hasPrefix("dead") else {
                     return .success([SocketAddress(literal: "127.0.0.1", port: 0)].compactMap { $0 })
                 }

@@ -80,9 +80,9 @@ struct PlaceTests {
             .text("\(request.fields["Host"] ?? "") \(request.connection.serverName ?? "")")
         } run: { origin in
             let session = HTTPSession.trusting(origin) { configuration in
-                configuration.connectRedirections = [
-                    ConnectRedirection(fromHost: "other.example", toHost: "127.0.0.2", toPort: 1),
-                    ConnectRedirection(
+                configuration.connectOverrides = [
+                    ConnectOverride(fromHost: "other.example", toHost: "127.0.0.2", toPort: 1),
+                    ConnectOverride(
                         fromHost: "localhost", fromPort: 443, toHost: "127.0.0.1", toPort: origin.port),
                 ]
             }
@@ -118,7 +118,7 @@ struct PlaceTests {
     func otherOptions() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
             let session = HTTPSession.own { configuration in
-                configuration.socketOptions.sendsSmallWritesAtOnce = false
+                configuration.socketOptions.tcpNoDelay = false
                 configuration.socketOptions.keepAliveInterval = nil
             }
             let exchange = try await session.get(origin.url())

@@ -33,7 +33,7 @@ struct CookieScene {
     /// Stores what a response from an address sets; returns why fields were refused.
     @discardableResult
     mutating func receive(_ fields: String..., from address: String = "https://www.site.org/") throws
-        -> [CookieRefusal.Reason]
+        -> [CookieRejection.Reason]
     {
         let url = try HTTPURL(address)
         return store.receive(

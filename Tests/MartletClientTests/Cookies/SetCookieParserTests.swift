@@ -31,7 +31,7 @@ struct SetCookieParserTests {
         "What has neither a name nor a value is no cookie",
         arguments: ["", " ", "=", " = ", ";", "; a=b", "=;Secure"])
     func empty(_ text: String) {
-        #expect(throws: CookieRefusal.Reason.empty) { try parse(text) }
+        #expect(throws: CookieRejection.Reason.empty) { try parse(text) }
     }
 
     @Test("A control character anywhere refuses the field, and its place is told")
@@ -40,7 +40,7 @@ struct SetCookieParserTests {
             for place in [0, 1, 2, 3, 5, 12] {
                 var text = Array("ab=cd; Path=/".utf8)
                 text.insert(byte, at: place)
-                #expect(throws: CookieRefusal.Reason.controlCharacter(offset: place)) {
+                #expect(throws: CookieRejection.Reason.controlCharacter(offset: place)) {
                     try SetCookieParser.parse(text[...])
                 }
             }
@@ -59,8 +59,8 @@ struct SetCookieParserTests {
         let value = String(repeating: "v", count: 4093)
         #expect(try parse("abc=\(value)").value.count == 4093)
         #expect(try parse("  abc=\(value)  ;Path=/").value.count == 4093)
-        #expect(throws: CookieRefusal.Reason.tooLarge) { try parse("abcd=\(value)") }
-        #expect(throws: CookieRefusal.Reason.tooLarge) { try parse(String(repeating: "v", count: 4097)) }
+        #expect(throws: CookieRejection.Reason.tooLarge) { try parse("abcd=\(value)") }
+        #expect(throws: CookieRejection.Reason.tooLarge) { try parse(String(repeating: "v", count: 4097)) }
     }
 
     @Test("Attributes are known in any case, with blanks around them, and unknown ones are passed over")

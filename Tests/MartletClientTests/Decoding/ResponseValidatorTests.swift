@@ -34,7 +34,7 @@ struct ResponseValidatorTests {
         let exchange = try await exchange(422, "application/json", "{\"why\":\"no\"}")
         let error = try #require(#expect(throws: HTTPError.self) { try exchange.validated() })
         #expect(error.code == .unacceptableStatus)
-        #expect(error.phase == .evaluating)
+        #expect(error.phase == .processingResponse)
         #expect(error.message.contains("422"))
         #expect(error.exchange?.statusCode == 422)
         #expect(try error.exchange?.json["why"] == "no")

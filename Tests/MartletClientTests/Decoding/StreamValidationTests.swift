@@ -31,7 +31,7 @@ struct StreamValidationTests {
             #expect(error.exchange?.text == "gone")
             #expect(session.poolStatus.leased == 0)
             _ = try await refusal(origin, session, .success)
-            #expect(origin.ledger.counts.connections == 1)
+            #expect(origin.recorder.counts.connections == 1)
         }
     }
 
@@ -55,7 +55,7 @@ struct StreamValidationTests {
                 #expect(kept == 64 * 1024 || kept < 64 * 1024 && taken >= .seconds(2))
             }
             #expect(kept == 64 * 1024)
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
             #expect(session.poolStatus.leased == 0)
         }
     }
@@ -205,7 +205,7 @@ struct StreamValidationTests {
             #expect(error.code == .unacceptableStatus)
             #expect(error.exchange?.statusCode == 500)
             #expect(try #require(error.exchange?.body.count) <= 64 * 1024)
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 

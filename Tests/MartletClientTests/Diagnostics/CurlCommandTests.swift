@@ -63,7 +63,7 @@ struct CurlCommandTests {
     @Test("Fields and items of queries and forms can be declared secret")
     func declared() throws {
         let name = try #require(HTTPField.Name("X-Api-Key"))
-        let mask = SecretMask.standard.adding(fields: [name], queryItems: ["Token"])
+        let mask = SecretRedaction.standard.adding(fields: [name], queryItems: ["Token"])
         let command = try request(.post, "https://h.example/?a=1&tok%65n=hunter2&b", [name: "hunter2"])
             .curlCommand(body: .form([QueryItem(name: "token", value: "hunter2")]), mask: mask)
         #expect(!command.contains("hunter2"))
@@ -105,7 +105,7 @@ struct CurlCommandTests {
             form.part("json", .json(["a": 1]))
             form.field("token", "hunter2")
         }
-        let mask = SecretMask.standard.adding(queryItems: ["token"])
+        let mask = SecretRedaction.standard.adding(queryItems: ["token"])
         let command = try request(.post).curlCommand(body: body, mask: mask)
         #expect(command.contains("--form-string 'title=@a;b\"c'"))
         #expect(

@@ -14,7 +14,7 @@ struct HARLogTests {
     ) async throws -> HARDocument.Entry {
         let script = ServerScript(.expectRequestHead, .send(response), .close)
         return try await TestOrigin.withOrigin(scripts: script) { origin in
-            let exchange = try await HTTPSession.own { $0.redirects = .refuse }.send(
+            let exchange = try await HTTPSession.own { $0.redirects = .doNotFollow }.send(
                 request(origin), body: body)
             let document = try HARDocument.read(
                 HARLog.bytes([HAREntry(exchange, requestBody: body, options: options)]))
@@ -133,7 +133,9 @@ struct HARLogTests {
     @Test("What was posted is shown: texts, forms as parameters, bytes in Base64, streams by their name")
     func posted() async throws {
         let answer = "HTTP/1.1 204 No Content\r\n\r\n"
-        func posted(_ body: HTTPBody, _ mask: SecretMask = .standard) async throws -> HARDocument.PostData? {
+        func posted(_ body: HTTPBody, _ mask: SecretRedaction = .standard) async throws -> HARDocument
+            .PostData?
+        {
             var options = HAROptions()
             options.mask = mask
             return try await entry(answer, { try HTTPRequest(.post, $0) }, body: body, options: options)

@@ -4,7 +4,7 @@ import SystemPackage
 
 /// A delegate that notes what it is told, and answers what the test says.
 final class RecordingDelegate: SessionDelegate {
-    typealias Challenged = @Sendable (AuthenticationChallenge) async throws -> ChallengeAnswer
+    typealias Challenged = @Sendable (AuthenticationChallenge) async throws -> ChallengeDisposition
     typealias Redirected = @Sendable (HTTPRequest) async throws -> HTTPRequest?
     typealias Received = @Sendable (HTTPResponse) async throws -> ResponseDisposition
 
@@ -22,7 +22,7 @@ final class RecordingDelegate: SessionDelegate {
     let metrics = Mutex<[HTTPMetrics]>([])
 
     init(
-        challenged: @escaping Challenged = { _ in .performDefault },
+        challenged: @escaping Challenged = { _ in .performDefaultHandling },
         redirected: @escaping Redirected = { $0 },
         received: @escaping Received = { _ in .allow }, body: @escaping @Sendable () -> HTTPBody? = { nil },
         place: FilePath? = nil
@@ -41,8 +41,8 @@ final class RecordingDelegate: SessionDelegate {
         notes.withLock { $0.append(text) }
     }
 
-    func answer(to challenge: AuthenticationChallenge, in context: CallContext) async throws
-        -> ChallengeAnswer
+    func respond(to challenge: AuthenticationChallenge, in context: CallContext) async throws
+        -> ChallengeDisposition
     {
         note("challenge \(challenge.failureCount)")
         return try await challenged(challenge)
@@ -56,7 +56,7 @@ final class RecordingDelegate: SessionDelegate {
         return try await redirected(proposed)
     }
 
-    func newBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody? {
+    func replacementBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody? {
         note("new body")
         return body()
     }
@@ -85,13 +85,13 @@ final class RecordingDelegate: SessionDelegate {
         note("downloaded \(path.lastComponent?.string ?? "")")
     }
 
-    func collected(_ metrics: HTTPMetrics, in context: CallContext) async {
+    func metricsCollected(_ metrics: HTTPMetrics, in context: CallContext) async {
         self.metrics.withLock { $0.append(metrics) }
     }
 
     func completed(_ result: CallResult, in context: CallContext) async {
         switch result {
-        case .answered(let exchange): note("answered \(exchange.statusCode)")
+        case .succeeded(let exchange): note("answered \(exchange.statusCode)")
         case .failed(let error):
             note(
                 error is CancellationError

@@ -25,7 +25,7 @@ struct RefusedAnswerTests {
             let session = HTTPSession.own { configuration in
                 configuration.delegate = delegate
                 configuration.validator = .success
-                configuration.retry = .transient(attempts: 3, backoff: .constant(.zero))
+                configuration.retry = .transient(maximumAttempts: 3, backoff: .constant(.zero))
                 configuration.retry.includesAllErrors = true
                 configuration.middleware = [Stubborn()]
             }

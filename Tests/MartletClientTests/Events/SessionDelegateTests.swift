@@ -99,7 +99,9 @@ struct SessionDelegateTests {
             request.fields["Authorization"] == nil
                 ? OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""]) : .text("in")
         } run: { origin async throws in
-            for (answer, status) in [(ChallengeAnswer.performDefault, 200), (.leave, 401)] {
+            for (answer, status) in [
+                (ChallengeDisposition.performDefaultHandling, 200), (.returnResponse, 401),
+            ] {
                 let session = SessionDelegateTests.session(RecordingDelegate(challenged: { _ in answer })) {
                     $0.authentication.handler = { _ in .basic(user: "user", password: "pass") }
                 }
@@ -120,7 +122,7 @@ struct SessionDelegateTests {
             await #expect(throws: Refusal()) { try await session.get(origin.url()) }
             #expect(delegate.told == ["received 200", "failed "])
             #expect(session.poolStatus.leased == 0)
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 
@@ -223,7 +225,7 @@ struct SessionDelegateTests {
             let session = SessionDelegateTests.session(delegate)
             await #expect(throws: CancellationError.self) { try await session.get(origin.url()) }
             #expect(delegate.told == ["received 200", "cancelled"])
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 

@@ -125,7 +125,7 @@ struct TaskHeritageTests {
             origin.signals.raise("go")
             let error = try #require(await #expect(throws: HTTPError.self) { try await task.value })
             #expect(error.code == .fileFailed)
-            let kept = try #require(error.keptFile?.lastComponent?.string)
+            let kept = try #require(error.unpublishedFile?.lastComponent?.string)
             #expect(try folder.bytes(of: kept) == Array("0123456789".utf8))
             #expect(try folder.bytes(of: "file") == [1])
             #expect(try folder.contents().count == 2)

@@ -41,7 +41,7 @@ enum CutEnding: CaseIterable, Sendable {
             try await body(
                 HostileScene(
                     session: HTTPSession(configuration: configuration), base: "http://mock.example",
-                    ledger: mock.ledger, signals: mock.signals, honestBase: "http://mock.example"))
+                    recorder: mock.recorder, signals: mock.signals, honestBase: "http://mock.example"))
             await mock.stop()
         case .plainEnd, .plainReset, .tlsEnd, .tlsCut, .tlsReset:
             let origin = try await TestOrigin.start(isSecure ? .tls() : .plain, scripts: scripts)
@@ -49,7 +49,7 @@ enum CutEnding: CaseIterable, Sendable {
             try await body(
                 HostileScene(
                     session: HTTPSession(configuration: configuration), base: origin.base,
-                    ledger: origin.ledger, signals: origin.signals, honestBase: origin.base,
+                    recorder: origin.recorder, signals: origin.signals, honestBase: origin.base,
                     ports: [origin.port]))
             await origin.stop()
         }

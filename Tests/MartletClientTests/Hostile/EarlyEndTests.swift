@@ -35,8 +35,8 @@ struct EarlyEndTests {
                 #expect(scene.session.poolStatus.idle == 0, "\(place)")
             }
             await scene.expectBaseline("at the end")
-            try await scene.ledger.waitForOpenConnections(atMost: 0)
-            #expect(scene.ledger.counts.connections == scripts.count)
+            try await scene.recorder.waitForOpenConnections(atMost: 0)
+            #expect(scene.recorder.counts.connections == scripts.count)
         }
     }
 

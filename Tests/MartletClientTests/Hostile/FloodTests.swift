@@ -26,8 +26,8 @@ struct FloodTests {
                 }
                 return taken
             }
-            #expect(scene.ledger.counts.bytesSent < UInt64(taken) + FloodTests.slack)
-            try await scene.ledger.waitForOpenConnections(atMost: 0)
+            #expect(scene.recorder.counts.bytesSent < UInt64(taken) + FloodTests.slack)
+            try await scene.recorder.waitForOpenConnections(atMost: 0)
             #expect(await scene.next() == "good")
         }
     }
@@ -42,7 +42,7 @@ struct FloodTests {
         let session = HTTPSession.own { $0.connect(to: mock) }
         // More than there are threads to run them.
         let calls = (0..<8).map { _ in Task { try await session.get("http://mock.example/") } }
-        try await mock.ledger.waitForCounts { $0.connections == 8 && $0.bytesSent > 1 << 18 }
+        try await mock.recorder.waitForCounts { $0.connections == 8 && $0.bytesSent > 1 << 18 }
         for _ in 0..<3 {
             try await HostileScene.with(.plain, ServerScript.respond(HostileScene.good)) { scene in
                 #expect(await scene.request().text == "good")

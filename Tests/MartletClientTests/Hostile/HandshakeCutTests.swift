@@ -49,7 +49,7 @@ struct HandshakeCutTests {
                 case .success(let text):
                     #expect(text == "good")
                     break loop
-                case .failure(let error) where error.phase == .securing:
+                case .failure(let error) where error.phase == .tlsHandshake:
                     handshakeLength = count
                     #expect(error.code == .tlsFailed, "after \(count) bytes: \(error)")
                     #expect(
@@ -61,7 +61,7 @@ struct HandshakeCutTests {
                         "after \(count) bytes: \(error)")
                     #expect(error.wasSent)
                 }
-                #expect(session.poolStatus.leased + session.poolStatus.dialling == 0)
+                #expect(session.poolStatus.leased + session.poolStatus.dialing == 0)
                 if count % 48 == 0 {
                     relay.use(.none)
                     #expect(try await outcome(session, relay).get() == "good")

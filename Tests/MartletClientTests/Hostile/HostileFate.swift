@@ -16,7 +16,7 @@ enum HostileFate: Sendable {
     /// A body larger than what may be collected.
     case tooLarge
     /// This clock ran out, in this phase.
-    case timedOut(HTTPError.Clock, HTTPError.Phase)
+    case timedOut(HTTPError.Timeout, HTTPError.Phase)
     /// The connection was lost by a reset.
     case reset
     /// No connection: the peer has reset it before it was one.

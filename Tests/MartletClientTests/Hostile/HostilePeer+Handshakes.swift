@@ -24,7 +24,7 @@ extension HostilePeer {
     private static func stalling(_ name: String, _ steps: ScriptStep...) -> HostilePeer {
         HostilePeer(
             name, script: [.readBody(5)] + steps, request: .within(.connect, .seconds(2)),
-            routes: [.handshake], .timedOut(.connect, .securing))
+            routes: [.handshake], .timedOut(.connect, .tlsHandshake))
     }
 
     /// A record of TLS (RFC 8446 §5.1).

@@ -9,7 +9,7 @@ extension HostilePeer {
     private static let chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     private static let large = HTTPBody.pattern(1 << 40)
 
-    /// Peers that fall silent: in each phase the clock of that phase ends the wait.
+    /// Peers that fall silent: in each phase the timeout of that phase ends the wait.
     static let silences: [HostilePeer] = [
         .silent("Silence behind the request", after: "", .head, .awaitingHead),
         .silent("Silence behind an empty line", after: "\r\n", .head, .awaitingHead),
@@ -46,7 +46,7 @@ extension HostilePeer {
             .timedOut(.head, .awaitingHead)),
     ]
 
-    /// Peers that send a byte now and then: a drip does not hold off the clock of the head, nor that of the whole call.
+    /// Peers that send a byte now and then: a drip does not hold off the timeout of the head, nor that of the whole call.
     static let drips: [HostilePeer] = [
         drip("A head byte by byte", "", ok + String(repeating: "A: b\r\n", count: 40), .head, .awaitingHead),
         drip(
@@ -69,15 +69,17 @@ extension HostilePeer {
             .receivingBody),
     ]
 
-    /// However much has come when the clock is looked at, it is not the end, and the clock of idling runs beside.
+    /// However much has come when the timeout is looked at, it is not the end, and the timeout of idling runs beside.
     private static func drip(
-        _ name: String, _ start: String, _ text: String, _ clock: HTTPError.Clock, _ phase: HTTPError.Phase
+        _ name: String, _ start: String, _ text: String, _ timeout: HTTPError.Timeout,
+        _ phase: HTTPError.Phase
     ) -> HostilePeer {
-        var request = HostileRequest.within(clock, clock == .total ? .milliseconds(1500) : .milliseconds(500))
+        var request = HostileRequest.within(
+            timeout, timeout == .total ? .milliseconds(1500) : .milliseconds(500))
         request.clocks.idle = Patience.long
         let steps: [ScriptStep] = [
             .expectRequestHead, .send(start), .drip(text, every: .milliseconds(10)), .awaitClose,
         ]
-        return HostilePeer(name, script: steps, request: request, .timedOut(clock, phase))
+        return HostilePeer(name, script: steps, request: request, .timedOut(timeout, phase))
     }
 }

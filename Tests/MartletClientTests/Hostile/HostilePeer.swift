@@ -23,7 +23,7 @@ struct HostilePeer: Sendable, CustomTestStringConvertible {
     /// The most bytes that the client may take from it before it has had enough; `nil` where they are few anyway.
     var takenLimit: UInt64?
 
-    /// Whether it keeps a thread busy on either side until a clock runs out: one at a time of those.
+    /// Whether it keeps a thread busy on either side until a timeout runs out: one at a time of those.
     var isRestless: Bool { isWarmedUp && takenLimit != nil }
 
     /// Whether an honest exchange comes first on the connection, so that opening it costs the clocks nothing.
@@ -100,13 +100,13 @@ struct HostilePeer: Sendable, CustomTestStringConvertible {
 
     /// A peer that says something and then nothing more, until the client has had enough.
     static func silent(
-        _ name: String, after text: String, _ clock: HTTPError.Clock, _ phase: HTTPError.Phase
+        _ name: String, after text: String, _ timeout: HTTPError.Timeout, _ phase: HTTPError.Phase
     ) -> HostilePeer {
         let steps: [ScriptStep] = [.expectRequestHead, .send(text), .awaitClose]
         return HostilePeer(
             name, script: steps,
-            request: .within(clock, clock == .total ? .milliseconds(1500) : .milliseconds(250)),
-            .timedOut(clock, phase))
+            request: .within(timeout, timeout == .total ? .milliseconds(1500) : .milliseconds(250)),
+            .timedOut(timeout, phase))
     }
 
     var testDescription: String { name }

@@ -92,7 +92,7 @@ struct HostilePeerTests {
             let receipt = await scene.request(request, isStreamed: isStreamed)
             let elapsed = MonotonicTime.now().since(start)
             if case .timedOut(let clock, let phase) = peer.fate, let error = receipt.error,
-                error.clock == clock, error.phase.precedes(phase)
+                error.timeout == clock, error.phase.precedes(phase)
             {
                 isInTime = false
                 return
@@ -103,14 +103,14 @@ struct HostilePeerTests {
             await scene.expectBaseline(manner)
             if route == .memory, let limit = peer.takenLimit {
                 // In memory what was sent was taken, but for the stream's buffer, the receive buffer and a piece.
-                #expect(scene.ledger.counts.bytesSent < limit + 512 * 1024, "took too much: \(manner)")
+                #expect(scene.recorder.counts.bytesSent < limit + 512 * 1024, "took too much: \(manner)")
             }
             #expect(await scene.next() == "good", "\(manner)")
             await scene.expectBaseline(manner)
             if route == .handshake { return }
             // Where only the coding is at fault, the framing is not, and the connection may be kept.
             if case .undecodable = peer.fate { return }
-            #expect(scene.ledger.counts.connections == (peer.fate.isKept ? 1 : 2), "\(manner)")
+            #expect(scene.recorder.counts.connections == (peer.fate.isKept ? 1 : 2), "\(manner)")
         }
         return isInTime
     }
@@ -140,7 +140,7 @@ struct HostilePeerTests {
         #expect(error.attempts == 1, "\(manner)")
         switch peer.fate {
         case .answered, .tooLarge: break
-        case .unreachable: #expect(error.phase == .securing, "\(manner)")
+        case .unreachable: #expect(error.phase == .tlsHandshake, "\(manner)")
         case .refused(let code, let offset):
             let fault = error.underlying as? WireError
             #expect(fault?.code == code, "\(manner): \(error)")
@@ -148,13 +148,13 @@ struct HostilePeerTests {
         case .truncated: #expect((error.underlying as? WireError)?.isEndOfStream == true, "\(manner)")
         case .undecodable(let fault): #expect(error.underlying as? ContentDecodingError == fault, "\(manner)")
         case .timedOut(let clock, let phase):
-            #expect(error.clock == clock, "\(manner): \(error)")
+            #expect(error.timeout == clock, "\(manner): \(error)")
             #expect(error.phase == phase, "\(manner): \(error)")
         case .reset: #expect((error.underlying as? SystemError)?.isReset == true, "\(manner): \(error)")
         case .insecure(let reason):
             let kind = (error.underlying as? TLSError)?.kind
             #expect(kind.flatMap { HostileFate.Insecurity($0) } == reason, "\(manner): \(error)")
-            #expect(error.phase == .securing, "\(manner)")
+            #expect(error.phase == .tlsHandshake, "\(manner)")
         }
         let isAnswering = error.phase == .awaitingHead || error.phase == .receivingBody
         #expect(error.wasSent == (isAnswering || error.phase == .sending), "\(manner)")

@@ -10,15 +10,15 @@ struct HostileRequest: Sendable {
     /// The largest body that is collected; `nil` for the default.
     var bodyLimit: ByteCount?
 
-    /// A GET with one clock running.
-    static func within(_ clock: HTTPError.Clock, _ span: Duration) -> HostileRequest {
-        HostileRequest().with(clock, span)
+    /// A GET with one timeout running.
+    static func within(_ timeout: HTTPError.Timeout, _ span: Duration) -> HostileRequest {
+        HostileRequest().with(timeout, span)
     }
 
-    /// The same request with a clock of another span.
-    func with(_ clock: HTTPError.Clock, _ span: Duration) -> HostileRequest {
+    /// The same request with a timeout of another span.
+    func with(_ timeout: HTTPError.Timeout, _ span: Duration) -> HostileRequest {
         var request = self
-        switch clock {
+        switch timeout {
         case .poolWait: request.clocks.poolWait = span
         case .connect: request.clocks.connect = span
         case .head: request.clocks.head = span
@@ -36,9 +36,9 @@ struct HostileRequest: Sendable {
         return request
     }
 
-    /// The span of a clock.
-    func span(of clock: HTTPError.Clock?) -> Duration? {
-        switch clock {
+    /// The span of a timeout.
+    func span(of timeout: HTTPError.Timeout?) -> Duration? {
+        switch timeout {
         case .poolWait: clocks.poolWait
         case .connect: clocks.connect
         case .head: clocks.head

@@ -11,7 +11,7 @@ struct HostileScene: Sendable {
 
     let session: HTTPSession
     let base: String
-    let ledger: OriginLedger
+    let recorder: OriginRecorder
     let signals: OriginSignals
     /// Where an honest server is; the same as `base` unless that one does not get as far as HTTP.
     var honestBase: String
@@ -39,7 +39,7 @@ struct HostileScene: Sendable {
             try await body(
                 HostileScene(
                     session: HTTPSession(configuration: configuration), base: "http://mock.example",
-                    ledger: mock.ledger, signals: mock.signals, honestBase: "http://mock.example"))
+                    recorder: mock.recorder, signals: mock.signals, honestBase: "http://mock.example"))
             await mock.stop()
         case .plain, .tls:
             let options = route == .tls ? OriginOptions.tls() : .plain
@@ -49,7 +49,7 @@ struct HostileScene: Sendable {
                 try await body(
                     HostileScene(
                         session: HTTPSession(configuration: configuration), base: origin.base,
-                        ledger: origin.ledger, signals: origin.signals, honestBase: origin.base,
+                        recorder: origin.recorder, signals: origin.signals, honestBase: origin.base,
                         ports: [origin.port]))
             }
         case .handshake:
@@ -60,7 +60,7 @@ struct HostileScene: Sendable {
                     try await body(
                         HostileScene(
                             session: HTTPSession(configuration: configuration),
-                            base: "https://127.0.0.1:\(origin.port)", ledger: origin.ledger,
+                            base: "https://127.0.0.1:\(origin.port)", recorder: origin.recorder,
                             signals: origin.signals, honestBase: honest.base,
                             ports: [origin.port, honest.port]))
                 }
@@ -129,7 +129,7 @@ struct HostileScene: Sendable {
     func expectBaseline(_ manner: String, sourceLocation: SourceLocation = #_sourceLocation) async {
         let status = session.poolStatus
         #expect(status.leased == 0, "\(manner)", sourceLocation: sourceLocation)
-        #expect(status.dialling == 0, "\(manner)", sourceLocation: sourceLocation)
+        #expect(status.dialing == 0, "\(manner)", sourceLocation: sourceLocation)
         #expect(status.waiting == 0, "\(manner)", sourceLocation: sourceLocation)
         #expect(session.runningCallCount == 0, "\(manner)", sourceLocation: sourceLocation)
         if ports.isEmpty { return }

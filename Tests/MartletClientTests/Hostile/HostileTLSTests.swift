@@ -28,7 +28,7 @@ struct HostileTLSTests {
                 failure = error
             }
             #expect(origin.requests.isEmpty)
-            #expect(origin.ledger.counts.bytesReceived == 0)
+            #expect(origin.recorder.counts.bytesReceived == 0)
             return failure
         }
     }
@@ -48,7 +48,7 @@ struct HostileTLSTests {
         for versions in [TLSVersion.tls12...TLSVersion.tls12, TLSVersion.tls13...TLSVersion.tls13] {
             let error = try await failure(tls.versions(versions))
             #expect(error?.code == .tlsFailed)
-            #expect(error?.phase == .securing)
+            #expect(error?.phase == .tlsHandshake)
             #expect(error?.wasSent == false)
             #expect(HostileTLSTests.kind(error) == kind)
         }
@@ -93,8 +93,8 @@ struct HostileTLSTests {
                 configuration.tls.trust = .only(.text(credentials.authorityPEM))
                 if isStranger {
                     configuration.tls.identity = TLSIdentity(
-                        certificateChain: .text(credentials.strangerIdentity.certificatePEM),
-                        privateKey: .text(credentials.strangerIdentity.privateKeyPEM))
+                        certificateChain: .text(credentials.untrustedIdentity.certificatePEM),
+                        privateKey: .text(credentials.untrustedIdentity.privateKeyPEM))
                 }
                 let session = HTTPSession(configuration: configuration)
                 let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
@@ -154,7 +154,7 @@ struct HostileTLSTests {
             #expect(
                 error?.code == .tlsFailed || (bytes.isEmpty && error?.code == .connectFailed),
                 "\(String(describing: error))")
-            #expect(error?.phase == .securing)
+            #expect(error?.phase == .tlsHandshake)
             #expect(error?.wasSent == false)
             #expect(error?.isConnectFailure == true)
             if bytes == [0x15, 3, 3, 0, 2, 2, 40] {

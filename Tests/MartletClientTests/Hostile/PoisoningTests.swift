@@ -24,7 +24,7 @@ struct PoisoningTests {
             scene.signals.raise("idle")
             try await scene.signals.wait(for: "sent")
             #expect(await scene.next() == "good")
-            try await scene.ledger.waitForTranscript(ofConnection: 1)
+            try await scene.recorder.waitForTranscript(ofConnection: 1)
         }
     }
 
@@ -37,7 +37,7 @@ struct PoisoningTests {
         try await HostileScene.with(route, script) { scene in
             #expect(await scene.request().text == "hello")
             scene.signals.raise("idle")
-            try await scene.ledger.waitForOpenConnections(atMost: 0)
+            try await scene.recorder.waitForOpenConnections(atMost: 0)
             #expect(await scene.next() == "good")
         }
     }
@@ -53,7 +53,7 @@ struct PoisoningTests {
             #expect(await scene.request().text == "hello")
             #expect(await scene.next() == "good")
             #expect(await scene.next() == "good")
-            #expect(scene.ledger.counts.connections == 2)
+            #expect(scene.recorder.counts.connections == 2)
         }
     }
 
@@ -66,7 +66,7 @@ struct PoisoningTests {
                 scene in
                 #expect(await scene.request(isStreamed: true).text == body)
                 #expect(await scene.next() == "good")
-                try await scene.ledger.waitForTranscript(ofConnection: 1)
+                try await scene.recorder.waitForTranscript(ofConnection: 1)
             }
         }
     }
@@ -117,7 +117,7 @@ struct PoisoningTests {
             #expect(receipt.trailers?[.setCookie] == "a=b")
             #expect(receipt.trailers?.count == 4)
             #expect(await scene.next() == "good")
-            #expect(scene.ledger.counts.connections == 1)
+            #expect(scene.recorder.counts.connections == 1)
         }
     }
 
@@ -137,7 +137,7 @@ struct PoisoningTests {
                     .post, headers: [.expect: "100-continue"], body: .text("SECRET"))
                 #expect(receipt.error?.code == code)
                 #expect(await scene.next() == "good")
-                let sent = try await scene.ledger.waitForTranscript(ofConnection: 1)
+                let sent = try await scene.recorder.waitForTranscript(ofConnection: 1)
                 #expect(!String(decoding: sent, as: UTF8.self).contains("SECRET"))
             })
     }
@@ -158,7 +158,7 @@ struct PoisoningTests {
         arguments: [false, true])
     func rawBody(isStreamed: Bool) async throws {
         var options = RequestOptions()
-        options.isRaw = true
+        options.returnsRawBody = true
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n"
         let whole = "5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n"
         let broken = "5\r\nhelloXXEVIL"
@@ -177,7 +177,7 @@ struct PoisoningTests {
             let receipt = await scene.request(isStreamed: isStreamed, options: options)
             #expect(receipt.text == whole)
             #expect(await scene.next() == "good")
-            #expect(scene.ledger.counts.connections == 1)
+            #expect(scene.recorder.counts.connections == 1)
         }
         try await HostileScene.with(
             .plain, ServerScript(.expectRequestHead, .send(head + broken), .awaitClose)

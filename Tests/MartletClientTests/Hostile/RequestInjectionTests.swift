@@ -37,7 +37,7 @@ struct RequestInjectionTests {
                 try await call(session, origin.base)
                 await session.invalidateAndCancel()
             }
-            let bytes = try await origin.ledger.waitForTranscript(ofConnection: 1)
+            let bytes = try await origin.recorder.waitForTranscript(ofConnection: 1)
             return String(decoding: bytes, as: UTF8.self)
         }
     }
@@ -209,7 +209,7 @@ struct RequestInjectionTests {
                 await session.invalidateAndCancel()
             }
             let text = String(
-                decoding: try await origin.ledger.waitForTranscript(ofConnection: 1), as: UTF8.self)
+                decoding: try await origin.recorder.waitForTranscript(ofConnection: 1), as: UTF8.self)
             #expect(text.components("Transfer-Encoding: chunked\r\n") == 1)
             #expect(!text.contains("Content-Length"))
         }
@@ -258,7 +258,7 @@ struct RequestInjectionTests {
                 var headers = HTTPFields()
                 headers.append(HTTPField(name: try #require(HTTPField.Name("X-A")), value: bytes))
                 #expect(await scene.request(headers: headers).text == "good")
-                let sent = scene.ledger.transcript(ofConnection: 1)
+                let sent = scene.recorder.transcript(ofConnection: 1)
                 let line = Array("X-A: ".utf8) + bytes + Array("\r\n".utf8)
                 #expect(sent.indices.contains { sent[$0...].starts(with: line) }, "\(bytes)")
             }

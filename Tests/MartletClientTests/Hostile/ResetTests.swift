@@ -21,7 +21,7 @@ struct ResetTests {
                         Pieces("one", "two", "three") { index in
                             // What the server said has come before the write that fails.
                             if index == 1 {
-                                try await mock.ledger.waitForCounts { $0.bytesSent >= text.utf8.count }
+                                try await mock.recorder.waitForCounts { $0.bytesSent >= text.utf8.count }
                             }
                         }
                     })

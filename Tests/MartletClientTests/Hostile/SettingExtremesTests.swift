@@ -95,19 +95,19 @@ struct SettingExtremesTests {
             .span("pool.idleLifetime", \.pool.idleLifetime), .span("pool.maximumAge", \.pool.maximumAge),
             .count("pool.maximumUses", \.pool.maximumUses),
             .span("pool.keepAliveMargin", \.pool.keepAliveMargin),
-            .span("pool.ageingInterval", \.pool.ageingInterval),
+            .span("pool.agingInterval", \.pool.agingInterval),
             Setting(name: "pool.connectionsToHosts") { $0.pool.connectionsToHosts = ["127.0.0.1": $1.count] },
-            Setting(name: "bandwidth.total.up") {
-                $0.bandwidth.total.up = BandwidthRate(bytesPerSecond: $1.count, burst: $1.count)
+            Setting(name: "bandwidth.total.upload") {
+                $0.bandwidth.total.upload = BandwidthRate(bytesPerSecond: $1.count, burst: $1.count)
             },
-            Setting(name: "bandwidth.total.down") {
-                $0.bandwidth.total.down = BandwidthRate(bytesPerSecond: $1.count, burst: $1.count)
+            Setting(name: "bandwidth.total.download") {
+                $0.bandwidth.total.download = BandwidthRate(bytesPerSecond: $1.count, burst: $1.count)
             },
-            Setting(name: "bandwidth.perHost.up") {
-                $0.bandwidth.perHost.up = BandwidthRate(bytesPerSecond: $1.count, burst: $1.count)
+            Setting(name: "bandwidth.perHost.upload") {
+                $0.bandwidth.perHost.upload = BandwidthRate(bytesPerSecond: $1.count, burst: $1.count)
             },
-            Setting(name: "bandwidth.perHost.down") {
-                $0.bandwidth.perHost.down = BandwidthRate(bytesPerSecond: 100_000, burst: $1.count)
+            Setting(name: "bandwidth.perHost.download") {
+                $0.bandwidth.perHost.download = BandwidthRate(bytesPerSecond: 100_000, burst: $1.count)
             },
             Setting(name: "concurrency") {
                 let limits = ConcurrencyPolicy.Limits(
@@ -124,18 +124,18 @@ struct SettingExtremesTests {
             .count("wireLimits.chunkSizeDigitLimit", \.wireLimits.chunkSizeDigitLimit),
             .count("tls.securityLevel", \.tls.securityLevel),
             .count("redirects.limit", \.redirects.limit),
-            .count("retry.attempts", \.retry.attempts),
+            .count("retry.maximumAttempts", \.retry.maximumAttempts),
             Setting(name: "retry.backoff") {
                 $0.retry.backoff = .exponential(from: $1.span, upTo: Duration(attoseconds: .max))
             },
             Setting(name: "retry.backoff") { $0.retry.backoff = .constant($1.span) },
             Setting(name: "retry.budget") { $0.retry.budget = $1.fraction },
-            .span("retry.longestRetryAfter", \.retry.longestRetryAfter),
+            .span("retry.maximumRetryAfter", \.retry.maximumRetryAfter),
             .span("retry.timeLimit", \.retry.timeLimit),
             .count("authentication.attemptLimit", \.authentication.attemptLimit),
-            .count("connectRace.firstFamilyCount", \.connectRace.firstFamilyCount),
-            .span("connectRace.attemptDelay", \.connectRace.attemptDelay),
-            .count("connectRace.addressLimit", \.connectRace.addressLimit),
+            .count("happyEyeballs.firstFamilyCount", \.happyEyeballs.firstFamilyCount),
+            .span("happyEyeballs.attemptDelay", \.happyEyeballs.attemptDelay),
+            .count("happyEyeballs.addressLimit", \.happyEyeballs.addressLimit),
             .span("socketOptions.keepAliveInterval", \.socketOptions.keepAliveInterval),
         ]
     }
@@ -245,7 +245,7 @@ struct SettingExtremesTests {
                 for extreme in Extreme.allCases {
                     let session = HTTPSession.own {
                         $0.timeouts.total = .milliseconds(500)
-                        $0.retry = .transient(attempts: 2, backoff: .constant(.zero))
+                        $0.retry = .transient(maximumAttempts: 2, backoff: .constant(.zero))
                         $0.pool.connectionsPerHost = 1
                         setting.set(&$0, extreme)
                     }
@@ -278,8 +278,8 @@ struct SettingExtremesTests {
             for extreme in Extreme.allCases {
                 let session = HTTPSession.own {
                     $0.socketOptions.keepAliveInterval = extreme.span
-                    $0.retry = .transient(attempts: 2, backoff: .constant(.zero), budget: nil)
-                    $0.retry.longestRetryAfter = min(extreme.span, .zero)
+                    $0.retry = .transient(maximumAttempts: 2, backoff: .constant(.zero), budget: nil)
+                    $0.retry.maximumRetryAfter = min(extreme.span, .zero)
                     $0.pool.idleLifetime = extreme.span
                     $0.pool.keepAliveMargin = extreme.span
                     $0.timeouts.poolWait = max(extreme.span, .seconds(30))

@@ -41,7 +41,7 @@ struct TrustPolicyTests {
             }
             #expect(found.map(\.description).contains(pin))
             #expect(error?.code == .tlsFailed)
-            #expect(error?.phase == .securing)
+            #expect(error?.phase == .tlsHandshake)
             #expect(error?.wasSent == false)
             #expect(origin.requests.count == 2)
         }
@@ -112,7 +112,7 @@ struct TrustPolicyTests {
             let short = HTTPSession(configuration: configuration)
             let error = await #expect(throws: HTTPError.self) { try await short.get(origin.url()) }
             #expect(error?.code == .timedOut)
-            #expect(error?.clock == .connect)
+            #expect(error?.timeout == .connect)
 
             // One that says when it is asked: on a busy machine the clock above may have been faster than the handshake.
             let (asked, tell) = AsyncStream.makeStream(of: Void.self)

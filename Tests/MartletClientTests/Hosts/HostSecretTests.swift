@@ -55,7 +55,7 @@ struct HostSecretTests {
                 #expect(home.requests.last?.fields["X-Api-Key"] == "secret")
                 let trusting = api.with {
                     var policy = RedirectPolicy.follow()
-                    policy.trustsOtherOrigins = true
+                    policy.sendsCredentialsCrossOrigin = true
                     $0.options.redirects = policy
                 }
                 #expect(try await trusting.get("x").text.contains("|secret|"))

@@ -79,7 +79,7 @@ extension OneAtATime {
                 #expect(first > 0)
                 #expect(try await session.get(origin.url("/next")).text == "next")
                 #expect(origin.connectionCount == 2)
-                try await origin.ledger.waitForOpenConnections(atMost: 1)
+                try await origin.recorder.waitForOpenConnections(atMost: 1)
                 #expect(await eventually { OpenSockets.count(toPort: origin.port) == 1 })
             }
         }
@@ -93,7 +93,7 @@ extension OneAtATime {
                 let start = ContinuousClock.now
                 try await session.stream(HTTPRequest(.get, origin)) { _, _ in }
                 #expect(ContinuousClock.now - start < Patience.ending)
-                try await origin.ledger.waitForOpenConnections(atMost: 0)
+                try await origin.recorder.waitForOpenConnections(atMost: 0)
                 #expect(await eventually { session.poolStatus.leased == 0 })
             }
         }
@@ -161,7 +161,7 @@ extension OneAtATime {
                 try await session.stream(HTTPRequest(.get, origin)) { _, body in
                     var iterator = body.makeAsyncIterator()
                     _ = try await iterator.next()
-                    let sent = await settled { origin.ledger.counts.bytesSent }
+                    let sent = await settled { origin.recorder.counts.bytesSent }
                     #expect(Int(sent) < buffered + 4 << 20)
                 }
             }

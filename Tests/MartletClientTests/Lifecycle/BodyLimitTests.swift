@@ -39,9 +39,9 @@ struct BodyLimitTests {
             let error = try #require(
                 await #expect(throws: HTTPError.self) { try await session.get(origin.url()) })
             #expect(error.code == .bodyTooLarge)
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
             let taken = try KernelBuffers.most() + 2 << 20
-            if !isChunked { #expect(origin.ledger.counts.bytesSent < taken) }
+            if !isChunked { #expect(origin.recorder.counts.bytesSent < taken) }
         }
     }
 

@@ -42,7 +42,7 @@ struct SessionLifetimeTests {
             _ = try await session?.get(origin.url())
             #expect(origin.openConnectionCount == 1)
             session = nil
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
             #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
         }
     }
@@ -59,7 +59,7 @@ struct SessionLifetimeTests {
             try await origin.waitForRequests(count: 1)
             origin.signals.raise("go")
             #expect(try await task.value.text == "ok")
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 
@@ -90,7 +90,7 @@ struct SessionLifetimeTests {
             #expect(try await running.text == "ok")
             await finishing.value
             #expect(session.poolStatus.idle + session.poolStatus.leased == 0)
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 
@@ -119,7 +119,7 @@ struct SessionLifetimeTests {
             }
             #expect(session.runningCallCount == 0)
             #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 

@@ -159,7 +159,7 @@ struct NetworkMonitorTests {
     )
     func busy() async throws {
         let (mock, arrived, gate) = mock()
-        defer { gate.fulfil(()) }
+        defer { gate.fulfill(()) }
         let manual = ManualNetworkPath()
         let session = session(AddressedConnector(mock, from: ["192.0.2.5:1000"]), manual)
         let task = Task { try await session.post("http://a.example/slow", body: .text("x")).text }
@@ -177,10 +177,10 @@ struct NetworkMonitorTests {
     @Test("A call that may be tried again is, from the address that is there now")
     func retried() async throws {
         let (mock, arrived, gate) = mock()
-        defer { gate.fulfil(()) }
+        defer { gate.fulfill(()) }
         let manual = ManualNetworkPath()
         let connector = AddressedConnector(mock, from: ["192.0.2.5:1000", "192.0.2.6:1000"])
-        let session = session(connector, manual) { $0.retry = .transient(attempts: 3) }
+        let session = session(connector, manual) { $0.retry = .transient(maximumAttempts: 3) }
         let task = Task { try await session.get("http://a.example/slow").text }
         #expect(await eventually { arrived.count == 1 })
         await tell(session, manual, Self.wired, ["192.0.2.5", "192.0.2.6"])
@@ -190,7 +190,7 @@ struct NetworkMonitorTests {
     }
 
     @Test("A connection whose address goes while it is made is given up, and the next one carries the call")
-    func dialling() async throws {
+    func dialing() async throws {
         let (mock, _, gate) = mock()
         let begun = Counter()
         let connector = AddressedConnector(mock, from: ["192.0.2.5:1", "192.0.2.6:1"]) {
@@ -198,12 +198,12 @@ struct NetworkMonitorTests {
             if begun.count == 1 { _ = await gate.wait(until: .distantFuture, on: .sharedOrStalled) }
         }
         let manual = ManualNetworkPath()
-        let session = session(connector, manual) { $0.retry = .transient(attempts: 3) }
+        let session = session(connector, manual) { $0.retry = .transient(maximumAttempts: 3) }
         let task = Task { try await session.get("http://a.example/").text }
         #expect(await eventually { begun.count == 1 })
         await tell(session, manual, Self.wired, ["192.0.2.5", "192.0.2.6"])
         await tell(session, manual, Self.wifi, ["192.0.2.6"])
-        gate.fulfil(())
+        gate.fulfill(())
         #expect(try await task.value == "x")
         #expect(begun.count == 2)
         #expect(session.diagnostics.pool.opened == 1)
@@ -283,7 +283,7 @@ struct NetworkMonitorTests {
         let monitor = NetworkMonitor()
         do {
             let session = HTTPSession.own { $0.networkMonitor = monitor }
-            #expect(session.diagnostics.isQuiet)
+            #expect(session.diagnostics.isIdle)
             _ = await monitor.path
         }
         #expect(await eventually { !monitor.isListening })

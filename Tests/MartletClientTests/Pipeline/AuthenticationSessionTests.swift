@@ -38,9 +38,9 @@ struct AuthenticationSessionTests {
 
     /// Answers each challenge with credentials that are refused.
     private struct Wrong: SessionDelegate {
-        func answer(
+        func respond(
             to challenge: AuthenticationChallenge, in context: CallContext
-        ) async throws -> ChallengeAnswer { .credentials(.basic(user: "u", password: "wrong")) }
+        ) async throws -> ChallengeDisposition { .credentials(.basic(user: "u", password: "wrong")) }
     }
 
     @Test("The limit of attempts also counts the delegate's answers", arguments: [1, 2, 5])

@@ -108,7 +108,7 @@ struct MiddlewareTests {
         } run: { origin async throws in
             let session = HTTPSession.own { configuration in
                 configuration.middleware = [Step { _, _, _ in throw Refusal() }]
-                configuration.retry = .transient(attempts: 3, backoff: .constant(.zero))
+                configuration.retry = .transient(maximumAttempts: 3, backoff: .constant(.zero))
             }
             await #expect(throws: Refusal()) { try await session.get(origin.url()) }
             #expect(origin.connectionCount == 0)
@@ -159,7 +159,7 @@ struct MiddlewareTests {
             }
             let session = HTTPSession.own { configuration in
                 configuration.middleware = [step]
-                configuration.retry = .transient(attempts: 5, backoff: .constant(.zero))
+                configuration.retry = .transient(maximumAttempts: 5, backoff: .constant(.zero))
             }
             let exchange = try await session.get(origin.url("/a"))
             #expect(exchange.text == "there")
@@ -338,7 +338,7 @@ struct MiddlewareTests {
             }
             let session = HTTPSession.own { configuration in
                 configuration.middleware = [step]
-                configuration.retry = .transient(attempts: 3, backoff: .constant(.zero))
+                configuration.retry = .transient(maximumAttempts: 3, backoff: .constant(.zero))
             }
             #expect(try await session.get(origin.url()).text == "done")
             #expect(codes.withLock { $0 }.count == 2)
@@ -359,7 +359,7 @@ struct MiddlewareTests {
             }
             let session = plain.with { configuration in
                 configuration.middleware = [step]
-                configuration.retry = .transient(attempts: 3, backoff: .constant(.zero))
+                configuration.retry = .transient(maximumAttempts: 3, backoff: .constant(.zero))
             }
             await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
             #expect(origin.requests.count == 1)
@@ -473,12 +473,12 @@ struct MiddlewareTests {
             let loop = EventLoop.sharedOrStalled
             let step = Step { request, _, next in
                 _ = try await next(request)
-                entered.fulfil(())
+                entered.fulfill(())
                 _ = await released.wait(until: .distantFuture, on: loop)
                 do {
                     return try await next(request)
                 } catch {
-                    failed.fulfil(())
+                    failed.fulfill(())
                     throw error
                 }
             }
@@ -488,7 +488,7 @@ struct MiddlewareTests {
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             #expect(session.poolStatus.leased == 0)
-            released.fulfil(())
+            released.fulfill(())
             _ = await failed.wait(until: .distantFuture, on: loop)
             #expect(origin.requests.count == 1)
         }

@@ -95,7 +95,7 @@ struct RedirectRuleTests {
 
     @Test("A policy that refuses delivers them all")
     func refusing() throws {
-        #expect(try RedirectRuleTests.decide(302, "/next", policy: .refuse) == .deliver)
+        #expect(try RedirectRuleTests.decide(302, "/next", policy: .doNotFollow) == .deliver)
     }
 
     @Test(
@@ -219,7 +219,7 @@ struct RedirectRuleTests {
         redirect.leavesOrigin = false
         #expect(rule.fields(fields, after: redirect) == fields)
         redirect.leavesOrigin = true
-        policy.trustsOtherOrigins = true
+        policy.sendsCredentialsCrossOrigin = true
         #expect(RedirectRule(policy: policy).fields(fields, after: redirect) == fields)
     }
 

@@ -30,10 +30,10 @@ struct RedirectTests {
         try await TestOrigin.withOrigin { _ in
             .redirect(to: "/b")
         } run: { origin async throws in
-            let session = HTTPSession.own { $0.redirects = .refuse }
+            let session = HTTPSession.own { $0.redirects = .doNotFollow }
             #expect(try await session.get(origin.url("/a")).statusCode == 302)
             var options = RequestOptions()
-            options.redirects = .refuse
+            options.redirects = .doNotFollow
             let request = try HTTPRequest(method: .get, url: origin.url("/a"))
             #expect(try await HTTPSession.own().send(request, options: options).statusCode == 302)
         }
@@ -171,7 +171,7 @@ struct RedirectTests {
                 }
                 let error = try #require(
                     await #expect(throws: HTTPError.self) { try await session.get(origin.url()) })
-                #expect(error.clock == .total)
+                #expect(error.timeout == .total)
                 attempts = error.attempts
                 total *= 3
             }
@@ -188,12 +188,12 @@ struct RedirectTests {
                 .redirect(to: place)
             } run: { origin async throws in
                 let session = HTTPSession.own {
-                    $0.redirects.trustsOtherOrigins = trusts
+                    $0.redirects.sendsCredentialsCrossOrigin = trusts
                     $0.authentication.credentials = .basic(user: "u", password: "p")
                 }
                 #expect(try await session.get(origin.url()).text == (trusts ? "Basic dTpw" : "none"))
                 let inAddress = origin.url().replacing("http://", with: "http://u:p@")
-                let plain = HTTPSession.own { $0.redirects.trustsOtherOrigins = trusts }
+                let plain = HTTPSession.own { $0.redirects.sendsCredentialsCrossOrigin = trusts }
                 #expect(try await plain.get(inAddress).text == (trusts ? "Basic dTpw" : "none"))
             }
         }

@@ -18,10 +18,12 @@ struct RetryRuleTests {
             random: random)
     }
 
-    private static func failure(_ code: HTTPError.Code, wasSent: Bool = true, clock: HTTPError.Clock? = nil)
+    private static func failure(
+        _ code: HTTPError.Code, wasSent: Bool = true, timeout: HTTPError.Timeout? = nil
+    )
         -> RetryRule.Outcome
     {
-        .failure(HTTPError(code, phase: .awaitingHead, message: "x", wasSent: wasSent, clock: clock))
+        .failure(HTTPError(code, phase: .awaitingHead, message: "x", wasSent: wasSent, timeout: timeout))
     }
 
     @Test("A policy of never makes no call again")
@@ -52,7 +54,7 @@ struct RetryRuleTests {
     @Test("The wait is a random part of a span that doubles, up to the longest")
     func backoff() {
         let policy = RetryPolicy.transient(
-            attempts: 100, backoff: .exponential(from: .milliseconds(200), upTo: .seconds(1)))
+            maximumAttempts: 100, backoff: .exponential(from: .milliseconds(200), upTo: .seconds(1)))
         func span(_ attempt: Int, _ random: Double) -> Duration? {
             RetryRuleTests.delay(
                 .status(503, retryAfter: nil), policy: policy, attempt: attempt, random: random)
@@ -69,7 +71,7 @@ struct RetryRuleTests {
     @Test("Spans that cannot be doubled without end do not overflow")
     func overflow() {
         let policy = RetryPolicy.transient(
-            attempts: .max,
+            maximumAttempts: .max,
             backoff: .exponential(from: .seconds(Int64.max / 4), upTo: .seconds(Int64.max / 2)))
         #expect(
             RetryRuleTests.delay(.status(503, retryAfter: nil), policy: policy, attempt: 1_000_000) != nil)
@@ -118,7 +120,7 @@ struct RetryRuleTests {
             RetryRuleTests.delay(RetryRuleTests.failure(.connectFailed, wasSent: false), isReplayable: false)
                 == nil)
         var policy = RetryPolicy.transient()
-        policy.includesUnsafeMethods = true
+        policy.retriesNonIdempotentMethods = true
         #expect(
             RetryRuleTests.delay(RetryRuleTests.failure(.connectionLost), policy: policy, isIdempotent: false)
                 != nil)
@@ -140,7 +142,7 @@ struct RetryRuleTests {
             #expect(RetryRuleTests.delay(.failure(error)) != nil, "\(phase)")
             #expect(RetryRuleTests.delay(.failure(error), isIdempotent: false) == nil, "\(phase)")
         }
-        let refused = HTTPError(.tlsFailed, phase: .securing, message: "x", wasSent: false)
+        let refused = HTTPError(.tlsFailed, phase: .tlsHandshake, message: "x", wasSent: false)
         #expect(RetryRuleTests.delay(.failure(refused)) == nil)
         var cut = refused
         cut.underlying = TLSError(.truncated)
@@ -153,9 +155,9 @@ struct RetryRuleTests {
 
     @Test("The total clock ends a call; the others end a try")
     func clocks() {
-        #expect(RetryRuleTests.delay(RetryRuleTests.failure(.timedOut, clock: .total)) == nil)
-        for clock in [HTTPError.Clock.connect, .head, .idle, .poolWait] {
-            #expect(RetryRuleTests.delay(RetryRuleTests.failure(.timedOut, clock: clock)) != nil)
+        #expect(RetryRuleTests.delay(RetryRuleTests.failure(.timedOut, timeout: .total)) == nil)
+        for clock in [HTTPError.Timeout.connect, .head, .idle, .poolWait] {
+            #expect(RetryRuleTests.delay(RetryRuleTests.failure(.timedOut, timeout: clock)) != nil)
         }
     }
 

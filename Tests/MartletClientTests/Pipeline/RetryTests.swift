@@ -122,7 +122,7 @@ struct RetryTests {
         } run: { origin async throws in
             let session = RetryTests.session(.transient(backoff: .constant(.seconds(3600))))
             let task = Task { try await session.get(origin.url()) }
-            try await origin.ledger.waitForCounts { $0.responses == 1 }
+            try await origin.recorder.waitForCounts { $0.responses == 1 }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
         }
@@ -146,7 +146,8 @@ struct RetryTests {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(503)
         } run: { origin async throws in
-            let session = RetryTests.session(.transient(attempts: 2, backoff: .constant(.zero), budget: 0))
+            let session = RetryTests.session(
+                .transient(maximumAttempts: 2, backoff: .constant(.zero), budget: 0))
             for _ in 0..<15 { _ = try await session.get(origin.url()) }
             #expect(origin.requests.count == 25)
         }

@@ -23,50 +23,50 @@ struct TransientFailureTests {
     private static func row(
         _ code: HTTPError.Code, _ phase: HTTPError.Phase, _ underlying: (any Error)? = nil,
         sent: Bool = false,
-        clock: HTTPError.Clock? = nil, get: Bool, post: Bool, events: Bool
+        timeout: HTTPError.Timeout? = nil, get: Bool, post: Bool, events: Bool
     ) -> Row {
         let error = HTTPError(
-            code, phase: phase, message: "x", wasSent: sent, clock: clock, underlying: underlying)
+            code, phase: phase, message: "x", wasSent: sent, timeout: timeout, underlying: underlying)
         return Row(error: error, get: get, post: post, events: events)
     }
 
-    private static func proxy(_ fault: MartletConnections.ProxyFault) -> ProxyError {
+    private static func proxy(_ fault: MartletConnections.ProxyHandshakeError) -> ProxyError {
         ProxyError(fault, proxy: "http://p:1")
     }
 
     private static func refused(_ status: Int) -> ProxyError {
         let head = ResponseHead(status: status)
-        return proxy(.refused(TunnelRefusal(head: head, body: [], isBodyComplete: true)))
+        return proxy(.refused(TunnelRejection(head: head, body: [], isBodyComplete: true)))
     }
 
     /// Nothing reached the server, and it may pass: all are made again.
     private static let passing: [Row] = [
         row(.resolutionFailed, .resolving, get: true, post: true, events: true),
         row(.connectFailed, .connecting, get: true, post: true, events: true),
-        row(.connectionLost, .securing, get: true, post: true, events: true),
-        row(.timedOut, .connecting, clock: .connect, get: true, post: true, events: true),
-        row(.timedOut, .tunnelling, clock: .connect, get: true, post: true, events: true),
-        row(.timedOut, .waitingForConnection, clock: .poolWait, get: true, post: true, events: true),
-        row(.tlsFailed, .securing, TLSError(.truncated), get: true, post: true, events: true),
+        row(.connectionLost, .tlsHandshake, get: true, post: true, events: true),
+        row(.timedOut, .connecting, timeout: .connect, get: true, post: true, events: true),
+        row(.timedOut, .tunneling, timeout: .connect, get: true, post: true, events: true),
+        row(.timedOut, .waitingForConnection, timeout: .poolWait, get: true, post: true, events: true),
+        row(.tlsFailed, .tlsHandshake, TLSError(.truncated), get: true, post: true, events: true),
         row(
-            .proxyFailed, .tunnelling, proxy(.wire(WireError(.emptyResponse, at: 0))), get: true, post: true,
+            .proxyFailed, .tunneling, proxy(.wire(WireError(.emptyResponse, at: 0))), get: true, post: true,
             events: true),
         row(
-            .proxyFailed, .tunnelling, proxy(.wire(WireError(.truncated(.head(received: 7)), at: 7))),
+            .proxyFailed, .tunneling, proxy(.wire(WireError(.truncated(.head(received: 7)), at: 7))),
             get: true, post: true,
             events: true),
         row(
-            .proxyFailed, .tunnelling, proxy(.lost(.system(SystemError(operation: "recv", code: 104)))),
+            .proxyFailed, .tunneling, proxy(.lost(.system(SystemError(operation: "recv", code: 104)))),
             get: true, post: true, events: true),
         row(
-            .proxyFailed, .tunnelling, proxy(.socks(.truncated(receivedByteCount: 1))), get: true, post: true,
+            .proxyFailed, .tunneling, proxy(.socks(.truncated(receivedByteCount: 1))), get: true, post: true,
             events: true),
         row(
-            .proxyFailed, .tunnelling, proxy(.socks(.refused(Socks5Reply(rawValue: 5)))), get: true,
+            .proxyFailed, .tunneling, proxy(.socks(.refused(Socks5Reply(rawValue: 5)))), get: true,
             post: true, events: true),
-        row(.proxyFailed, .tunnelling, refused(502), get: true, post: true, events: true),
-        row(.proxyFailed, .tunnelling, refused(503), get: true, post: true, events: true),
-        row(.proxyFailed, .tunnelling, refused(504), get: true, post: true, events: true),
+        row(.proxyFailed, .tunneling, refused(502), get: true, post: true, events: true),
+        row(.proxyFailed, .tunneling, refused(503), get: true, post: true, events: true),
+        row(.proxyFailed, .tunneling, refused(504), get: true, post: true, events: true),
     ]
 
     /// It may pass, but the server may have got the request.
@@ -74,7 +74,7 @@ struct TransientFailureTests {
         row(.connectionLost, .awaitingHead, sent: true, get: true, post: false, events: true),
         row(.emptyResponse, .awaitingHead, sent: true, get: true, post: false, events: true),
         row(.truncated, .receivingBody, sent: true, get: true, post: false, events: true),
-        row(.timedOut, .receivingBody, sent: true, clock: .idle, get: true, post: false, events: true),
+        row(.timedOut, .receivingBody, sent: true, timeout: .idle, get: true, post: false, events: true),
         row(
             .tlsFailed, .receivingBody, TLSError(.alert(number: 20, text: "bad record mac")), sent: true,
             get: true, post: false, events: true),
@@ -82,22 +82,22 @@ struct TransientFailureTests {
 
     /// It does not pass.
     private static let lasting: [Row] = [
-        row(.tlsFailed, .securing, TLSError(.expired), get: false, post: false, events: false),
-        row(.tlsFailed, .securing, TLSError(.unknownAuthority), get: false, post: false, events: false),
+        row(.tlsFailed, .tlsHandshake, TLSError(.expired), get: false, post: false, events: false),
+        row(.tlsFailed, .tlsHandshake, TLSError(.unknownAuthority), get: false, post: false, events: false),
         row(
             .tlsFailed, .awaitingHead, TLSError(.clientCertificateRequired), sent: true, get: false,
             post: false, events: false),
-        row(.proxyFailed, .tunnelling, refused(403), get: false, post: false, events: false),
-        row(.proxyFailed, .tunnelling, refused(407), get: false, post: false, events: false),
-        row(.proxyFailed, .tunnelling, refused(500), get: false, post: false, events: false),
+        row(.proxyFailed, .tunneling, refused(403), get: false, post: false, events: false),
+        row(.proxyFailed, .tunneling, refused(407), get: false, post: false, events: false),
+        row(.proxyFailed, .tunneling, refused(500), get: false, post: false, events: false),
         row(
-            .proxyFailed, .tunnelling, proxy(.socks(.credentialsRefused)), get: false, post: false,
+            .proxyFailed, .tunneling, proxy(.socks(.credentialsRefused)), get: false, post: false,
             events: false),
         row(
-            .proxyFailed, .tunnelling, proxy(.socks(.refused(Socks5Reply(rawValue: 2)))), get: false,
+            .proxyFailed, .tunneling, proxy(.socks(.refused(Socks5Reply(rawValue: 2)))), get: false,
             post: false, events: false),
         row(
-            .proxyFailed, .tunnelling, proxy(.wire(WireError(.headTooLarge(limit: 1), at: 0))), get: false,
+            .proxyFailed, .tunneling, proxy(.wire(WireError(.headTooLarge(limit: 1), at: 0))), get: false,
             post: false,
             events: false),
         row(.proxyFailed, .preparing, get: false, post: false, events: false),
@@ -105,7 +105,7 @@ struct TransientFailureTests {
         row(.limitExceeded, .receivingBody, sent: true, get: false, post: false, events: false),
         row(.sessionInvalidated, .waitingForConnection, get: false, post: false, events: false),
         // An event stream connects again, with a new total clock and when descriptors may be free.
-        row(.timedOut, .receivingBody, sent: true, clock: .total, get: false, post: false, events: true),
+        row(.timedOut, .receivingBody, sent: true, timeout: .total, get: false, post: false, events: true),
         row(.systemFailed, .connecting, get: false, post: false, events: true),
     ]
 
@@ -147,7 +147,7 @@ struct TransientFailureTests {
     }
 
     private func session(through proxy: TestOrigin) throws -> HTTPSession {
-        let server = try ProxyServer("127.0.0.1:\(proxy.port)").tunnellingEverything()
+        let server = try ProxyServer("127.0.0.1:\(proxy.port)").alwaysTunneling()
         return HTTPSession.own {
             $0.proxy = .server(server)
             $0.retry = .transient(backoff: .constant(.zero))

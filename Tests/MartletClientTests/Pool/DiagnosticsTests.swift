@@ -15,7 +15,7 @@ struct DiagnosticsTests {
             let name = origin.base
             let idle = SessionDiagnostics.Host(origin: name, idle: 1)
             #expect(session.diagnostics.hosts == [idle])
-            #expect(session.diagnostics.isQuiet)
+            #expect(session.diagnostics.isIdle)
 
             let calls = [
                 Task { try await session.get(origin.url("/a")) },
@@ -24,7 +24,7 @@ struct DiagnosticsTests {
             #expect(await eventually { session.diagnostics.pool.waiting == 1 })
             let busy = session.diagnostics
             #expect(busy.runningCalls == 2)
-            #expect(!busy.isQuiet)
+            #expect(!busy.isIdle)
             let host = SessionDiagnostics.Host(origin: name, leased: 1, waiting: 1)
             #expect(busy.hosts == [host])
             #expect(busy.processSockets > 0)
@@ -32,7 +32,7 @@ struct DiagnosticsTests {
             #expect(busy.description.hasSuffix("\n\(name): 1 leased, 0 idle, 0 dialling, 1 waiting"))
 
             for call in calls { call.cancel() }
-            #expect(await eventually { session.diagnostics.isQuiet && session.diagnostics.hosts.isEmpty })
+            #expect(await eventually { session.diagnostics.isIdle && session.diagnostics.hosts.isEmpty })
         }
     }
 
@@ -40,7 +40,7 @@ struct DiagnosticsTests {
     func countsViews() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own()
-            let view = session.with { $0.socketOptions.sendsSmallWritesAtOnce.toggle() }
+            let view = session.with { $0.socketOptions.tcpNoDelay.toggle() }
             _ = try await session.get(origin.url())
             _ = try await view.get(origin.url())
             #expect(session.diagnostics.hosts.map(\.idle) == [2])

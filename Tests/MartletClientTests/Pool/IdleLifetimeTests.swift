@@ -9,7 +9,7 @@ struct IdleLifetimeTests {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own { $0.pool.idleLifetime = .milliseconds(100) }
             _ = try await session.get(origin.url())
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
             #expect(session.poolStatus.idle == 0)
         }
     }
@@ -23,7 +23,7 @@ struct IdleLifetimeTests {
             let session = HTTPSession.own { $0.pool.idleLifetime = Patience.long * 2 }
             let start = ContinuousClock.now
             _ = try await session.get(origin.url())
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
             // The margin takes half of the second off, for which it is kept; the session's own limit is ten minutes.
             #expect(ContinuousClock.now - start >= .milliseconds(450))
             #expect(ContinuousClock.now - start < Patience.ending)
@@ -39,7 +39,7 @@ struct IdleLifetimeTests {
         try await TestOrigin.withOrigin(scripts: script) { origin in
             let session = HTTPSession.own()
             _ = try await session.get(origin.url())
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
             #expect(try await session.get(origin.url()).text == "ok")
             #expect(origin.connectionCount == 2)
         }
@@ -59,7 +59,7 @@ struct IdleLifetimeTests {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own { $0.pool.maximumAge = .milliseconds(100) }
             _ = try await session.get(origin.url())
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
             #expect(session.poolStatus.idle == 0)
         }
     }
@@ -73,7 +73,7 @@ struct IdleLifetimeTests {
             let session = HTTPSession.own()
             _ = try await session.get(origin.url())
             #expect(session.poolStatus.idle == 0)
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 
@@ -84,7 +84,7 @@ struct IdleLifetimeTests {
             _ = try await session.get(origin.url())
             _ = try await session.get(origin.url())
             #expect(origin.connectionCount == 2)
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 }

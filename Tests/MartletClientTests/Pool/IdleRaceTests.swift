@@ -110,7 +110,7 @@ struct IdleRaceTests {
             let session = HTTPSession.own()
             _ = try await session.get(origin.url())
             var options = RequestOptions()
-            options.allowsResendingUnsafeMethods = true
+            options.allowsResendingNonIdempotentMethods = true
             let exchange = try await session.post(origin.url(), body: .text("hello"), options: options)
             #expect(exchange.text == "ok")
             #expect(exchange.metrics.attempts == 2)

@@ -18,8 +18,8 @@ private final class EndedStream: ForwardingStream {
 
     func probe() -> IdleState { .unusable }
 
-    func endIdleWatch() -> Bool {
-        _ = stream.endIdleWatch()
+    func stopObservingIdle() -> Bool {
+        _ = stream.stopObservingIdle()
         return false
     }
 }

@@ -102,7 +102,7 @@ struct NestedCallTests {
                     "2 of 2 \(target) are in use: 2 by streams whose closure has not returned; raise \(setting)"
                 )
                     == true, "\(error?.message ?? "")")
-            for held in held { held.fulfil(()) }
+            for held in held { held.fulfill(()) }
             for stream in streams { try await stream.value }
         }
     }
@@ -115,7 +115,7 @@ struct NestedCallTests {
             limits.connectionsPerHost = 1
             let loop = EventLoop.sharedOrStalled
             let pool = ConnectionPool(limits: limits, wireLimits: WireLimits(), loop: loop) {
-                reported.fulfil($0)
+                reported.fulfill($0)
             }
             defer { pool.shutDown() }
             let dialer = Dialer(settings: DialSettings(), loop: loop)

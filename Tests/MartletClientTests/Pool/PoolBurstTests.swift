@@ -31,7 +31,7 @@ struct PoolBurstTests {
         for call in calls {
             await #expect(throws: CancellationError.self) { _ = try await call.value }
         }
-        #expect(await eventually { session.poolStatus.dialling == 0 && session.poolStatus.waiting == 0 })
+        #expect(await eventually { session.poolStatus.dialing == 0 && session.poolStatus.waiting == 0 })
     }
 
     @Test("Those that are cancelled before they were begun leave nothing behind")
@@ -41,12 +41,12 @@ struct PoolBurstTests {
         let calls = (0..<PoolBurstTests.count).map { number in
             Task { try await session.get("http://host\(number).example:1/") }
         }
-        #expect(await eventually { session.poolStatus.dialling == PoolBurstTests.count })
+        #expect(await eventually { session.poolStatus.dialing == PoolBurstTests.count })
         for call in calls { call.cancel() }
         for call in calls {
             await #expect(throws: CancellationError.self) { _ = try await call.value }
         }
-        #expect(await eventually { session.poolStatus.dialling == 0 && session.poolStatus.waiting == 0 })
+        #expect(await eventually { session.poolStatus.dialing == 0 && session.poolStatus.waiting == 0 })
     }
 
     @Test("All of them get their connections")
@@ -65,6 +65,6 @@ struct PoolBurstTests {
                 for try await isRight in group { #expect(isRight) }
             }
         }
-        #expect(await eventually { session.poolStatus.dialling == 0 && session.poolStatus.waiting == 0 })
+        #expect(await eventually { session.poolStatus.dialing == 0 && session.poolStatus.waiting == 0 })
     }
 }

@@ -99,7 +99,7 @@ struct PoolKeyTests {
             let session = HTTPSession.own()
             _ = try await session.get(origin.url())
             let call = Task { try await session.get("https://127.0.0.1:\(origin.port)/") }
-            try await origin.ledger.waitForConnections(count: 2)
+            try await origin.recorder.waitForConnections(count: 2)
             call.cancel()
             await #expect(throws: CancellationError.self) { try await call.value }
         }

@@ -18,7 +18,7 @@ struct PoolLineTests {
             signals.use(origin)
             let session = HTTPSession.own { configuration in
                 configuration.pool.connectionsPerHost = 1
-                configuration.pool.ageingInterval = nil
+                configuration.pool.agingInterval = nil
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { _ = try await session.get(origin.url("/first")) }
@@ -115,7 +115,7 @@ struct PoolLineTests {
             #expect(exchange.metrics.isConnectionReused)
             #expect(origin.connectionCount == 1)
             resolver.open()
-            #expect(await eventually { session.poolStatus.dialling == 0 })
+            #expect(await eventually { session.poolStatus.dialing == 0 })
         }
     }
 
@@ -144,7 +144,7 @@ struct PoolLineTests {
         }
         first.cancel()
         let error = await #expect(throws: HTTPError.self) { try await second.value }
-        #expect(error?.clock == .connect)
+        #expect(error?.timeout == .connect)
         await #expect(throws: CancellationError.self) { try await first.value }
     }
 

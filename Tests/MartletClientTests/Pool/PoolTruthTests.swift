@@ -23,18 +23,18 @@ extension OneAtATime {
         }
 
         private static func isAtRest(_ status: PoolStatus) -> Bool {
-            status.leased == 0 && status.dialling == 0 && status.waiting == 0
+            status.leased == 0 && status.dialing == 0 && status.waiting == 0
         }
 
         @Test("Without cancels the server never sees more connections than allowed, and each is used again")
         func limitHolds() async throws {
             let peak = Peak()
-            let ledger = Mutex<OriginLedger?>(nil)
+            let ledger = Mutex<OriginRecorder?>(nil)
             try await TestOrigin.withOrigin { request in
                 peak.note(ledger.withLock { $0 }?.counts.openConnections ?? .max)
                 return .text(request.path)
             } run: { origin in
-                ledger.withLock { $0 = origin.ledger }
+                ledger.withLock { $0 = origin.recorder }
                 let session = HTTPSession.own { configuration in
                     configuration.pool.connectionsPerHost = 64
                     configuration.pool.totalConnections = 64
@@ -51,7 +51,7 @@ extension OneAtATime {
                 }
                 #expect(peak.most <= 64)
                 #expect(origin.connectionCount <= 64)
-                #expect(origin.ledger.counts.requests == 2_000)
+                #expect(origin.recorder.counts.requests == 2_000)
                 #expect(PoolTruthTests.isAtRest(session.poolStatus))
                 #expect(session.poolStatus.idle == origin.connectionCount)
             }
@@ -67,7 +67,7 @@ extension OneAtATime {
             let port = Mutex(0)
             try await TestOrigin.withOrigin { request in
                 if let status = sessions.withLock({ $0 })?.poolStatus {
-                    peak.note(status.leased + status.idle + status.dialling)
+                    peak.note(status.leased + status.idle + status.dialing)
                 }
                 if request.path.hasPrefix("/look") {
                     descriptors.note(OpenSockets.simultaneousCount(toPort: port.withLock { $0 }))
@@ -138,19 +138,19 @@ extension OneAtATime {
                 sessions.withLock { $0 = nil }
                 #expect(session.poolStatus.idle == 0)
                 #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
-                try await origin.ledger.waitForOpenConnections(atMost: 0)
+                try await origin.recorder.waitForOpenConnections(atMost: 0)
             }
         }
 
         @Test("The limit in total holds across hosts")
         func totalLimit() async throws {
             let peak = Peak()
-            let ledger = Mutex<OriginLedger?>(nil)
+            let ledger = Mutex<OriginRecorder?>(nil)
             try await TestOrigin.withOrigin { request in
                 peak.note(ledger.withLock { $0 }?.counts.openConnections ?? .max)
                 return .text("x")
             } run: { origin in
-                ledger.withLock { $0 = origin.ledger }
+                ledger.withLock { $0 = origin.recorder }
                 let session = HTTPSession.own { configuration in
                     configuration.resolver = ListResolver(("127.0.0.1", origin.port))
                     configuration.pool.connectionsPerHost = 4
@@ -162,13 +162,13 @@ extension OneAtATime {
                         group.addTask {
                             _ = try await session.get("http://host\(number % 6).example:\(origin.port)/")
                             let status = session.poolStatus
-                            sampled.note(status.leased + status.idle + status.dialling)
+                            sampled.note(status.leased + status.idle + status.dialing)
                         }
                     }
                     try await group.waitForAll()
                 }
                 #expect(sampled.most <= 8)
-                #expect(origin.ledger.counts.requests == 600)
+                #expect(origin.recorder.counts.requests == 600)
                 #expect(await eventually { PoolTruthTests.isAtRest(session.poolStatus) })
             }
         }

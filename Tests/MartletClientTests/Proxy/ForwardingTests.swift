@@ -41,7 +41,7 @@ struct ForwardingTests {
             let expected =
                 "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nAccept: */*\r\n"
                 + "Proxy-Authorization: Basic bWU6aHVudGVyMg==\r\n\r\n"
-            #expect(String(decoding: proxy.ledger.transcript(ofConnection: 1), as: UTF8.self) == expected)
+            #expect(String(decoding: proxy.recorder.transcript(ofConnection: 1), as: UTF8.self) == expected)
         }
     }
 
@@ -121,7 +121,7 @@ struct ForwardingTests {
             return answer
         }
         try await TestOrigin.withOrigin(handler: refusing) { proxy in
-            let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+            let shy = ProxyCredentials(user: "me", password: "hunter2", sendsPreemptively: false)
             for (credentials, count) in [(shy, 2), (secret, 1), (nil, 1)] as [(ProxyCredentials?, Int)] {
                 let before = proxy.requests.count
                 let session = try ProxyScene.session(proxy.port, credentials: credentials)
@@ -146,7 +146,7 @@ struct ForwardingTests {
             return .text(String(decoding: try await ProxyScene.collect(request), as: UTF8.self))
         }
         try await TestOrigin.withOrigin(handler: handler) { proxy in
-            let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+            let shy = ProxyCredentials(user: "me", password: "hunter2", sendsPreemptively: false)
             let session = try ProxyScene.session(proxy.port, credentials: shy)
             #expect(try await session.post("http://a.test/", body: .text("body")).text == "body")
             #expect(proxy.requests.count == 2)
@@ -164,7 +164,7 @@ struct ForwardingTests {
             return answer
         }
         try await TestOrigin.withOrigin(handler: handler) { proxy in
-            let credentials = ProxyCredentials(user: "me", password: "hunter2", isForDigestAlone: true)
+            let credentials = ProxyCredentials(user: "me", password: "hunter2", requiresDigest: true)
             let session = try ProxyScene.session(proxy.port, credentials: credentials)
             #expect(try await session.get("http://a.test/basic").response.status.code == 407)
             #expect(proxy.requests.flatMap { $0.fields.values(of: "Proxy-Authorization") }.isEmpty)
@@ -185,7 +185,7 @@ struct ForwardingTests {
                 try .http("b:b@\(address)"),
                 try .http(
                     address,
-                    credentials: ProxyCredentials(user: "b", password: "b", isForDigestAlone: true)),
+                    credentials: ProxyCredentials(user: "b", password: "b", requiresDigest: true)),
             ]
             for settings in views + views {
                 _ = try await session.with { $0.proxy = settings }.get("http://a.test/")
@@ -229,7 +229,7 @@ struct ForwardingTests {
             return answer
         }
         try await TestOrigin.withOrigin(handler: handler) { proxy in
-            let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+            let shy = ProxyCredentials(user: "me", password: "hunter2", sendsPreemptively: false)
             for (credentials, status) in [(shy, 200), (nil, 407)] as [(ProxyCredentials?, Int)] {
                 let jar = CookieJar()
                 let session = try ProxyScene.session(proxy.port, credentials: credentials) {

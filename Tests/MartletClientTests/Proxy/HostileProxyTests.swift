@@ -30,15 +30,15 @@ struct HostileProxyTests {
                 sourceLocation: sourceLocation)
             #expect(!error.wasSent, sourceLocation: sourceLocation)
             // A clock may run out before the proxy is spoken to.
-            let isEarly = error.clock == .connect && error.phase.precedes(.tunnelling)
+            let isEarly = error.timeout == .connect && error.phase.precedes(.tunneling)
             #expect(error.proxy != nil || isEarly, sourceLocation: sourceLocation)
             #expect(
                 await eventually { OpenSockets.count(toPort: proxy.port) == 0 },
                 sourceLocation: sourceLocation)
             #expect(
-                await eventually { session.diagnostics.isQuiet && session.poolStatus.idle == 0 },
+                await eventually { session.diagnostics.isIdle && session.poolStatus.idle == 0 },
                 sourceLocation: sourceLocation)
-            let sent = String(decoding: proxy.ledger.transcript(ofConnection: 1), as: UTF8.self)
+            let sent = String(decoding: proxy.recorder.transcript(ofConnection: 1), as: UTF8.self)
             #expect(!sent.contains("top-secret"), sourceLocation: sourceLocation)
             return error
         }
@@ -86,17 +86,17 @@ struct HostileProxyTests {
 
     @Test("A refusal's endless body is kept up to its limit, and a silent one not waited for")
     func endlessBody() async throws {
-        var keptByteCount = 0
+        var resumableByteCount = 0
         // On a machine that stands still not as much comes within the second that is waited for it.
-        for _ in 0..<60 where keptByteCount < 65_536 {
+        for _ in 0..<60 where resumableByteCount < 65_536 {
             let endless = try cause(
                 try await failure(
                     .expectRequestHead, .send("HTTP/1.1 500 No\r\n\r\n"),
                     .sendEndlessly(String(repeating: "0123456789", count: 1_000))))
             #expect(endless.body.count <= 65_536 && !endless.isBodyComplete)
-            keptByteCount = endless.body.count
+            resumableByteCount = endless.body.count
         }
-        #expect(keptByteCount == 65_536)
+        #expect(resumableByteCount == 65_536)
         let silent = try cause(
             try await failure(
                 .expectRequestHead, .send("HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nabc"), .awaitClose))
@@ -170,14 +170,14 @@ struct HostileProxyTests {
         var span = Duration.milliseconds(300)
         var phase = HTTPError.Phase.preparing
         // On a slow machine the clock may come before the proxy is spoken to.
-        while phase.precedes(.tunnelling) {
+        while phase.precedes(.tunneling) {
             try #require(span < Patience.ending)
             let error = try await failure(socks: socks, connect: span, steps: steps)
-            #expect(error.code == .timedOut && error.clock == .connect)
+            #expect(error.code == .timedOut && error.timeout == .connect)
             phase = error.phase
             span *= 3
         }
-        #expect(phase == .tunnelling)
+        #expect(phase == .tunneling)
     }
 
     @Test("The connect clock covers TLS in the tunnel as well")
@@ -197,9 +197,9 @@ struct HostileProxyTests {
         return try await TestOrigin.withOrigin(scripts: script) { proxy in
             let session = try ProxyScene.session(proxy.port) { $0.timeouts.connect = connect }
             let error = try await ProxyScene.failure(session, "https://a.test/")
-            #expect(error.code == .timedOut && error.clock == .connect)
+            #expect(error.code == .timedOut && error.timeout == .connect)
             #expect(await eventually { OpenSockets.count(toPort: proxy.port) == 0 })
-            if error.phase.precedes(.securing) { return false }
+            if error.phase.precedes(.tlsHandshake) { return false }
             #expect(error.proxy == nil)
             return true
         }
@@ -213,7 +213,7 @@ struct HostileProxyTests {
                 .send("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly"),
                 .expectRequestHead, .awaitClose)
         ) { proxy in
-            let server = try ProxyServer("127.0.0.1:\(proxy.port)").tunnellingEverything()
+            let server = try ProxyServer("127.0.0.1:\(proxy.port)").alwaysTunneling()
             let session = HTTPSession.own { $0.proxy = .server(server) }
             #expect(try await session.get("http://a.test/").text == "early")
         }
@@ -235,7 +235,7 @@ struct HostileProxyTests {
     func silentClose() async throws {
         let refusal = ScriptStep.send(
             "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n")
-        let shy = ProxyCredentials(user: "a", password: "b", isShownUnasked: false)
+        let shy = ProxyCredentials(user: "a", password: "b", sendsPreemptively: false)
         try await TestOrigin.withOrigin(
             scripts: ServerScript(.expectRequestHead, refusal, .close),
             ServerScript(.expectRequestHead, refusal, .awaitClose)

@@ -54,9 +54,9 @@ extension OneAtATime {
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
                 #expect(ContinuousClock.now - start < Patience.ending)
-                #expect(await eventually { session.diagnostics.isQuiet })
+                #expect(await eventually { session.diagnostics.isIdle })
                 #expect(await eventually { OpenSockets.count(toPort: proxy.port) == 0 })
-                try await proxy.ledger.waitForOpenConnections(atMost: 0)
+                try await proxy.recorder.waitForOpenConnections(atMost: 0)
             }
         }
 
@@ -71,7 +71,7 @@ extension OneAtATime {
             #expect(await eventually { resolver.askedCount == 1 })
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
-            #expect(await eventually { session.diagnostics.isQuiet })
+            #expect(await eventually { session.diagnostics.isIdle })
         }
 
         @Test("Tunnels cancelled at random leave nothing open")
@@ -96,7 +96,7 @@ extension OneAtATime {
                         #expect(error is CancellationError)
                     }
                 }
-                #expect(await eventually { session.diagnostics.isQuiet })
+                #expect(await eventually { session.diagnostics.isIdle })
                 await session.invalidateAndCancel()
                 #expect(await eventually { OpenSockets.count(toPort: proxy.port) == 0 })
             }

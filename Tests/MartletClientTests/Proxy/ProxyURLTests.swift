@@ -108,7 +108,7 @@ struct ProxyURLTests {
             try ProxyServer("http://u:q@proxy:1"), try ProxyServer("http://v:p@proxy:1"),
             try ProxyServer("http://u:p@proxy:2"), try ProxyServer("https://u:p@proxy:1"),
             try ProxyServer("http://u:p@other:1"), try ProxyServer("http://proxy:1"),
-            try ProxyServer("socks5://u:p@proxy:1"), one.tunnellingEverything(),
+            try ProxyServer("socks5://u:p@proxy:1"), one.alwaysTunneling(),
             try ProxyServer("http://u:p@proxy:1", tls: tls),
         ]
         for other in others { #expect(one != other) }

@@ -102,7 +102,7 @@ struct SocksProxyTests {
             try await withProxy({ $0.user = ("me", "hunter2") }, credentials: credentials) {
                 _, proxy, session in
                 let error = try await ProxyScene.failure(session, "http://a.test/")
-                #expect(error.code == .proxyFailed && error.phase == .tunnelling)
+                #expect(error.code == .proxyFailed && error.phase == .tunneling)
                 let cause = try #require(error.underlying as? ProxyError)
                 #expect(cause.kind == .socksCredentialsRefused && cause.wantsCredentials)
                 #expect(!error.description.contains("wrong"))

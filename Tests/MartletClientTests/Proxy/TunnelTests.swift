@@ -89,7 +89,7 @@ struct TunnelTests {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let proxy = try TestProxy(to: origin.port)
             defer { proxy.close() }
-            let server = try ProxyServer("127.0.0.1:\(proxy.port)").tunnellingEverything()
+            let server = try ProxyServer("127.0.0.1:\(proxy.port)").alwaysTunneling()
             let session = HTTPSession.own { $0.proxy = .server(server) }
             #expect(try await session.get("http://a.test/p").text == "x")
             #expect(proxy.targets == ["a.test:80"])
@@ -101,8 +101,8 @@ struct TunnelTests {
     func redirection() async throws {
         try await withTunnel { origin, proxy, session in
             let view = session.with {
-                $0.connectRedirections = [
-                    ConnectRedirection(fromHost: "localhost", toHost: "b.test", toPort: 9)
+                $0.connectOverrides = [
+                    ConnectOverride(fromHost: "localhost", toHost: "b.test", toPort: 9)
                 ]
             }
             let text = try await view.get("https://localhost/").text
@@ -117,7 +117,7 @@ struct TunnelTests {
             let proxy = try TestProxy(to: origin.port)
             defer { proxy.close() }
             let session = try ProxyScene.session(proxy.port) {
-                $0.connectRedirections = [ConnectRedirection(fromHost: "a.test", toHost: "b.test", toPort: 9)]
+                $0.connectOverrides = [ConnectOverride(fromHost: "a.test", toHost: "b.test", toPort: 9)]
             }
             #expect(try await session.get("http://a.test/p").text == "x")
             #expect(proxy.targets == ["b.test:9"])
@@ -174,7 +174,7 @@ struct TunnelTests {
         settings.authorization = basic
         settings.closesAfterRefusal = closes
         settings.challenges = ["Negotiate", "Digest realm=\"x\", Basic realm=\"p\""]
-        let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+        let shy = ProxyCredentials(user: "me", password: "hunter2", sendsPreemptively: false)
         try await withTunnel(settings, credentials: shy) { _, proxy, session in
             let text = try await session.get("https://localhost/").text
             #expect(text == "x")
@@ -187,11 +187,11 @@ struct TunnelTests {
     func refusedCredentials() async throws {
         var settings = TestProxy.Settings()
         settings.authorization = "Basic other"
-        let shy = ProxyCredentials(user: "me", password: "hunter2", isShownUnasked: false)
+        let shy = ProxyCredentials(user: "me", password: "hunter2", sendsPreemptively: false)
         for (credentials, count) in [(shy, 2), (secret, 1), (nil, 1)] as [(ProxyCredentials?, Int)] {
             try await withTunnel(settings, credentials: credentials) { origin, proxy, session in
                 let error = try await ProxyScene.failure(session, "https://localhost/")
-                #expect(error.code == .proxyFailed && error.phase == .tunnelling && !error.wasSent)
+                #expect(error.code == .proxyFailed && error.phase == .tunneling && !error.wasSent)
                 #expect(error.isConnectFailure)
                 #expect(error.proxy == "http://127.0.0.1:\(proxy.port)")
                 let cause = try #require(error.underlying as? ProxyError)
@@ -209,7 +209,7 @@ struct TunnelTests {
     func endlessAuthenticator() async throws {
         struct Eager: ProxyAuthenticator {
             let asked = Counter()
-            func unaskedValue(for request: ProxyAuthenticationRequest) -> String? { nil }
+            func preemptiveValue(for request: ProxyAuthenticationRequest) -> String? { nil }
             func value(
                 answering challenges: [String], refused: String?, for request: ProxyAuthenticationRequest
             ) -> String? {
@@ -250,7 +250,7 @@ struct TunnelTests {
             let views = [
                 try ProxySettings.http(address), try .http("a:b@\(address)"), try .http("a:c@\(address)"),
                 try .http("127.0.0.1:\(second.port)"),
-                .server(try ProxyServer(address).tunnellingEverything()),
+                .server(try ProxyServer(address).alwaysTunneling()),
             ]
             for settings in views + views {
                 _ = try await session.with { $0.proxy = settings }.get("https://localhost:\(origin.port)/")

@@ -83,7 +83,7 @@ enum AFNetworkingSamples {
             form.part("track", .once(pieces, length: 48_000), filename: "track.gpx")
         }
         var options = RequestOptions()
-        options.bandwidth = BandwidthLimit(up: .bytesPerSecond(80 << 10))
+        options.bandwidth = BandwidthLimit(upload: .bytesPerSecond(80 << 10))
         let posted = try await api.upload(form, to: "photos", options: options) { progress in
             print(progress.fractionCompleted ?? 0)
         }

@@ -75,12 +75,12 @@ enum ReadmeSamples {
         var configuration = SessionConfiguration.default
         configuration.cookies = CookieJar(file: "/var/lib/app/cookies")
         configuration.authentication.credentials = .digest(user: "me", password: secret)
-        configuration.retry = .transient(attempts: 4)
+        configuration.retry = .transient(maximumAttempts: 4)
         configuration.proxy = try .socks5("127.0.0.1:1080")
         let polite = HTTPSession(configuration: configuration)
 
         var options = RequestOptions()
-        options.redirects = .refuse
+        options.redirects = .doNotFollow
         options.idempotencyKey = .random
         let answer = try await polite.send(request, options: options)
         return answer

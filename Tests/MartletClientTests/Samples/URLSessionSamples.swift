@@ -55,7 +55,7 @@ enum URLSessionSamples {
         configuration.headers[.acceptLanguage] = "de, en;q=0.5"
         configuration.timeouts.idle = .seconds(30)
         configuration.cookies = CookieJar()
-        configuration.redirects = .refuse
+        configuration.redirects = .doNotFollow
         let mine = HTTPSession(configuration: configuration)
 
         configuration.tls.trust = .system.adding(.file("/etc/corp/ca.pem"))
@@ -71,8 +71,8 @@ enum URLSessionSamples {
             proposed.authority == request.authority ? proposed : nil
         }
 
-        func answer(to challenge: AuthenticationChallenge, in context: CallContext) async throws
-            -> ChallengeAnswer
+        func respond(to challenge: AuthenticationChallenge, in context: CallContext) async throws
+            -> ChallengeDisposition
         {
             .credentials(.basic(user: "me", password: "secret"))
         }

@@ -34,7 +34,7 @@ extension OneAtATime {
                     #expect(text == "held")
                 }
                 await session.finishAndInvalidate()
-                #expect(session.diagnostics.isQuiet)
+                #expect(session.diagnostics.isIdle)
                 #expect(OpenSockets.count(toPort: origin.port) == 0)
             }
         }
@@ -63,8 +63,8 @@ extension OneAtATime {
                     return await group.reduce(into: []) { $0 += $1 }
                 }
                 #expect(others == [])
-                let isQuiet = await eventually { session.diagnostics.isQuiet }
-                #expect(isQuiet, "\(session.diagnostics)")
+                let isIdle = await eventually { session.diagnostics.isIdle }
+                #expect(isIdle, "\(session.diagnostics)")
                 let answer = try await session.get(origin.url("/bytes/10"))
                 #expect(answer.body.count == 10)
                 await session.finishAndInvalidate()
@@ -152,8 +152,8 @@ extension OneAtATime {
             let timeoutCount = endings.count { $0 == "timed out" }
             #expect(wrong == [], "\(proxy)")
             #expect(proxy.counts.faultCount > 0, "\(proxy)")
-            let isQuiet = await eventually { session.diagnostics.isQuiet }
-            #expect(isQuiet, "\(proxy), \(session.diagnostics)")
+            let isIdle = await eventually { session.diagnostics.isIdle }
+            #expect(isIdle, "\(proxy), \(session.diagnostics)")
             await session.finishAndInvalidate()
             #expect(OpenSockets.count(toPort: proxy.port) == 0, "\(proxy)")
             if goodCount > 50 { return true }
@@ -177,7 +177,7 @@ extension OneAtATime {
                     let answer = try await session.get(proxy.url(path))
                     let isRight = answer.body == TestPattern.bytes(from: 0, count: size)
                     endings.append(isRight ? "good" : "\(path): wrong body")
-                } catch let error as HTTPError where error.clock != .total {
+                } catch let error as HTTPError where error.timeout != .total {
                     endings.append(error.isTimeout ? "timed out" : "failed")
                 } catch {
                     endings.append("\(path): \(error)")
@@ -203,7 +203,7 @@ extension OneAtATime {
                 // All of them still hang: none of the quick ones waited for one to give up.
                 #expect(session.diagnostics.runningCalls == 40)
                 for call in dead { call.cancel() }
-                #expect(await eventually { session.diagnostics.isQuiet })
+                #expect(await eventually { session.diagnostics.isIdle })
             }
         }
 
@@ -222,7 +222,7 @@ extension OneAtATime {
                         count += chunk.count
                         guard count >= stop else { continue }
                         stop += 16 << 20
-                        let sent = await settled { origin.ledger.counts.bytesSent }
+                        let sent = await settled { origin.recorder.counts.bytesSent }
                         mostUnderWay = max(mostUnderWay, Int(sent) - count)
                     }
                     return count

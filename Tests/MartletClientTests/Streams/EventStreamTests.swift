@@ -67,7 +67,7 @@ struct EventStreamTests {
             let found = try await collect(events)
             #expect(found.map(\.data) == ["a", "b"])
             #expect(waits.all.count == 2)
-            let second = String(decoding: origin.ledger.transcript(ofConnection: 2), as: UTF8.self)
+            let second = String(decoding: origin.recorder.transcript(ofConnection: 2), as: UTF8.self)
             #expect(second.contains("\r\nLast-Event-ID: 1\r\n"))
         }
     }
@@ -156,7 +156,7 @@ struct EventStreamTests {
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             try await origin.signals.wait(for: "closed")
-            #expect(await eventually { session.diagnostics.isQuiet })
+            #expect(await eventually { session.diagnostics.isIdle })
         }
     }
 
@@ -194,7 +194,7 @@ struct EventStreamTests {
                 count += 1
                 if count == 1000 { break }
             }
-            #expect(await eventually { session.diagnostics.isQuiet })
+            #expect(await eventually { session.diagnostics.isIdle })
         }
     }
 
@@ -208,7 +208,7 @@ struct EventStreamTests {
             var events = HTTPSession.own().events(from: origin.url()).makeAsyncIterator()
             let first = try await events.next()
             #expect(first != nil)
-            let sent = await settled { origin.ledger.counts.bytesSent }
+            let sent = await settled { origin.recorder.counts.bytesSent }
             let buffered = try KernelBuffers.most()
             #expect(Int(sent) < buffered + 4 << 20)
         }

@@ -30,7 +30,7 @@ extension ForwardingStream {
     func reset() { stream.reset() }
     func shutdownWriting() { stream.shutdownWriting() }
     func probe() -> IdleState { stream.probe() }
-    func watchWhileIdle(_ watcher: any IdleWatcher) { stream.watchWhileIdle(watcher) }
-    func endIdleWatch() -> Bool { stream.endIdleWatch() }
+    func observeIdle(_ watcher: any IdleStreamObserver) { stream.observeIdle(watcher) }
+    func stopObservingIdle() -> Bool { stream.stopObservingIdle() }
     var information: ConnectionInformation { stream.information }
 }

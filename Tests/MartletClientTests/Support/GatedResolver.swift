@@ -22,7 +22,7 @@ final class GatedResolver: Resolver {
             state.isOpen = true
             return state.waiters
         }
-        for waiter in waiters { waiter.fulfil(()) }
+        for waiter in waiters { waiter.fulfill(()) }
     }
 
     func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {

@@ -33,7 +33,7 @@ extension HTTPError.Phase {
     /// one that it is to end came too early for the machine.
     func precedes(_ other: HTTPError.Phase) -> Bool {
         let order: [HTTPError.Phase] = [
-            .preparing, .waitingForConnection, .resolving, .connecting, .tunnelling, .securing, .sending,
+            .preparing, .waitingForConnection, .resolving, .connecting, .tunneling, .tlsHandshake, .sending,
             .awaitingHead, .receivingBody,
         ]
         guard let place = order.firstIndex(of: self), let end = order.firstIndex(of: other) else {

@@ -34,7 +34,7 @@ struct BecomingDownloadTests {
                 let script = BecomingDownloadTests.script(stoppingBehind: count, isChunked: isChunked)
                 try await TestOrigin.withOrigin(scripts: script) { origin async throws in
                     try await session.stream(try HTTPRequest(.get, origin)) { _, body in
-                        let body = body.remembering()
+                        let body = body.buffering()
                         var taken: [UInt8] = []
                         var iterator = body.makeAsyncIterator()
                         while taken.count < count {
@@ -92,7 +92,7 @@ struct BecomingDownloadTests {
                 try await task.becomeDownload(to: folder.path("file"))
             } else {
                 try await session.stream(try HTTPRequest(.get, origin)) { _, body in
-                    let body = body.remembering()
+                    let body = body.buffering()
                     var iterator = body.makeAsyncIterator()
                     _ = try await iterator.next()
                     try await body.write(to: folder.path("file"), .whole)
@@ -203,7 +203,7 @@ struct BecomingDownloadTests {
             let folder = try TemporaryFolder()
             try await TestOrigin.withOrigin(scripts: isCut ? cut : full) { origin async throws in
                 try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
-                    let body = body.remembering()
+                    let body = body.buffering()
                     // A file that cannot be created loses nothing.
                     await #expect(throws: HTTPError.self) {
                         try await body.write(to: folder.path("none/file"), .whole)
@@ -289,7 +289,7 @@ struct BecomingDownloadTests {
                 let error = try #require(
                     await #expect(throws: HTTPError.self) {
                         try await session.stream(try HTTPRequest(.get, origin)) { _, given in
-                            let body = remembers ? given.remembering(upTo: 10) : given
+                            let body = remembers ? given.buffering(upTo: 10) : given
                             var iterator = body.makeAsyncIterator()
                             _ = try await iterator.next()
                             try await body.write(to: folder.path("file"), .whole)

@@ -73,7 +73,7 @@ extension OneAtATime {
                     Task { _ = try await task.value },
                     Task { _ = try await task.response },
                 ]
-                try await origin.ledger.waitForConnections(count: 1)
+                try await origin.recorder.waitForConnections(count: 1)
                 for waiter in waiters {
                     waiter.cancel()
                     await #expect(throws: CancellationError.self) { try await waiter.value }
@@ -95,7 +95,7 @@ extension OneAtATime {
                 await #expect(throws: CancellationError.self) { try await task.value }
                 await task.cancel()
                 #expect(await task.state == .cancelled)
-                try await origin.ledger.waitForOpenConnections(atMost: 0)
+                try await origin.recorder.waitForOpenConnections(atMost: 0)
             }
         }
 
@@ -127,8 +127,8 @@ extension OneAtATime {
                 await task.pause()
                 #expect(await task.state == .paused)
                 origin.signals.raise("paused")
-                #expect(await eventually { origin.ledger.counts.bytesSent > 1 << 16 })
-                let sent = await settled { origin.ledger.counts.bytesSent }
+                #expect(await eventually { origin.recorder.counts.bytesSent > 1 << 16 })
+                let sent = await settled { origin.recorder.counts.bytesSent }
                 #expect(sent < size)
                 #expect(await task.state == .paused)
                 await task.resume()
@@ -157,10 +157,10 @@ extension OneAtATime {
                 }
                 let task = await session.task(for: try HTTPRequest(.put, origin), body: body)
                 #expect(task.kind == .upload)
-                try await origin.ledger.waitForCounts { $0.bytesReceived > 1 << 20 }
+                try await origin.recorder.waitForCounts { $0.bytesReceived > 1 << 20 }
                 await task.pause()
                 signals.raise("paused")
-                let received = await settled { origin.ledger.counts.bytesReceived }
+                let received = await settled { origin.recorder.counts.bytesReceived }
                 #expect(received < size)
                 await task.resume()
                 #expect(try await task.value.text == "\(size)")
@@ -182,7 +182,7 @@ extension OneAtATime {
                 try await origin.waitForRequests(count: 1)
                 await task.pause()
                 _ = await settled {
-                    origin.ledger.counts.bytesReceived + origin.ledger.counts.bytesSent
+                    origin.recorder.counts.bytesReceived + origin.recorder.counts.bytesSent
                 }
                 let start = ContinuousClock.now
                 await task.cancel()
@@ -267,7 +267,7 @@ extension OneAtATime {
                     #expect(text == "abcd")
                     return true
                 } catch let error as HTTPError {
-                    #expect(error.clock == .idle)
+                    #expect(error.timeout == .idle)
                     // The clock may be right: on a slow machine the rest may have taken as long as it allows.
                     #expect(ContinuousClock.now - resumed >= idle)
                     return false
@@ -293,7 +293,7 @@ extension OneAtATime {
                 #expect(watchdog)
                 await task.cancel()
                 let error = try #require(await #expect(throws: HTTPError.self) { try await ended.value })
-                #expect(error.clock == .total)
+                #expect(error.timeout == .total)
                 #expect(session.poolStatus.leased == 0)
             }
         }
@@ -307,7 +307,7 @@ extension OneAtATime {
             } run: { origin in
                 let session = HTTPSession.own()
                 let endless = await session.downloadTask(for: try HTTPRequest(.get, origin), to: path)
-                try await origin.ledger.waitForCounts { $0.bytesSent > 1 << 20 }
+                try await origin.recorder.waitForCounts { $0.bytesSent > 1 << 20 }
                 await endless.cancel()
                 await #expect(throws: CancellationError.self) { try await endless.value }
                 #expect(!FileManager.default.fileExists(atPath: path.string))

@@ -97,7 +97,7 @@ struct PausedInLineTests {
             _ = await eventually { session.poolStatus.waiting == 1 }
             await late.pause()
             let error = await #expect(throws: HTTPError.self) { try await late.value }
-            #expect(error?.clock == .total && error?.wasSent == false)
+            #expect(error?.timeout == .total && error?.wasSent == false)
             origin.signals.raise("go")
             #expect(try await first.value.text == "/held")
         }
@@ -138,7 +138,7 @@ struct PausedInLineTests {
                     origin.url("/b"),
                     options: RequestOptions(timeouts: .patient(poolWait: poolWait * 3 / 2)))
             }
-            #expect(error?.clock == .poolWait)
+            #expect(error?.timeout == .poolWait)
             #expect(await second.state == .paused)
             origin.signals.raise("go")
             _ = try await first.value
@@ -173,7 +173,7 @@ struct PausedInLineTests {
                 }
                 try await group.waitForAll()
             }
-            #expect(await eventually { session.diagnostics.isQuiet })
+            #expect(await eventually { session.diagnostics.isIdle })
             #expect(session.poolStatus.leased == 0 && session.poolStatus.waiting == 0)
         }
     }

@@ -21,8 +21,8 @@ extension OneAtATime {
                 await second.pause()
                 origin.signals.raise("go")
                 #expect(try await first.value.text == "ok")
-                let received = await settled { origin.ledger.counts.bytesReceived }
-                #expect(origin.ledger.counts.bytesReceived == received)
+                let received = await settled { origin.recorder.counts.bytesReceived }
+                #expect(origin.recorder.counts.bytesReceived == received)
                 #expect(!origin.signals.isRaised("second"))
                 #expect(await second.state == .paused)
                 await second.resume()
@@ -91,7 +91,7 @@ extension OneAtATime {
                 await progress.pause()
                 #expect(await task.state == .paused)
                 signals.raise("paused")
-                let still = await settled { origin.ledger.counts.bytesReceived }
+                let still = await settled { origin.recorder.counts.bytesReceived }
                 #expect(still < size)
                 await progress.resume()
                 #expect(try await task.value.text == "\(size)")

@@ -81,7 +81,7 @@ struct TeeTests {
                 }
             }
             #expect(await eventually { count.withLock { $0 } > 0 })
-            let sent = await settled { origin.ledger.counts.bytesSent }
+            let sent = await settled { origin.recorder.counts.bytesSent }
             #expect(sent < size)
             // The fast one has one piece more than the slow one, which has none.
             #expect(count.withLock { $0 } <= 256 << 10)

@@ -27,31 +27,31 @@ extension OneAtATime {
         /// - Parameter call: Makes the call with a clock of the span given, and throws what that throws.
         @discardableResult
         private static func check(
-            _ clock: HTTPError.Clock, _ phase: HTTPError.Phase, after first: Duration,
+            _ timeout: HTTPError.Timeout, _ phase: HTTPError.Phase, after first: Duration,
             _ call: (Duration) async throws -> HTTPError
         ) async throws -> HTTPError {
             var span = first
             while true {
                 let error = try await call(span)
-                if error.clock == clock, error.phase.precedes(phase), span * 3 < Patience.ending {
+                if error.timeout == timeout, error.phase.precedes(phase), span * 3 < Patience.ending {
                     span *= 3
                     continue
                 }
-                check(error, clock, phase, atLeast: span)
+                check(error, timeout, phase, atLeast: span)
                 return error
             }
         }
 
         private static func check(
-            _ error: HTTPError, _ clock: HTTPError.Clock, _ phase: HTTPError.Phase, atLeast span: Duration
+            _ error: HTTPError, _ timeout: HTTPError.Timeout, _ phase: HTTPError.Phase, atLeast span: Duration
         ) {
             #expect(error.code == .timedOut)
-            #expect(error.clock == clock)
+            #expect(error.timeout == timeout)
             #expect(error.phase == phase)
             #expect(error.isTimeout)
             #expect((error.elapsed ?? .zero) >= span)
             #expect((error.elapsed ?? Patience.long) < span + Patience.ending)
-            #expect(error.message.contains(clock.rawValue))
+            #expect(error.message.contains(timeout.rawValue))
         }
 
         @Test("Pool wait: no connection becomes free")
@@ -101,11 +101,11 @@ extension OneAtATime {
             try await TestOrigin.withOrigin(scripts: ServerScript(.awaitClose)) { origin in
                 // Loading the system's roots would take a part of the clock's span.
                 let session = HTTPSession.own { $0.tls.trust = .dangerouslyAcceptingAnyCertificate }
-                let error = try await ClockTests.check(.connect, .securing, after: .seconds(1)) {
+                let error = try await ClockTests.check(.connect, .tlsHandshake, after: .seconds(1)) {
                     try await failure(session, "https://127.0.0.1:\(origin.port)/", .patient(connect: $0))
                 }
                 #expect(!error.wasSent)
-                try await origin.ledger.waitForOpenConnections(atMost: 0)
+                try await origin.recorder.waitForOpenConnections(atMost: 0)
             }
         }
 
@@ -117,7 +117,7 @@ extension OneAtATime {
                 let error = try await failure(session, origin.url(), .patient(head: .milliseconds(100)))
                 ClockTests.check(error, .head, .awaitingHead, atLeast: .milliseconds(100))
                 #expect(error.wasSent)
-                try await origin.ledger.waitForOpenConnections(atMost: 0)
+                try await origin.recorder.waitForOpenConnections(atMost: 0)
             }
         }
 
@@ -147,7 +147,7 @@ extension OneAtATime {
                 let session = HTTPSession.trusting(origin)
                 let error = try await failure(session, origin.url(), .patient(idle: .milliseconds(100)))
                 ClockTests.check(error, .idle, .receivingBody, atLeast: .milliseconds(100))
-                try await origin.ledger.waitForOpenConnections(atMost: 0)
+                try await origin.recorder.waitForOpenConnections(atMost: 0)
             }
         }
 
@@ -203,7 +203,7 @@ extension OneAtATime {
                     #expect(exchange.text == "ok")
                     return true
                 } catch let error as HTTPError {
-                    #expect(error.clock == .idle)
+                    #expect(error.timeout == .idle)
                     // The clock may be right: on a slow machine the last step may have taken as long as it allows.
                     #expect(ContinuousClock.now - moved.withLock { $0 } >= idle)
                     return false
@@ -221,7 +221,7 @@ extension OneAtATime {
                 try await ClockTests.check(.total, .receivingBody, after: .seconds(2)) {
                     try await failure(session, origin.url(), .patient(total: $0))
                 }
-                try await origin.ledger.waitForOpenConnections(atMost: 0)
+                try await origin.recorder.waitForOpenConnections(atMost: 0)
             }
         }
 
@@ -318,12 +318,12 @@ extension OneAtATime {
                         resolver.askedCount == 2 || ContinuousClock.now - start > poolWait + connect
                     })
                 let error = try await second
-                if error.clock == .poolWait {
+                if error.timeout == .poolWait {
                     #expect(ContinuousClock.now - start >= poolWait)
                     return false
                 }
                 #expect(resolver.askedCount == 2)
-                #expect(error.clock == .connect)
+                #expect(error.timeout == .connect)
                 #expect(error.isConnectFailure)
                 #expect(ContinuousClock.now - start >= connect * 2)
                 return true

@@ -86,7 +86,7 @@ struct FastBodyTests {
                     for try await _ in body {}
                 }
             }
-            #expect(error?.clock == .idle)
+            #expect(error?.timeout == .idle)
         }
     }
 

@@ -99,7 +99,7 @@ struct DefaultFieldTests {
                 let exchange = try await session.get(origin.url())
                 #expect(exchange.text == "ok")
             }
-            #expect(origin.ledger.counts.connections == 2)
+            #expect(origin.recorder.counts.connections == 2)
         }
     }
 

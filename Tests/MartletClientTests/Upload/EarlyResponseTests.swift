@@ -39,8 +39,8 @@ extension OneAtATime {
                     HTTPRequest(.put, origin), body: .pattern(EarlyResponseTests.size))
                 #expect(exchange.response.status.code == 413)
                 #expect(exchange.text == "too big")
-                _ = try await origin.ledger.waitForTranscript(ofConnection: 1)
-                #expect(origin.ledger.counts.bytesReceived < EarlyResponseTests.size)
+                _ = try await origin.recorder.waitForTranscript(ofConnection: 1)
+                #expect(origin.recorder.counts.bytesReceived < EarlyResponseTests.size)
             }
         }
 
@@ -147,7 +147,7 @@ extension OneAtATime {
                 ) { response, body in
                     #expect(response.status.code == 413)
                     origin.signals.raise("read")
-                    try await origin.ledger.waitForOpenConnections(atMost: 0)
+                    try await origin.recorder.waitForOpenConnections(atMost: 0)
                     #expect(try await body.collect() == Array("too big".utf8))
                 }
             }

@@ -28,7 +28,7 @@ struct ExpectContinueTests {
             #expect(exchange.text == "ok")
             #expect(exchange.interimResponses.map(\.status.code) == [100])
             #expect(!signals.isRaised("too soon"))
-            #expect(origin.ledger.notes.isEmpty)
+            #expect(origin.recorder.problems.isEmpty)
         }
     }
 
@@ -55,7 +55,7 @@ struct ExpectContinueTests {
             #expect(exchange.response.status.code == status)
             #expect(exchange.text == "no")
             let sent = String(
-                decoding: try await origin.ledger.waitForTranscript(ofConnection: 1), as: UTF8.self)
+                decoding: try await origin.recorder.waitForTranscript(ofConnection: 1), as: UTF8.self)
             #expect(sent.contains("Content-Length: 11\r\n"))
             #expect(sent.hasSuffix("\r\n\r\n"))
             #expect(!sent.contains("secret"))
@@ -74,10 +74,10 @@ struct ExpectContinueTests {
             let exchange = try await session.send(request, body: .text("hello"))
             #expect(exchange.text == "ok")
             #expect(exchange.metrics.attempts == 2)
-            let again = String(decoding: origin.ledger.transcript(ofConnection: 2), as: UTF8.self)
+            let again = String(decoding: origin.recorder.transcript(ofConnection: 2), as: UTF8.self)
             #expect(!again.lowercased().contains("expect"))
             #expect(again.hasSuffix("\r\n\r\nhello"))
-            let sent = try await origin.ledger.waitForTranscript(ofConnection: 1)
+            let sent = try await origin.recorder.waitForTranscript(ofConnection: 1)
             #expect(String(decoding: sent, as: UTF8.self).hasSuffix("\r\n\r\n"))
         }
     }

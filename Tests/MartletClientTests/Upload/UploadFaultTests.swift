@@ -27,7 +27,7 @@ struct UploadFaultTests {
             let body = HTTPBody.stream(length: 10) { pieces(["abc"], behind: signal) }
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.own().stream(HTTPRequest(.post, origin), body: body) { _, body in
-                    signal.fulfil(())
+                    signal.fulfill(())
                     for try await _ in body {}
                 }
             }
@@ -45,11 +45,11 @@ struct UploadFaultTests {
             let body = HTTPBody.stream { pieces(["hello", "!"], behind: signal) }
             let answer = try await HTTPSession.own().stream(HTTPRequest(.post, origin), body: body) {
                 _, body in
-                signal.fulfil(())
+                signal.fulfill(())
                 return try await body.collect()
             }
             #expect(answer == Array("abc".utf8))
-            #expect(origin.ledger.notes.isEmpty)
+            #expect(origin.recorder.problems.isEmpty)
         }
     }
 

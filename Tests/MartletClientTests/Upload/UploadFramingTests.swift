@@ -15,10 +15,10 @@ struct UploadFramingTests {
             let exchange = try await session.send(
                 HTTPRequest(.post, origin), body: .stream { Pieces("abc", "", "de") })
             #expect(exchange.text == "ok")
-            let head = String(decoding: origin.ledger.transcript(ofConnection: 1), as: UTF8.self)
+            let head = String(decoding: origin.recorder.transcript(ofConnection: 1), as: UTF8.self)
             #expect(head.contains("\r\nTransfer-Encoding: chunked\r\n"))
             #expect(!head.contains("Content-Length"))
-            #expect(origin.ledger.notes.isEmpty)
+            #expect(origin.recorder.problems.isEmpty)
         }
     }
 
@@ -33,7 +33,7 @@ struct UploadFramingTests {
             let exchange = try await session.send(
                 HTTPRequest(.post, origin), body: .stream { Pieces("abc") }, options: options)
             #expect(exchange.text == "ok")
-            let head = String(decoding: origin.ledger.transcript(ofConnection: 1), as: UTF8.self)
+            let head = String(decoding: origin.recorder.transcript(ofConnection: 1), as: UTF8.self)
             #expect(head.contains("\r\nTrailer: X-Sum\r\n"))
         }
     }
@@ -80,7 +80,7 @@ struct UploadFramingTests {
                 }
                 #expect(first.trailers?[name] == "1")
             }
-            #expect(origin.ledger.counts.connections == 1)
+            #expect(origin.recorder.counts.connections == 1)
         }
     }
 
@@ -110,7 +110,7 @@ struct UploadFramingTests {
             #expect(error.code == .bodyLengthMismatch)
             #expect(error.wasSent)
             #expect(error.message.contains("10") && error.message.contains("3"))
-            let sent = try await origin.ledger.waitForTranscript(ofConnection: 1)
+            let sent = try await origin.recorder.waitForTranscript(ofConnection: 1)
             #expect(String(decoding: sent, as: UTF8.self).hasSuffix("\r\n\r\nabc"))
             #expect(session.poolStatus.idle + session.poolStatus.leased == 0)
         }
@@ -127,7 +127,7 @@ struct UploadFramingTests {
                         HTTPRequest(.put, origin), body: .stream(length: 5) { Pieces("abc", "defg") })
                 })
             #expect(error.code == .bodyLengthMismatch)
-            let sent = try await origin.ledger.waitForTranscript(ofConnection: 1)
+            let sent = try await origin.recorder.waitForTranscript(ofConnection: 1)
             #expect(String(decoding: sent, as: UTF8.self).hasSuffix("\r\n\r\nabc"))
             #expect(session.poolStatus.idle + session.poolStatus.leased == 0)
         }
@@ -148,7 +148,7 @@ struct UploadFramingTests {
                 })
             #expect(error.code == .bodySourceFailed)
             #expect(error.underlying is SourceFailure)
-            let sent = try await origin.ledger.waitForTranscript(ofConnection: 1)
+            let sent = try await origin.recorder.waitForTranscript(ofConnection: 1)
             #expect(String(decoding: sent, as: UTF8.self).hasSuffix("\r\n\r\n3\r\nabc\r\n"))
         }
     }

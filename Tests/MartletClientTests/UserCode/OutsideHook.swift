@@ -37,7 +37,7 @@ final class OutsideScene: Sendable {
     }
 
     func release() {
-        for block in blocks.withLock({ $0 }) { block.fulfil(()) }
+        for block in blocks.withLock({ $0 }) { block.fulfill(()) }
     }
 
     private func enter(_ hook: OutsideHook) async {
@@ -111,7 +111,7 @@ final class OutsideScene: Sendable {
             ) { _, _ in try await self.ask(.prepare) }
             let id = try await manager.add(origin.url("/start"), to: FilePath(folder.path + "/file"))
             var isFinished = false
-            for await state in manager.states(of: id) where state.isOver {
+            for await state in manager.states(of: id) where state.hasEnded {
                 if case .finished = state { isFinished = true }
                 break
             }

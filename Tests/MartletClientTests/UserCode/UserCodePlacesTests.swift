@@ -88,14 +88,14 @@ struct UserCodePlacesTests {
             "A task of the session's own follows the sequence. No call waits for it."),
         "SessionConfiguration.tracer": .elsewhere("CallSpanTests"),
         "SettingKey.defaultValue": .value,
-        "SessionDelegate.answer": .call(.answer),
+        "SessionDelegate.respond": .call(.answer),
         "SessionDelegate.bodyReceived": .call(.bodyReceived),
         "SessionDelegate.bodySent": .call(.bodySent),
-        "SessionDelegate.collected": .call(.collected),
+        "SessionDelegate.metricsCollected": .call(.collected),
         "SessionDelegate.completed": .call(.completed),
         "SessionDelegate.destination": .call(.destination),
         "SessionDelegate.downloadFinished": .call(.downloadFinished),
-        "SessionDelegate.newBody": .call(.newBody),
+        "SessionDelegate.replacementBody": .call(.newBody),
         "SessionDelegate.received": .call(.received),
         "SessionDelegate.redirect": .call(.redirect),
         "SessionDelegate.sessionInvalidated": .outside(.invalidated),
@@ -129,11 +129,11 @@ struct UserCodePlacesTests {
     func forms() {
         let source = """
             public protocol Hook: Sendable {
-                func ask(_ request: Request) async throws -> Answer
+                func ask(_ request: Request) async throws -> StreamedResponse
                 var isFast: Bool { get }
             }
             protocol Inner {
-                func ask() -> Answer
+                func ask() -> StreamedResponse
             }
             public struct Settings: AsyncSequence {
                 public typealias Handler = @Sendable (Challenge) async throws -> Credentials?

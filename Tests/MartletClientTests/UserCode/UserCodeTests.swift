@@ -139,7 +139,7 @@ struct UserCodeTests {
                 try await scene.call(session, origin, total: .seconds(1))
             }
             #expect(error?.code == .timedOut)
-            #expect(error?.clock == .total)
+            #expect(error?.timeout == .total)
             // A machine that stood still may not have come to the code.
             if scene.entered.count > 0, !UserHook.beside.contains(hook) {
                 #expect(error?.message.contains("before the") == true, "\(error?.message ?? "")")

@@ -81,7 +81,7 @@ final class UserScene: Sendable {
 
     /// Lets the code that is blocked return.
     func release() {
-        for block in blocks.withLock({ $0 }) { block.fulfil(()) }
+        for block in blocks.withLock({ $0 }) { block.fulfill(()) }
     }
 
     /// What the origin speaks.
@@ -245,9 +245,9 @@ final class UserScene: Sendable {
     private struct Delegate: SessionDelegate {
         let scene: UserScene
 
-        func answer(
+        func respond(
             to challenge: AuthenticationChallenge, in context: CallContext
-        ) async throws -> ChallengeAnswer {
+        ) async throws -> ChallengeDisposition {
             try await scene.ask(.answer)
             return .credentials(.basic(user: "u", password: "p"))
         }
@@ -260,7 +260,7 @@ final class UserScene: Sendable {
             return proposed
         }
 
-        func newBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody? {
+        func replacementBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody? {
             try await scene.ask(.newBody)
             return .bytes([1, 2, 3])
         }
@@ -276,7 +276,7 @@ final class UserScene: Sendable {
             await scene.enter(.bodySent)
         }
 
-        func collected(_ metrics: HTTPMetrics, in context: CallContext) async {
+        func metricsCollected(_ metrics: HTTPMetrics, in context: CallContext) async {
             await scene.enter(.collected)
         }
 

@@ -11,13 +11,13 @@ struct BandwidthMachineTests {
     private struct Scene {
         var machine = BandwidthMachine()
         var now = BandwidthMachineTests.start
-        var lanes: [BandwidthLane]
+        var lanes: [BandwidthScope]
         var moved: [Int]
         private var last: UInt64 = 0
         private var owners: [UInt64: Int] = [:]
         private var wake: MonotonicTime?
 
-        init(_ lanes: [BandwidthLane]) {
+        init(_ lanes: [BandwidthScope]) {
             self.lanes = lanes
             moved = Array(repeating: 0, count: lanes.count)
         }
@@ -58,7 +58,7 @@ struct BandwidthMachineTests {
         "A11: all transfers together keep the rate within 5 %", arguments: [1, 7, 100],
         [2_000, 1_000_000, 80_000_000])
     func aggregate(count: Int, rate: Int) {
-        var scene = Scene(Array(repeating: BandwidthLane(host: "a"), count: count))
+        var scene = Scene(Array(repeating: BandwidthScope(host: "a"), count: count))
         _ = scene.machine.setRates(total: .bytesPerSecond(rate), perHost: nil, now: scene.now)
         scene.begin()
         scene.run(for: .seconds(10))
@@ -72,7 +72,7 @@ struct BandwidthMachineTests {
     @Test("A11: each host has its own rate, and one transfer its own below it")
     func hierarchy() {
         var scene = Scene([
-            BandwidthLane(host: "a"), BandwidthLane(host: "a", transfer: 9), BandwidthLane(host: "b"),
+            BandwidthScope(host: "a"), BandwidthScope(host: "a", transfer: 9), BandwidthScope(host: "b"),
         ])
         _ = scene.machine.setRates(
             total: .bytesPerSecond(1_000_000), perHost: .bytesPerSecond(100_000), now: scene.now)
@@ -86,7 +86,7 @@ struct BandwidthMachineTests {
 
     @Test("A11: a change acts at once, for those that wait already")
     func change() {
-        var scene = Scene([BandwidthLane(host: "a")])
+        var scene = Scene([BandwidthScope(host: "a")])
         _ = scene.machine.setRates(total: .bytesPerSecond(100), perHost: nil, now: scene.now)
         scene.begin()
         scene.run(for: .seconds(1))
@@ -106,7 +106,7 @@ struct BandwidthMachineTests {
     func unlimited() {
         var machine = BandwidthMachine()
         let effects = machine.request(
-            1, 1 << 30, in: BandwidthLane(host: "a"), now: BandwidthMachineTests.start)
+            1, 1 << 30, in: BandwidthScope(host: "a"), now: BandwidthMachineTests.start)
         #expect(effects.grants.map(\.byteCount) == [1 << 30])
         #expect(!machine.isActive)
     }
@@ -116,9 +116,9 @@ struct BandwidthMachineTests {
         let now = BandwidthMachineTests.start
         var machine = BandwidthMachine()
         _ = machine.setRates(total: BandwidthRate(bytesPerSecond: 1_000, burst: 50), perHost: nil, now: now)
-        #expect(machine.request(1, 50, in: BandwidthLane(), now: now).grants.count == 1)
-        #expect(machine.request(2, 50, in: BandwidthLane(), now: now).grants.isEmpty)
-        #expect(machine.request(3, 50, in: BandwidthLane(), now: now).grants.isEmpty)
+        #expect(machine.request(1, 50, in: BandwidthScope(), now: now).grants.count == 1)
+        #expect(machine.request(2, 50, in: BandwidthScope(), now: now).grants.isEmpty)
+        #expect(machine.request(3, 50, in: BandwidthScope(), now: now).grants.isEmpty)
         machine.cancel(2)
         let effects = machine.advance(to: now.advanced(by: .milliseconds(60)))
         #expect(effects.grants.map(\.request) == [3])
@@ -130,9 +130,9 @@ struct BandwidthMachineTests {
         let now = BandwidthMachineTests.start
         var machine = BandwidthMachine()
         _ = machine.setRates(total: BandwidthRate(bytesPerSecond: 10_000, burst: 200), perHost: nil, now: now)
-        _ = machine.request(1, 490, in: BandwidthLane(), now: now)
-        #expect(machine.request(2, 200, in: BandwidthLane(), now: now).grants.isEmpty)
-        #expect(machine.request(3, 1, in: BandwidthLane(), now: now).grants.isEmpty)
+        _ = machine.request(1, 490, in: BandwidthScope(), now: now)
+        #expect(machine.request(2, 200, in: BandwidthScope(), now: now).grants.isEmpty)
+        #expect(machine.request(3, 1, in: BandwidthScope(), now: now).grants.isEmpty)
         let effects = machine.advance(to: now.advanced(by: .milliseconds(40)))
         #expect(effects.grants.first?.request == 2)
     }
@@ -143,16 +143,16 @@ struct BandwidthMachineTests {
         var machine = BandwidthMachine()
         _ = machine.setRates(
             total: nil, perHost: BandwidthRate(bytesPerSecond: 1_000, burst: 20), now: now)
-        _ = machine.request(1, 50, in: BandwidthLane(host: "a"), now: now)
-        #expect(machine.request(2, 50, in: BandwidthLane(host: "a"), now: now).grants.isEmpty)
-        #expect(machine.request(3, 50, in: BandwidthLane(host: "b"), now: now).grants.count == 1)
+        _ = machine.request(1, 50, in: BandwidthScope(host: "a"), now: now)
+        #expect(machine.request(2, 50, in: BandwidthScope(host: "a"), now: now).grants.isEmpty)
+        #expect(machine.request(3, 50, in: BandwidthScope(host: "b"), now: now).grants.count == 1)
     }
 
     @Test("What did not move after all is given back")
     func giveBack() {
         let now = BandwidthMachineTests.start
         var machine = BandwidthMachine()
-        let lane = BandwidthLane(host: "a")
+        let lane = BandwidthScope(host: "a")
         _ = machine.setRates(
             total: BandwidthRate(bytesPerSecond: 1_000, burst: 100), perHost: nil, now: now)
         #expect(machine.request(1, 100, in: lane, now: now).grants.map(\.byteCount) == [100])
@@ -176,7 +176,7 @@ struct BandwidthMachineTests {
         for number in 0..<100_000 {
             now = now.advanced(by: .milliseconds(1))
             let effects = machine.request(
-                UInt64(number), 10, in: BandwidthLane(host: "host-\(number)"), now: now)
+                UInt64(number), 10, in: BandwidthScope(host: "host-\(number)"), now: now)
             #expect(effects.grants.count == 1)
         }
         #expect(computed() - begun < .seconds(60))
@@ -208,7 +208,7 @@ struct BandwidthMachineTests {
         var machine = BandwidthMachine()
         #expect(machine.hold(transfer: 7) == .unlimited)
         _ = machine.setRates(total: .bytesPerSecond(1_000), perHost: nil, now: now)
-        let lane = BandwidthLane(transfer: 7)
+        let lane = BandwidthScope(transfer: 7)
         #expect(machine.hold(transfer: 7) == .idle)
         // The burst passes without a wait.
         #expect(machine.request(1, 50, in: lane, now: now).grants.count == 1)

@@ -10,7 +10,7 @@ struct PoolDiallingTests {
         #expect(scene.request().effects.dials.count == 1)
         #expect(scene.request().effects.dials.count == 1)
         #expect(scene.request().effects.dials.isEmpty)
-        #expect(scene.pool.counts == PoolCounts(dialling: 2, waiting: 3))
+        #expect(scene.pool.counts == PoolCounts(dialing: 2, waiting: 3))
         #expect(scene.faults.isEmpty)
     }
 
@@ -72,7 +72,7 @@ struct PoolDiallingTests {
         let second = scene.request()
         let dial = try #require(second.effects.dials.first).connection
         #expect(scene.fail(dial) == StringPool.Effects(failures: [try #require(second.waiter)]))
-        #expect(scene.pool.counts == PoolCounts(dialling: 1, waiting: 1))
+        #expect(scene.pool.counts == PoolCounts(dialing: 1, waiting: 1))
         #expect(scene.cancel(try #require(first.waiter)).outcome == .withdrawn)
         #expect(scene.faults.isEmpty)
     }
@@ -154,7 +154,7 @@ struct PoolDiallingTests {
             answer
                 == StringPool.Cancellation(outcome: .withdrawn, effects: StringPool.Effects(abandons: [dial]))
         )
-        #expect(scene.pool.counts == PoolCounts(dialling: 1))
+        #expect(scene.pool.counts == PoolCounts(dialing: 1))
         #expect(scene.fail(dial).isEmpty)
         #expect(scene.pool.hostCounts.isEmpty)
         #expect(scene.faults.isEmpty)

@@ -101,7 +101,7 @@ struct PoolLimitsTests {
     func deadHostIsBounded() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 4, totalConnections: 8))
         for _ in 0..<100 { _ = try #require(scene.wait("dead")) }
-        #expect(scene.pool.hostCounts["dead"] == PoolCounts(dialling: 4, waiting: 100))
+        #expect(scene.pool.hostCounts["dead"] == PoolCounts(dialing: 4, waiting: 100))
         #expect(scene.open("alive") != nil)
         #expect(scene.faults.isEmpty)
     }
@@ -146,7 +146,7 @@ struct PoolLimitsTests {
         let effects = scene.setLimits(PoolLimits(connectionsPerHost: 3))
         #expect(effects.dials.count == 2)
         #expect(effects.closes.isEmpty)
-        #expect(scene.pool.counts == PoolCounts(leased: 1, dialling: 2, waiting: 4))
+        #expect(scene.pool.counts == PoolCounts(leased: 1, dialing: 2, waiting: 4))
         _ = scene.release(connection)
         #expect(scene.faults.isEmpty)
     }
@@ -200,7 +200,7 @@ struct PoolLimitsTests {
             connectionsPerHost: 0, totalConnections: -3, idleConnectionsPerHost: -1, idleConnections: -1,
             idleLifetime: .seconds(-1), maximumAge: .seconds(-1), maximumUses: 0,
             keepAliveMargin: .seconds(-1),
-            ageingInterval: .seconds(-1))
+            agingInterval: .seconds(-1))
         let scene = PoolScene(nothing)
         let connection = try #require(scene.open())
         #expect(scene.release(connection).closes == [connection])
@@ -212,7 +212,7 @@ struct PoolLimitsTests {
         let huge = PoolLimits(
             connectionsPerHost: .max, totalConnections: .max, idleConnectionsPerHost: .max,
             idleConnections: .max, idleLifetime: .seconds(Int64.max), maximumAge: .seconds(Int64.max),
-            maximumUses: .max, keepAliveMargin: .seconds(Int64.max), ageingInterval: .seconds(Int64.max))
+            maximumUses: .max, keepAliveMargin: .seconds(Int64.max), agingInterval: .seconds(Int64.max))
         let scene = PoolScene(huge)
         scene.now = .max - 1
         let connection = try #require(scene.open())

@@ -68,14 +68,14 @@ extension PoolMachine {
             let own = recountConnections(of: place, &faults)
             recount.leased += own.leased
             recount.idle += own.idle
-            recount.dialling += own.dialling
+            recount.dialing += own.dialing
             recount.waiting += own.waiting
             if own != host.counts { faults.append("\(key) has \(own), its counters say \(host.counts)") }
             if host.key != key { faults.append("the table names \(key) otherwise") }
             checkRules(of: host, key, isDraining: isDraining, &faults)
         }
         if recount != counts { faults.append("the pool has \(recount), its counters say \(counts)") }
-        if recount.leased + recount.idle + recount.dialling != connections.count {
+        if recount.leased + recount.idle + recount.dialing != connections.count {
             faults.append("a connection belongs to no host")
         }
         let lent = connections.records.indices.filter {
@@ -107,9 +107,9 @@ extension PoolMachine {
         var own = PoolCounts()
         for record in connections.records where record.host == place {
             switch record.state {
-            case .dialling, .adopted, .spare, .abandoned:
-                own.dialling += 1
-                if (record.state == .dialling || record.state == .adopted)
+            case .dialing, .adopted, .spare, .abandoned:
+                own.dialing += 1
+                if (record.state == .dialing || record.state == .adopted)
                     != (record.waiter != PoolIndex.none)
                 {
                     faults.append("a dial of the wrong kind")
@@ -211,5 +211,5 @@ extension PoolMachine {
 
 extension PoolCounts {
     /// All connections that count against the limits.
-    var connections: Int { leased + idle + dialling }
+    var connections: Int { leased + idle + dialing }
 }

@@ -5,7 +5,7 @@ struct PoolModel {
     private struct Waiting {
         var key: Int
         var priority: RequestPriority
-        var order: WaitingOrder
+        var order: QueueOrder
         var arrival: UInt64
         var number: Int
     }
@@ -13,7 +13,7 @@ struct PoolModel {
     private struct Leased {
         var key: Int
         var priority: RequestPriority
-        var order: WaitingOrder
+        var order: QueueOrder
         var arrival: UInt64
         var number: Int
         var waiter: PoolWaiterID?
@@ -30,7 +30,7 @@ struct PoolModel {
     private var waiting: [PoolWaiterID: Waiting] = [:]
     private var leased: [PoolConnectionID: Leased] = [:]
     private var idle: [PoolConnectionID: Int] = [:]
-    private var dialling: [PoolConnectionID: Int] = [:]
+    private var dialing: [PoolConnectionID: Int] = [:]
     private var gone: [PoolConnectionID] = []
     private var formerWaiters: [PoolWaiterID] = []
 
@@ -78,7 +78,7 @@ struct PoolModel {
 
     /// Ends everything in flight, in random order, and checks that nothing is left.
     mutating func finish() {
-        while !waiting.isEmpty || !leased.isEmpty || !dialling.isEmpty {
+        while !waiting.isEmpty || !leased.isEmpty || !dialing.isEmpty {
             switch Int.random(in: 0..<3, using: &random) {
             case 0: cancel()
             case 1: endDial(succeeds: Bool.random(using: &random))
@@ -102,7 +102,7 @@ struct PoolModel {
         apply(effects)
         check()
         if !pool.request(0, now: now).isRefused { fault("accepted a request after shutdown") }
-        while !leased.isEmpty || !dialling.isEmpty {
+        while !leased.isEmpty || !dialing.isEmpty {
             if Bool.random(using: &random) {
                 endDial(succeeds: Bool.random(using: &random))
             } else {
@@ -116,7 +116,7 @@ struct PoolModel {
     private mutating func request() {
         let key = Int.random(in: 0..<6, using: &random)
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
-        let order = WaitingOrder.allCases.randomElement(using: &random) ?? .firstComeFirstServed
+        let order = QueueOrder.allCases.randomElement(using: &random) ?? .firstComeFirstServed
         let hadIdle = idle.values.contains(key)
         // As the pool's owner does: the short form first, half of the time.
         let taken =
@@ -157,9 +157,9 @@ struct PoolModel {
     }
 
     private mutating func endDial(succeeds: Bool) {
-        guard let connection = dialling.keys.sorted(by: order).randomElement(using: &random) else { return }
-        let key = dialling[connection] ?? -1
-        dialling[connection] = nil
+        guard let connection = dialing.keys.sorted(by: order).randomElement(using: &random) else { return }
+        let key = dialing[connection] ?? -1
+        dialing[connection] = nil
         guard succeeds else {
             gone.append(connection)
             apply(pool.dialFailed(connection))
@@ -222,7 +222,7 @@ struct PoolModel {
             if pool.cancel(waiter) != .init(outcome: .unknown) { fault("believed a late cancellation") }
             pool.setPriority(.highest, of: waiter)
         }
-        for dial in dialling.keys {
+        for dial in dialing.keys {
             if !pool.isDialling(dial) { fault("forgot a dial") }
             guard let waiter = pool.waiter(of: dial) else { continue }
             if waiting[waiter] == nil || !pool.isDialling(for: waiter) { fault("dials for nobody") }
@@ -239,7 +239,7 @@ struct PoolModel {
             idleLifetime: .seconds(Int.random(in: 0...90, using: &random)),
             maximumAge: Bool.random(using: &random) ? nil : .seconds(Int.random(in: 0...200, using: &random)),
             maximumUses: Bool.random(using: &random) ? nil : .random(in: 1...20, using: &random),
-            ageingInterval: Bool.random(using: &random)
+            agingInterval: Bool.random(using: &random)
                 ? nil : .milliseconds(Int.random(in: 0...2000, using: &random)))
         if Bool.random(using: &random) {
             limits.connectionsToHosts = [
@@ -295,16 +295,16 @@ struct PoolModel {
             gone.append(connection)
         }
         for dial in effects.dials {
-            if dialling.updateValue(dial.key, forKey: dial.connection) != nil { fault("dialled twice") }
+            if dialing.updateValue(dial.key, forKey: dial.connection) != nil { fault("dialled twice") }
             if !waiting.values.contains(where: { $0.key == dial.key }) { fault("dialled for nobody") }
-            let open = dialling.count + idle.count + leased.count
+            let open = dialing.count + idle.count + leased.count
             if open > limits.totalConnections { fault("dialled above the total limit") }
             let own =
-                dialling.values.count { $0 == dial.key } + idle.values.count { $0 == dial.key }
+                dialing.values.count { $0 == dial.key } + idle.values.count { $0 == dial.key }
                 + leased.values.count { $0.key == dial.key }
             if own > limit(of: dial.key) { fault("dialled above the host's limit") }
         }
-        for connection in effects.abandons where dialling[connection] == nil { fault("gave up no dial") }
+        for connection in effects.abandons where dialing[connection] == nil { fault("gave up no dial") }
     }
 
     private mutating func take(_ connection: PoolConnectionID, _ entry: Leased, waiter: PoolWaiterID?) {
@@ -321,7 +321,7 @@ struct PoolModel {
     /// The number of the request that has to be served next, found by comparing all levels after ageing.
     private func firstWaiter(of key: Int) -> Int? {
         // Without ageing, an interval that outlasts the test.
-        let ageing = limits.ageingInterval.map { Int64($0 / .nanoseconds(1)) } ?? 1 << 58
+        let ageing = limits.agingInterval.map { Int64($0 / .nanoseconds(1)) } ?? 1 << 58
         let candidates = waiting.values.filter { $0.key == key }
         func isLastFirst(_ request: Waiting) -> Bool { request.order == .lastComeFirstServed && ageing > 0 }
         func level(_ request: Waiting) -> Int64 {
@@ -347,7 +347,7 @@ struct PoolModel {
         }
         for text in pool.checkInvariants(isDraining: isDraining) { fault(text) }
         let counts = PoolCounts(
-            leased: leased.count, idle: idle.count, dialling: dialling.count, waiting: waiting.count)
+            leased: leased.count, idle: idle.count, dialing: dialing.count, waiting: waiting.count)
         if counts != pool.counts { fault("the books say \(counts), the pool \(pool.counts)") }
     }
 

@@ -171,7 +171,7 @@ struct PoolPriorityTests {
 
     @Test("Without ageing the last one always goes first, within its priority")
     func lastFirstWithoutAgeing() throws {
-        let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, ageingInterval: nil))
+        let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, agingInterval: nil))
         let old = try #require(scene.wait(order: .lastComeFirstServed))
         scene.now += 86_400 * poolSecond
         let young = try #require(scene.wait(order: .lastComeFirstServed))
@@ -184,7 +184,7 @@ struct PoolPriorityTests {
 
     @Test("With an ageing interval of zero all are served in the order they came")
     func lastFirstWithZeroAgeing() throws {
-        let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, ageingInterval: .zero))
+        let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, agingInterval: .zero))
         let first = try #require(scene.wait(order: .lastComeFirstServed))
         scene.now += 1
         let second = try #require(scene.wait(order: .lastComeFirstServed))
@@ -200,7 +200,7 @@ struct PoolPriorityTests {
         let low = try #require(scene.wait("a", .low))
         scene.now += 8 * poolSecond
         let high = try #require(scene.wait("a", .high))
-        _ = scene.setLimits(PoolLimits(connectionsPerHost: 1, ageingInterval: .seconds(1)))
+        _ = scene.setLimits(PoolLimits(connectionsPerHost: 1, agingInterval: .seconds(1)))
         #expect(scene.release(connection).grant?.waiter == low)
         #expect(scene.release(connection).grant?.waiter == high)
         #expect(scene.faults.isEmpty)
@@ -213,7 +213,7 @@ struct PoolPriorityTests {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2, connectionsToHosts: ["a": 3, "b": 1]))
         for (key, limit) in [("a", 3), ("b", 1), ("c", 2)] {
             for _ in 0..<5 { _ = try #require(scene.wait(key)) }
-            #expect(scene.pool.hostCounts[key] == PoolCounts(dialling: limit, waiting: 5))
+            #expect(scene.pool.hostCounts[key] == PoolCounts(dialing: limit, waiting: 5))
         }
         #expect(scene.faults.isEmpty)
     }

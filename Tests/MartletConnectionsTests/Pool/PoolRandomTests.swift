@@ -68,7 +68,7 @@ struct PoolRandomTests {
                 waiting.remove(waiter)
             }
         }
-        #expect(pool.counts.dialling == 256)
+        #expect(pool.counts.dialing == 256)
         #expect(pool.counts.waiting == waiting.count)
         while !dials.isEmpty || !ready.isEmpty {
             var effects: PoolMachine<Int>.Effects

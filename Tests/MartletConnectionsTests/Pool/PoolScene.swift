@@ -17,14 +17,14 @@ final class PoolScene {
         pool = StringPool(limits: limits) { key, limits in limits.connectionsToHosts[key] }
     }
 
-    private func checked<Answer>(_ answer: Answer) -> Answer {
+    private func checked<StreamedResponse>(_ answer: StreamedResponse) -> StreamedResponse {
         faults += pool.checkInvariants(isDraining: isDraining)
         return answer
     }
 
     func request(
         _ key: String = "a", _ priority: RequestPriority = .normal,
-        order: WaitingOrder = .firstComeFirstServed
+        order: QueueOrder = .firstComeFirstServed
     ) -> StringPool.Admission {
         checked(pool.request(key, priority: priority, order: order, now: now))
     }
@@ -41,7 +41,7 @@ final class PoolScene {
     /// Asks for a connection and returns the name under which the request waits.
     func wait(
         _ key: String = "a", _ priority: RequestPriority = .normal,
-        order: WaitingOrder = .firstComeFirstServed
+        order: QueueOrder = .firstComeFirstServed
     ) -> PoolWaiterID? {
         request(key, priority, order: order).waiter
     }

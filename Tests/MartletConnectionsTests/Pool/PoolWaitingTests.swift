@@ -93,7 +93,7 @@ struct PoolWaitingTests {
 
     @Test("Without ageing the order is strictly by priority")
     func noAgeing() throws {
-        let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, ageingInterval: nil))
+        let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, agingInterval: nil))
         _ = try #require(scene.wait("a", .lowest))
         scene.now += 86_400 * poolSecond
         let highest = try #require(scene.wait("a", .highest))
@@ -103,7 +103,7 @@ struct PoolWaitingTests {
 
     @Test("An ageing interval of zero serves everybody in the order they came")
     func noPriorities() throws {
-        let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, ageingInterval: .zero))
+        let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, agingInterval: .zero))
         let lowest = try #require(scene.wait("a", .lowest))
         scene.now += 1
         _ = try #require(scene.wait("a", .highest))

@@ -15,7 +15,7 @@ struct DownloadCheckTests {
     @Test("Check 1: a file that changes halfway through a download in segments is the new one")
     func changesHalfway() async throws {
         let byteCount: UInt64 = 24 << 20
-        let conduct = RangeConduct(
+        let conduct = RangeBehavior(
             RangeVersion(byteCount, entityTag: "\"old\""),
             RangeVersion(byteCount, place: 31, entityTag: "\"new\"")
         ).with {
@@ -40,7 +40,7 @@ struct DownloadCheckTests {
         let version = RangeVersion(1 << 20, entityTag: "\"killed\"")
         for index in 0..<16 {
             let point = UInt64.random(in: 1..<version.byteCount, using: &generator)
-            let conduct = RangeConduct(version, acts: [.hold(request: 1, after: point, "there")])
+            let conduct = RangeBehavior(version, acts: [.hold(request: 1, after: point, "there")])
             try await RangeScene.with(conduct) { scene in
                 let mark = scene.folder.path + "-mark"
                 defer { try? FileManager.default.removeItem(atPath: mark) }
@@ -59,7 +59,7 @@ struct DownloadCheckTests {
                 child.killAtOnce()
                 _ = try await child.end()
                 #expect(try !scene.folder.names().contains(RangeScene.name))
-                scene.ranges.play(RangeConduct(version))
+                scene.ranges.play(RangeBehavior(version))
                 // One connection, so that what comes is what was missing: two may both be on their way to the same bytes.
                 let run = try await scene.run(RangeScene.options { $0.segments = 1 })
                 try await scene.expectOrder(after: run, versions: [version])
@@ -86,7 +86,7 @@ struct DownloadCheckTests {
     @Test("Check 3: where each connection is slow, four of them are used")
     func fourConnections() async throws {
         let version = RangeVersion(24 << 20, entityTag: "\"paced\"")
-        let conduct = RangeConduct(version).with { $0.pace = RangePace(2 << 20) }
+        let conduct = RangeBehavior(version).with { $0.pace = RangePace(2 << 20) }
         try await RangeScene.with(conduct) { scene in
             let run = try await scene.run()
             try await scene.expectOrder(after: run, versions: [version])
@@ -100,18 +100,18 @@ struct DownloadCheckTests {
     @Test("Check 3: one connection where one is asked for")
     func oneConnection() async throws {
         let version = RangeVersion(12 << 20, entityTag: "\"one\"")
-        try await RangeScene.with(RangeConduct(version)) { scene in
+        try await RangeScene.with(RangeBehavior(version)) { scene in
             let run = try await scene.run(RangeScene.options { $0.segments = 1 })
             try await scene.expectOrder(after: run, versions: [version])
             #expect(run.value != nil, "\(run.log)")
-            #expect(scene.origin.ledger.counts.connections == 1, "\(run.log)")
+            #expect(scene.origin.recorder.counts.connections == 1, "\(run.log)")
         }
     }
 
     @Test("K1: over a mobile network a download uses one connection, though more are asked for")
     func mobile() async throws {
         let version = RangeVersion(12 << 20, entityTag: "\"one\"")
-        let conduct = RangeConduct(version).with { $0.pace = RangePace(4 << 20) }
+        let conduct = RangeBehavior(version).with { $0.pace = RangePace(4 << 20) }
         try await RangeScene.with(
             conduct,
             configure: { configuration in
@@ -122,14 +122,14 @@ struct DownloadCheckTests {
             scene.session.networkConditionChanged(to: .mobile)
             let run = try await scene.run(RangeScene.options { $0.segments = 8 })
             #expect(run.value != nil, "\(run.log)")
-            #expect(scene.origin.ledger.counts.connections == 1, "\(run.log)")
+            #expect(scene.origin.recorder.counts.connections == 1, "\(run.log)")
         }
     }
 
     @Test("Check 3: what a slow connection does not get done is taken over by others")
     func takenOver() async throws {
         let version = RangeVersion(24 << 20, entityTag: "\"paced\"")
-        let conduct = RangeConduct(
+        let conduct = RangeBehavior(
             version,
             acts: [
                 .onRequest(2) { $0.pace = RangePace(2 << 20, changingAfter: 300_000, to: 20_000) }
@@ -148,7 +148,7 @@ struct DownloadCheckTests {
     @Test("N19: of 64 segments one goes silent, and the file is right")
     func oneOfMany() async throws {
         let version = RangeVersion(24 << 20, entityTag: "\"many\"")
-        let conduct = RangeConduct(
+        let conduct = RangeBehavior(
             version, acts: [.onRequest(2) { $0.fault = OriginFault(.stall, afterBodyBytes: 100_000) }]
         ).with { $0.pace = RangePace(3 << 20) }
         try await RangeScene.with(conduct) { scene in
@@ -156,7 +156,7 @@ struct DownloadCheckTests {
                 RangeScene.options {
                     $0.segments = 64
                     $0.stallTimeout = .milliseconds(500)
-                    $0.retry.attempts = 1_000
+                    $0.retry.maximumAttempts = 1_000
                 })
             try await scene.expectOrder(after: run, versions: [version])
             #expect(run.value != nil, "\(run.log)")
@@ -165,20 +165,20 @@ struct DownloadCheckTests {
 
     @Test("Check 4: a server that goes silent with the connection open is asked by another, then given up")
     func silent() async throws {
-        let conduct = RangeConduct(
+        let conduct = RangeBehavior(
             Samples.one, acts: [.always { $0.fault = OriginFault(.stall, afterBodyBytes: 10) }])
         try await RangeScene.with(conduct) { scene in
             scene.ranges.play(
-                RangeConduct(
+                RangeBehavior(
                     Samples.one,
                     acts: [
                         .onRequest(1) { $0.fault = OriginFault(.stall, afterBodyBytes: 10) },
-                        RangeAct(on: { $0.number > 1 }) { $0.fault = OriginFault(.stall) },
+                        RangeResponseOverride(on: { $0.number > 1 }) { $0.fault = OriginFault(.stall) },
                     ]))
             let run = try await scene.run(
                 RangeScene.options {
                     $0.stallTimeout = .milliseconds(200)
-                    $0.retry.attempts = 3
+                    $0.retry.maximumAttempts = 3
                 })
             try await scene.expectOrder(after: run, versions: [Samples.one])
             #expect(run.error?.code == .timedOut, "\(run.log)")
@@ -201,7 +201,7 @@ struct DownloadCheckTests {
             (#"attachment; filename="a\u{1}b.txt""#, nil), ("attachment", "file.bin"), ("nonsense;;;=", nil),
         ] as [(String, String?)])
     func names(_ field: String, _ expected: String?) async throws {
-        let conduct = RangeConduct(Samples.one).with { $0.fields["Content-Disposition"] = field }
+        let conduct = RangeBehavior(Samples.one).with { $0.fields["Content-Disposition"] = field }
         try await expectSafeName(conduct, expected)
     }
 
@@ -211,20 +211,20 @@ struct DownloadCheckTests {
             String(repeating: "a", count: 300) + ".txt", String(repeating: "é", count: 150) + ".txt",
         ] {
             let encoded = name.utf8.map { "%" + String($0, radix: 16) }.joined()
-            let conduct = RangeConduct(Samples.one).with {
+            let conduct = RangeBehavior(Samples.one).with {
                 $0.fields["Content-Disposition"] = "attachment; filename*=UTF-8''\(encoded)"
             }
             try await expectSafeName(conduct, nil)
         }
     }
 
-    private func expectSafeName(_ conduct: RangeConduct, _ expected: String?) async throws {
+    private func expectSafeName(_ conduct: RangeBehavior, _ expected: String?) async throws {
         try await RangeScene.with(conduct) { scene in
             let parent = try DownloadFolder()
             let inner = "\(parent.path)/inner"
             try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
             let result = try await scene.session.download(
-                scene.url, to: .folder(FilePath(inner)), options: RangeScene.options)
+                scene.url, to: .directory(FilePath(inner)), options: RangeScene.options)
             #expect(try parent.names() == ["inner"])
             let names = try FileManager.default.contentsOfDirectory(atPath: inner)
             let name = try #require(names.first)
@@ -241,12 +241,12 @@ struct DownloadCheckTests {
     func anotherProcess() async throws {
         let point: UInt64 = 500_000
         let version = RangeVersion(1_200_000, entityTag: "\"paused\"")
-        let conduct = RangeConduct(version, acts: [.hold(request: 1, after: point, "there")])
+        let conduct = RangeBehavior(version, acts: [.hold(request: 1, after: point, "there")])
         try await RangeScene.with(conduct) { scene in
             let child = try await DownloadsChild.run(
                 ["one", scene.url, scene.path.string, "pauseAfter=\(point)"])
             #expect(child.number("completed", of: "paused") == point, "\(child)")
-            scene.ranges.play(RangeConduct(version))
+            scene.ranges.play(RangeBehavior(version))
             let first = Mutex<DownloadProgress?>(nil)
             let result = try await scene.session.download(
                 scene.url, to: scene.path, options: RangeScene.options
@@ -268,7 +268,7 @@ struct DownloadCheckTests {
     @Test("Check 7: a large file takes little memory")
     func memory() async throws {
         let version = RangeVersion(192 << 20, entityTag: "\"large\"")
-        try await RangeScene.with(RangeConduct(version)) { scene in
+        try await RangeScene.with(RangeBehavior(version)) { scene in
             let child = try await DownloadsChild.run(["one", scene.url, scene.path.string])
             #expect(child.line("finished bytes=\(version.byteCount)") != nil, "\(child)")
             #expect(try scene.folder.version(of: RangeScene.name, among: [version]) == 0)

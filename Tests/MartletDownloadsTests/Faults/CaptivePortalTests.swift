@@ -8,7 +8,7 @@ struct CaptivePortalTests {
     /// What comes between the file and the client.
     struct Portal: Sendable, CustomTestStringConvertible {
         let name: String
-        let acts: [RangeAct]
+        let acts: [RangeResponseOverride]
         /// Whether its pages are given up after some tries; else its transfers break off.
         var code: HTTPError.Code
 
@@ -16,9 +16,9 @@ struct CaptivePortalTests {
     }
 
     private static func page(_ change: @escaping @Sendable (inout OriginResponse) -> Void = { _ in })
-        -> RangeAct
+        -> RangeResponseOverride
     {
-        RangeAct(on: { _ in true }) { answer in
+        RangeResponseOverride(on: { _ in true }) { answer in
             var page = OriginResponse.text("<html>log in</html>\n")
             page.fields["Content-Type"] = "text/html"
             change(&page)
@@ -27,15 +27,17 @@ struct CaptivePortalTests {
     }
 
     /// Changes the first response, to a request for what is missing; pages follow it.
-    private static func behind(_ change: @escaping @Sendable (inout RangeAnswer) -> Void) -> [RangeAct] {
+    private static func behind(_ change: @escaping @Sendable (inout RangeResponse) -> Void)
+        -> [RangeResponseOverride]
+    {
         [
-            RangeAct(on: { $0.number > 1 }) { $0.replacement = .text("<html>log in</html>\n") },
+            RangeResponseOverride(on: { $0.number > 1 }) { $0.replacement = .text("<html>log in</html>\n") },
             .onRequest(1, change),
         ]
     }
 
-    private static func stub(_ tag: String) -> RangeAct {
-        RangeAct(on: { $0.number == 1 }) { answer in
+    private static func stub(_ tag: String) -> RangeResponseOverride {
+        RangeResponseOverride(on: { $0.number == 1 }) { answer in
             answer.status = 200
             answer.fields["Content-Range"] = nil
             answer.fields["ETag"] = tag
@@ -61,7 +63,9 @@ struct CaptivePortalTests {
             name: "a redirect to a page",
             acts: [
                 page(),
-                RangeAct(on: { $0.target != "/login" }) { $0.replacement = .redirect(to: "/login") },
+                RangeResponseOverride(on: { $0.target != "/login" }) {
+                    $0.replacement = .redirect(to: "/login")
+                },
             ], code: .representationChanged),
         Portal(
             name: "a page with a tag of its own that breaks off, and errors",
@@ -88,20 +92,20 @@ struct CaptivePortalTests {
     func survives(_ portal: Portal) async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
             var options = RangeScene.options
-            options.retry.attempts = 0
+            options.retry.maximumAttempts = 0
             let first = try await scene.run(options)
-            #expect(first.error?.keptByteCount == Samples.cut, "\(first.log)")
+            #expect(first.error?.resumableByteCount == Samples.cut, "\(first.log)")
 
-            options.retry.attempts = 2
-            scene.ranges.play(RangeConduct(Samples.one, acts: portal.acts))
+            options.retry.maximumAttempts = 2
+            scene.ranges.play(RangeBehavior(Samples.one, acts: portal.acts))
             let run = try await scene.run(options)
             #expect(run.error?.code == portal.code, "\(run.log)")
-            #expect(run.error?.keptByteCount == Samples.cut, "\(run.log)")
+            #expect(run.error?.resumableByteCount == Samples.cut, "\(run.log)")
             let names = try scene.folder.names()
             #expect(names.count == 2, "\(names)")
             try await scene.expectOrder(after: run, versions: [Samples.one])
 
-            scene.ranges.play(RangeConduct(Samples.one))
+            scene.ranges.play(RangeBehavior(Samples.one))
             let last = try await scene.run(options)
             #expect(last.value?.resumedByteCount == Samples.cut, "\(last.log)")
             #expect(last.requests.map(\.start) == [Samples.cut], "\(last.log)")
@@ -113,11 +117,11 @@ struct CaptivePortalTests {
     func passes() async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
             var options = RangeScene.options
-            options.retry.attempts = 0
+            options.retry.maximumAttempts = 0
             _ = try await scene.run(options)
-            options.retry.attempts = 2
+            options.retry.maximumAttempts = 2
             scene.ranges.play(
-                RangeConduct(
+                RangeBehavior(
                     Samples.one, acts: [.answer(from: 1, through: 2, .text("<html>log in</html>"))]))
             let run = try await scene.run(options)
             #expect(run.value?.resumedByteCount == Samples.cut && run.restarts.isEmpty, "\(run.log)")
@@ -133,12 +137,12 @@ struct CaptivePortalTests {
         for (count, kept) in [(50_000, Samples.cut), (200_000, 200_000)] as [(UInt64, UInt64)] {
             try await RangeScene.with(Samples.cutOnce()) { scene in
                 var options = RangeScene.options
-                options.retry.attempts = 0
+                options.retry.maximumAttempts = 0
                 _ = try await scene.run(options)
-                scene.ranges.play(RangeConduct(Samples.two, acts: [.cut(request: 1, after: count)]))
+                scene.ranges.play(RangeBehavior(Samples.two, acts: [.cut(request: 1, after: count)]))
                 let cut = try await scene.run(options)
-                #expect(cut.restarts == [.changed] && cut.error?.keptByteCount == kept, "\(cut.log)")
-                scene.ranges.play(RangeConduct(Samples.two))
+                #expect(cut.restarts == [.changed] && cut.error?.resumableByteCount == kept, "\(cut.log)")
+                scene.ranges.play(RangeBehavior(Samples.two))
                 let last = try await scene.run(options)
                 #expect(last.value != nil && last.requests.first?.start == kept, "\(last.log)")
                 try await scene.expectOrder(after: last, versions: [Samples.two])

@@ -31,11 +31,11 @@ struct CertificateChangeTests {
     func betweenSegments(_ certificate: OriginTLS.Certificate) async throws {
         // More than comes with the first request, and each request has a connection of its own.
         let version = RangeVersion(20 << 20, entityTag: "\"segments\"")
-        let conduct = RangeConduct(version, acts: [.hold(request: 1, after: 1, "first")]).with {
+        let conduct = RangeBehavior(version, acts: [.hold(request: 1, after: 1, "first")]).with {
             $0.fields["Connection"] = "close"
         }
         let ranges = RangeOrigin(conduct)
-        let other = RangeOrigin(RangeConduct(version))
+        let other = RangeOrigin(RangeBehavior(version))
         let folder = try DownloadFolder()
         let way = Switch(folder: try DownloadFolder())
         let good = OriginOptions(binding: way.socket("g"), tls: OriginTLS(.trusted))
@@ -47,7 +47,7 @@ struct CertificateChangeTests {
                 let path = folder.file(RangeScene.name)
                 let url = "https://localhost/\(RangeScene.name)"
                 try way.lead(to: "g")
-                let download = try session.beginDownload(
+                let download = try session.startDownload(
                     url, to: .file(path), options: RangeScene.options)
                 try await ranges.signals.wait(for: "first")
                 try way.lead(to: "b")
@@ -57,11 +57,11 @@ struct CertificateChangeTests {
                 #expect(other.requests.isEmpty, "a request went to a server that cannot be trusted")
                 #expect(ranges.requests.count == 1)
                 #expect(try !folder.names().contains(RangeScene.name))
-                let kept = try #require(error?.keptByteCount)
+                let kept = try #require(error?.resumableByteCount)
                 #expect(kept <= 8 << 20)
                 // With the right one it goes on where it was.
                 try way.lead(to: "g")
-                ranges.play(RangeConduct(version))
+                ranges.play(RangeBehavior(version))
                 let result = try await session.download(url, to: path, options: RangeScene.options)
                 #expect(result.resumedByteCount == kept)
                 #expect(try folder.names() == [RangeScene.name])

@@ -30,7 +30,7 @@ struct CredentialOriginTests {
         arguments: Way.allCases, [1, 4])
     func kept(_ way: Way, _ segments: Int) async throws {
         let asking = "Basic realm=\"r\", Digest realm=\"r\", nonce=\"n\", qop=\"auth\", Bearer"
-        let conduct = RangeConduct(
+        let conduct = RangeBehavior(
             Samples.one,
             acts: [
                 .cut(request: 1, after: Samples.cut),

@@ -15,8 +15,8 @@ struct DamagedRecordTests {
 
     private func leavings(in scene: RangeScene) async throws -> Leavings {
         scene.ranges.play(Samples.cutOnce())
-        let run = try await scene.run(RangeScene.options { $0.retry.attempts = 0 })
-        try #require(run.error?.keptByteCount == Samples.cut, "\(run.log)")
+        let run = try await scene.run(RangeScene.options { $0.retry.maximumAttempts = 0 })
+        try #require(run.error?.resumableByteCount == Samples.cut, "\(run.log)")
         let names = try scene.folder.names()
         let record = try #require(names.first { $0.hasSuffix(".martlet-record") })
         let part = try #require(names.first { $0.hasSuffix(".martlet-part") })
@@ -35,7 +35,7 @@ struct DamagedRecordTests {
         }
         try scene.folder.write(leavings.record.bytes, to: leavings.record.name)
         try scene.folder.write(leavings.part.bytes, to: leavings.part.name)
-        scene.ranges.play(RangeConduct(Samples.one))
+        scene.ranges.play(RangeBehavior(Samples.one))
         let run = try await scene.run()
         #expect(run.value != nil, "\(comment)\n\(run.log)")
         try await scene.expectOrder(after: run, versions: [Samples.one])
@@ -44,7 +44,7 @@ struct DamagedRecordTests {
 
     @Test("D13: a record that ends early, wherever, costs at most the download so far")
     func truncated() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let whole = try await leavings(in: scene)
             #expect(try await resume(scene, whole, "undamaged") == Samples.cut)
             let count = whole.record.bytes.count
@@ -60,7 +60,7 @@ struct DamagedRecordTests {
     func flipped() async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let whole = try await leavings(in: scene)
             let count = whole.record.bytes.count
             for place in stride(from: 0, to: count, by: max(1, count / 131)) {
@@ -73,7 +73,7 @@ struct DamagedRecordTests {
 
     @Test("D13, D15: a record of another program, of another format, or far too long is none")
     func foreign() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let whole = try await leavings(in: scene)
             let foreign: [[UInt8]] = [
                 [], Array("{\"version\": 99, \"url\": \"http://example.com/\"}".utf8),
@@ -91,7 +91,7 @@ struct DamagedRecordTests {
 
     @Test("D13: a part that is shorter than its record says is fetched where it is missing")
     func shortPart() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let whole = try await leavings(in: scene)
             for length in [0, 1, 50_000, 99_999] {
                 var short = whole
@@ -107,12 +107,12 @@ struct DamagedRecordTests {
 
     @Test("D13: a part without a record, or a record without a part, begins anew")
     func oneMissing() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             for suffix in [".martlet-part", ".martlet-record"] {
                 let whole = try await leavings(in: scene)
                 let name = whole.part.name.hasSuffix(suffix) ? whole.part.name : whole.record.name
                 try FileManager.default.removeItem(atPath: scene.folder.file(name).string)
-                scene.ranges.play(RangeConduct(Samples.one))
+                scene.ranges.play(RangeBehavior(Samples.one))
                 let run = try await scene.run()
                 #expect(run.value != nil, "\(run.log)")
                 #expect(run.value?.resumedByteCount == 0)
@@ -124,9 +124,9 @@ struct DamagedRecordTests {
 
     @Test("D13: a record of another URL is not taken for this one's")
     func otherURL() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             _ = try await leavings(in: scene)
-            scene.ranges.play(RangeConduct(Samples.two))
+            scene.ranges.play(RangeBehavior(Samples.two))
             let run = try await scene.run(from: scene.origin.url("/other"))
             #expect(run.value != nil, "\(run.log)")
             try await scene.expectOrder(after: run, versions: [Samples.two])

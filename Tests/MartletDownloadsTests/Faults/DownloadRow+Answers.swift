@@ -16,7 +16,7 @@ extension DownloadRow {
     private static let ignored: [DownloadRow] = [
         DownloadRow(
             "N2", "a server without ranges gets one request, for the first part",
-            RangeConduct(one).with { $0.ranges = .ignored }, .complete(0),
+            RangeBehavior(one).with { $0.ranges = .ignored }, .complete(0),
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
                 #expect(run.requests.first?.range == "bytes=0-8388607")
@@ -25,7 +25,7 @@ extension DownloadRow {
             }),
         DownloadRow(
             "N2", "a large file of a server without ranges comes in one stream",
-            RangeConduct(RangeVersion(9_500_000, entityTag: "\"large\"")).with { $0.ranges = .ignored },
+            RangeBehavior(RangeVersion(9_500_000, entityTag: "\"large\"")).with { $0.ranges = .ignored },
             .complete(0),
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
@@ -39,7 +39,7 @@ extension DownloadRow {
             }),
         DownloadRow(
             "N2", "the whole of a new version, in answer to a resumption, is used as it comes",
-            earlier: Samples.cutOnce(), keeps: cut, RangeConduct(two), .complete(0),
+            earlier: Samples.cutOnce(), keeps: cut, RangeBehavior(two), .complete(0),
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
                 #expect(run.requests.first?.start == cut)
@@ -49,7 +49,7 @@ extension DownloadRow {
         DownloadRow(
             "N2", "a cache that answers If-Range with the whole of the same version is asked without it",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(one).with { $0.ranges = .ignoredWithIfRange }, .complete(0),
+            RangeBehavior(one).with { $0.ranges = .ignoredWithIfRange }, .complete(0),
             audit: { run in
                 #expect(run.requests.count == 2, "\(run.log)")
                 #expect(run.requests.first?.ifRange == "\"one\"")
@@ -60,7 +60,7 @@ extension DownloadRow {
         DownloadRow(
             "N2", "without If-Range the part of another version is refused",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(one, Samples.sameLength).with {
+            RangeBehavior(one, Samples.sameLength).with {
                 $0.ranges = .ignoredWithIfRange
                 $0.flips = [.afterRequests(1)]
             }, .complete(1)),
@@ -72,19 +72,19 @@ extension DownloadRow {
         DownloadRow(
             "N8", "a part that is compressed despite identity is refused, and the file fetched as a whole",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(one, acts: [.onRanges { $0.fields["Content-Encoding"] = "gzip" }]), .complete(0),
+            RangeBehavior(one, acts: [.onRanges { $0.fields["Content-Encoding"] = "gzip" }]), .complete(0),
             audit: { run in
                 #expect(run.requests.last?.range == nil, "\(run.log)")
             }),
         DownloadRow(
             "N8", "a first part that is compressed despite identity is refused",
-            RangeConduct(one, acts: [.onRanges { $0.fields["Content-Encoding"] = "gzip" }]), .complete(0)),
+            RangeBehavior(one, acts: [.onRanges { $0.fields["Content-Encoding"] = "gzip" }]), .complete(0)),
     ]
 
     // MARK: N9, N10: 416 and other refusals
 
     /// All bytes came, but not the end of the body: nobody knows yet that they are all.
-    private static let endless = RangeConduct(one, acts: [.cut(request: 1, after: one.byteCount)]).with {
+    private static let endless = RangeBehavior(one, acts: [.cut(request: 1, after: one.byteCount)]).with {
         $0.ranges = .ignored
         $0.framing = .chunked(size: nil)
     }
@@ -92,7 +92,7 @@ extension DownloadRow {
     private static let unsatisfiable: [DownloadRow] = [
         DownloadRow(
             "N9", "416 with the length that is there completes the file",
-            earlier: endless, keeps: one.byteCount, RangeConduct(one), .complete(0),
+            earlier: endless, keeps: one.byteCount, RangeBehavior(one), .complete(0),
             change: { $0.segments = 1 },
             audit: { run in
                 #expect(run.requests.first?.start == one.byteCount, "\(run.log)")
@@ -101,18 +101,18 @@ extension DownloadRow {
         DownloadRow(
             "N9", "416 of a file that has become shorter fetches that one",
             earlier: endless, keeps: one.byteCount,
-            RangeConduct(RangeVersion(1_000, place: 77, entityTag: "\"short\"")).with {
+            RangeBehavior(RangeVersion(1_000, place: 77, entityTag: "\"short\"")).with {
                 $0.heedsIfRange = false
             }, .complete(0), change: { $0.segments = 1 }),
         DownloadRow(
             "N9", "416 with the same length and another entity tag fetches the new file",
             earlier: endless, keeps: one.byteCount,
-            RangeConduct(Samples.sameLength).with { $0.heedsIfRange = false }, .complete(0),
+            RangeBehavior(Samples.sameLength).with { $0.heedsIfRange = false }, .complete(0),
             change: { $0.segments = 1 }),
         DownloadRow(
             "N10", "416 without Content-Range to a resumption begins anew, once",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(
+            RangeBehavior(
                 one,
                 acts: [
                     .onResumptions {
@@ -127,31 +127,31 @@ extension DownloadRow {
         DownloadRow(
             "N10", "416 to everything is an error",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(one, acts: [.answer(from: 1, OriginResponse(416))]),
+            RangeBehavior(one, acts: [.answer(from: 1, OriginResponse(416))]),
             .fails([.rangeRefused, .unacceptableStatus], saying: ["416"]),
             audit: { run in
                 #expect(run.requests.count <= 4, "\(run.log)")
             }),
         DownloadRow(
             "N9", "an empty file is complete, though no range of it can be had",
-            RangeConduct(RangeVersion(0, entityTag: "\"empty\"")), .complete(0)),
+            RangeBehavior(RangeVersion(0, entityTag: "\"empty\"")), .complete(0)),
         DownloadRow(
             "N9", "an empty file of a server without ranges is complete",
-            RangeConduct(RangeVersion(0)).with { $0.ranges = .ignored }, .complete(0)),
+            RangeBehavior(RangeVersion(0)).with { $0.ranges = .ignored }, .complete(0)),
         DownloadRow(
             "N9", "a file of one byte is complete",
-            RangeConduct(RangeVersion(1, entityTag: "\"byte\"")), .complete(0)),
+            RangeBehavior(RangeVersion(1, entityTag: "\"byte\"")), .complete(0)),
     ]
 
     private static func refusal(_ status: Int, keeps: Bool) -> DownloadRow {
         DownloadRow(
             "N10", "\(status) to a resumption fails, and says what was asked\(keeps ? " and kept" : "")",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(one, acts: [.answer(from: 1, .text("no\n", status: status))]),
+            RangeBehavior(one, acts: [.answer(from: 1, .text("no\n", status: status))]),
             .fails([.unacceptableStatus], saying: ["\(status)", "\(cut)-"]),
-            change: { $0.retry.attempts = 2 },
+            change: { $0.retry.maximumAttempts = 2 },
             audit: { run in
-                if keeps { #expect(run.error?.keptByteCount == cut, "\(run.log)") }
+                if keeps { #expect(run.error?.resumableByteCount == cut, "\(run.log)") }
             })
     }
 
@@ -160,26 +160,26 @@ extension DownloadRow {
         refusal(500, keeps: true), refusal(503, keeps: true),
         DownloadRow(
             "N10", "404 to the first request is an error that leaves nothing",
-            RangeConduct(one, acts: [.answer(from: 1, .text("no\n", status: 404))]),
+            RangeBehavior(one, acts: [.answer(from: 1, .text("no\n", status: 404))]),
             .fails([.unacceptableStatus], saying: ["404"]),
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
             }),
         DownloadRow(
             "N10", "204 is no file",
-            RangeConduct(one, acts: [.answer(from: 1, OriginResponse(204))]),
+            RangeBehavior(one, acts: [.answer(from: 1, OriginResponse(204))]),
             .fails([.unacceptableStatus, .rangeRefused])),
         DownloadRow(
             "N11", "503 is borne as often as the settings say",
-            RangeConduct(one, acts: [.answer(from: 1, .text("busy\n", status: 503))]),
-            .fails([.unacceptableStatus], saying: ["503"]), change: { $0.retry.attempts = 3 },
+            RangeBehavior(one, acts: [.answer(from: 1, .text("busy\n", status: 503))]),
+            .fails([.unacceptableStatus], saying: ["503"]), change: { $0.retry.maximumAttempts = 3 },
             audit: { run in
                 #expect(run.requests.count == 4, "\(run.log)")
                 #expect(run.retries.count == 3)
             }),
         DownloadRow(
             "N11", "429 and 503 pass",
-            RangeConduct(
+            RangeBehavior(
                 one,
                 acts: [
                     .answer(from: 1, through: 2, .text("busy\n", status: 503)),
@@ -195,7 +195,7 @@ extension DownloadRow {
     private static let lengths: [DownloadRow] = [
         DownloadRow(
             "N15", "a length that no disk holds is an error, and takes no room",
-            RangeConduct(
+            RangeBehavior(
                 RangeVersion(1 << 20, entityTag: "\"vast\""),
                 acts: [
                     .always {
@@ -207,21 +207,21 @@ extension DownloadRow {
                 ]), .fails([.diskFull, .fileFailed, .unacceptableStatus, .rangeRefused, .bodyTooLarge])),
         DownloadRow(
             "N15", "a file above the limit is refused before it is fetched",
-            RangeConduct(RangeVersion(20_000_000, entityTag: "\"big\"")), .fails([.bodyTooLarge]),
+            RangeBehavior(RangeVersion(20_000_000, entityTag: "\"big\"")), .fails([.bodyTooLarge]),
             recovers: false, change: { $0.byteLimit = .mebibytes(10) },
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
             }),
         DownloadRow(
             "N15", "a body above the limit that has no length ends at the limit",
-            RangeConduct(RangeVersion(3_000_000)).with {
+            RangeBehavior(RangeVersion(3_000_000)).with {
                 $0.ranges = .ignored
                 $0.framing = .chunked(size: nil)
             }, .fails([.bodyTooLarge]), recovers: false, change: { $0.byteLimit = .mebibytes(1) }),
         DownloadRow(
             "N15", "a Content-Length that Content-Range contradicts is refused",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(
+            RangeBehavior(
                 one,
                 acts: [
                     .onResumptions {
@@ -231,18 +231,18 @@ extension DownloadRow {
                 ]), .complete(0)),
         DownloadRow(
             "N21", "bytes behind the promised ones are dropped",
-            RangeConduct(one, acts: [.always { $0.surplus = 5_000 }]), .complete(0),
+            RangeBehavior(one, acts: [.always { $0.surplus = 5_000 }]), .complete(0),
             audit: { run in
                 #expect(run.value?.byteCount == one.byteCount)
             }),
         DownloadRow(
             "N21", "bytes behind the promised ones of a resumption are dropped",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(one, acts: [.onResumptions { $0.surplus = 5_000 }]), .complete(0)),
+            RangeBehavior(one, acts: [.onResumptions { $0.surplus = 5_000 }]), .complete(0)),
         DownloadRow(
             "N21", "a longer body than Content-Range says is not written",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(
+            RangeBehavior(
                 one,
                 acts: [
                     .onResumptions {
@@ -253,7 +253,7 @@ extension DownloadRow {
         DownloadRow(
             "N21", "a longer chunked body than Content-Range says is not written",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(one, acts: [.onResumptions { $0.surplus = 5_000 }]).with {
+            RangeBehavior(one, acts: [.onResumptions { $0.surplus = 5_000 }]).with {
                 $0.framing = .chunked(size: 700)
             }, .complete(0)),
     ]

@@ -11,7 +11,7 @@ extension DownloadRow {
     static let checksums: [DownloadRow] = [
         DownloadRow(
             "N1", "the right checksum is verified, of a file that came in two runs too",
-            earlier: Samples.cutOnce(), keeps: Samples.cut, RangeConduct(one), .complete(0),
+            earlier: Samples.cutOnce(), keeps: Samples.cut, RangeBehavior(one), .complete(0),
             change: { $0.checksum = try Samples.sha256(one) },
             audit: { run in
                 #expect(run.value?.verified.map(\.algorithm) == [.sha256])
@@ -19,26 +19,26 @@ extension DownloadRow {
             }),
         DownloadRow(
             "N1", "a wrong checksum leaves no file",
-            RangeConduct(one), .fails([.checksumMismatch], saying: ["sha256"]), recovers: false,
+            RangeBehavior(one), .fails([.checksumMismatch], saying: ["sha256"]), recovers: false,
             change: { $0.checksum = try Samples.sha256(Samples.two) }),
         DownloadRow(
             "N1", "the server's digest is verified unasked",
-            RangeConduct(one).with { $0.fields["Repr-Digest"] = digest(of: one) }, .complete(0),
+            RangeBehavior(one).with { $0.fields["Repr-Digest"] = digest(of: one) }, .complete(0),
             audit: { run in
                 #expect(run.value?.verified.map(\.algorithm) == [.sha256], "\(run.log)")
             }),
         DownloadRow(
             "N1", "a file that is not what the server's digest says gets no name",
-            RangeConduct(one).with { $0.fields["Repr-Digest"] = digest(of: Samples.two) },
+            RangeBehavior(one).with { $0.fields["Repr-Digest"] = digest(of: Samples.two) },
             .fails([.checksumMismatch]), recovers: false),
         DownloadRow(
             "N1", "a digest of an unknown function, or one that cannot be read, is none",
-            RangeConduct(one).with { $0.fields["Repr-Digest"] = "unixsum=:AAA=:, sha-256=nonsense, ;;" },
+            RangeBehavior(one).with { $0.fields["Repr-Digest"] = "unixsum=:AAA=:, sha-256=nonsense, ;;" },
             .complete(0)),
         DownloadRow(
             "N1", "bytes that were damaged between two runs are found by the checksum",
             earlier: Samples.cutOnce(RangeVersion(300_000, place: 5, entityTag: "\"one\"")),
-            RangeConduct(one), .completeOrFails, change: { $0.checksum = try Samples.sha256(one) },
+            RangeBehavior(one), .completeOrFails, change: { $0.checksum = try Samples.sha256(one) },
             audit: { run in
                 // The same tag for other bytes: only the checksum can tell.
                 if let error = run.error { #expect(error.code == .checksumMismatch, "\(run.log)") }

@@ -26,7 +26,7 @@ extension DownloadRow {
         DownloadRow(
             isSecure ? "N12" : "N1",
             "an answer \(framed) ended by \(kind)\(isSecure ? " over TLS" : "") is gone on with",
-            RangeConduct(one, acts: [.cut(request: 1, after: cut, by: kind)]).with { $0.framing = framing },
+            RangeBehavior(one, acts: [.cut(request: 1, after: cut, by: kind)]).with { $0.framing = framing },
             .complete(0), isSecure: isSecure,
             audit: { run in
                 #expect(run.requests.count == 2, "\(run.log)")
@@ -42,7 +42,7 @@ extension DownloadRow {
     /// Over TLS the end of a body that only ends is known by the alert.
     private static let truncated = DownloadRow(
         "N12", "a body without a length that TLS does not end is not the file",
-        RangeConduct(one, acts: [.cut(request: 1, after: cut, by: .cut)]).with {
+        RangeBehavior(one, acts: [.cut(request: 1, after: cut, by: .cut)]).with {
             $0.framing = .untilClose
             $0.ranges = .ignored
         }, .complete(0), isSecure: true,
@@ -52,8 +52,8 @@ extension DownloadRow {
 
     private static let oftenCut = DownloadRow(
         "N1", "a download that gets ahead may be cut any number of times",
-        RangeConduct(one, acts: [.always { $0.fault = OriginFault(.close, afterBodyBytes: 15_001) }]),
-        .complete(0), change: { $0.retry.attempts = 1 },
+        RangeBehavior(one, acts: [.always { $0.fault = OriginFault(.close, afterBodyBytes: 15_001) }]),
+        .complete(0), change: { $0.retry.maximumAttempts = 1 },
         audit: { run in
             #expect(run.requests.count == 20, "\(run.log)")
             #expect(run.sentByteCount == one.byteCount)
@@ -61,14 +61,14 @@ extension DownloadRow {
 
     private static let silent = DownloadRow(
         "N17", "a connection that goes silent is given up, and the rest asked for by another",
-        RangeConduct(
+        RangeBehavior(
             one, acts: [.onRequest(1) { $0.fault = OriginFault(.stall, afterBodyBytes: cut) }]),
         .complete(0),
         change: {
             // So long that the first bytes come before it is over.
             $0.stallTimeout = .seconds(2)
             // On a machine that stands still the clock may end good connections too.
-            $0.retry.attempts = 1_000
+            $0.retry.maximumAttempts = 1_000
         },
         audit: { run in
             #expect(run.requests.count >= 2, "\(run.log)")
@@ -78,24 +78,24 @@ extension DownloadRow {
 
     private static let silentForEver = DownloadRow(
         "N17", "a server that is silent whenever it is asked fails, and keeps what came",
-        RangeConduct(
+        RangeBehavior(
             one,
             acts: [
                 .onRequest(1) { $0.fault = OriginFault(.stall, afterBodyBytes: cut) },
-                RangeAct(on: { $0.number > 1 }) { $0.fault = OriginFault(.stall) },
+                RangeResponseOverride(on: { $0.number > 1 }) { $0.fault = OriginFault(.stall) },
             ]),
         .fails([.timedOut]),
         change: {
             $0.stallTimeout = .milliseconds(300)
-            $0.retry.attempts = 2
+            $0.retry.maximumAttempts = 2
         },
         audit: { run in
-            #expect(run.error?.keptByteCount ?? 0 <= cut, "\(run.log)")
+            #expect(run.error?.resumableByteCount ?? 0 <= cut, "\(run.log)")
         })
 
     private static let resumedTwice = DownloadRow(
         "N1", "what an earlier run fetched is asked for no more",
-        earlier: Samples.cutOnce(), keeps: cut, RangeConduct(one), .complete(0),
+        earlier: Samples.cutOnce(), keeps: cut, RangeBehavior(one), .complete(0),
         audit: { run in
             #expect(run.requests.count == 1, "\(run.log)")
             #expect(run.requests.first?.start == cut)

@@ -8,7 +8,7 @@ extension DownloadRow {
     private struct Lie: Sendable {
         var id = "N3"
         var name: String
-        var change: @Sendable (inout RangeAnswer) -> Void
+        var change: @Sendable (inout RangeResponse) -> Void
 
         /// A wrong Content-Range.
         static func says(_ values: String...) -> Lie {
@@ -26,7 +26,7 @@ extension DownloadRow {
             DownloadRow(
                 lie.id, "a resumption refused for \(lie.name) is asked for once more, as a whole",
                 earlier: Samples.cutOnce(), keeps: Samples.cut,
-                RangeConduct(Samples.one, acts: [.onRanges(lie.change)]), .complete(0),
+                RangeBehavior(Samples.one, acts: [.onRanges(lie.change)]), .complete(0),
                 audit: { run in
                     #expect(run.requests.count <= 3, "\(run.log)")
                     #expect(run.requests.last?.range == nil, "\(run.log)")
@@ -35,7 +35,7 @@ extension DownloadRow {
         + first.map { lie in
             DownloadRow(
                 lie.id, "a first part refused for \(lie.name) is asked for once more, as a whole",
-                RangeConduct(Samples.one, acts: [.onRanges(lie.change)]), .complete(0),
+                RangeBehavior(Samples.one, acts: [.onRanges(lie.change)]), .complete(0),
                 audit: { run in
                     #expect(run.requests.count <= 3, "\(run.log)")
                     #expect(run.requests.last?.range == nil, "\(run.log)")
@@ -83,7 +83,7 @@ extension DownloadRow {
     private static let hopeless: [DownloadRow] = [
         DownloadRow(
             "N3", "wrong parts in answer to everything are an error that says what came",
-            RangeConduct(
+            RangeBehavior(
                 Samples.one,
                 acts: [
                     .always {
@@ -98,7 +98,7 @@ extension DownloadRow {
         DownloadRow(
             "N3", "wrong parts in answer to everything leave what an earlier run fetched",
             earlier: Samples.cutOnce(), keeps: Samples.cut,
-            RangeConduct(
+            RangeBehavior(
                 Samples.one,
                 acts: [
                     .always {
@@ -118,7 +118,7 @@ extension DownloadRow {
         DownloadRow(
             "N4", "a part that begins earlier is taken, and the overlap dropped",
             earlier: Samples.cutOnce(), keeps: Samples.cut,
-            RangeConduct(
+            RangeBehavior(
                 Samples.one,
                 acts: [.onResumptions { $0.send($0.body.lowerBound - 5_000..<$0.body.upperBound) }]),
             .complete(0),
@@ -129,20 +129,20 @@ extension DownloadRow {
         DownloadRow(
             "N4", "the whole file as a part is taken, and the overlap dropped",
             earlier: Samples.cutOnce(), keeps: Samples.cut,
-            RangeConduct(Samples.one, acts: [.onResumptions { $0.send(0..<total) }]), .complete(0),
+            RangeBehavior(Samples.one, acts: [.onResumptions { $0.send(0..<total) }]), .complete(0),
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
             }),
         DownloadRow(
             "N4", "a part that ends earlier is taken, and the rest asked for",
             earlier: Samples.cutOnce(), keeps: Samples.cut,
-            RangeConduct(
+            RangeBehavior(
                 Samples.one,
                 acts: [
                     .onRequest(1) { $0.send($0.body.lowerBound..<$0.body.lowerBound + 50_000) }
                 ]), .complete(0)),
         DownloadRow(
             "N4", "a first part that is shorter than asked for is taken, and the rest asked for",
-            RangeConduct(Samples.one, acts: [.onRequest(1) { $0.send(0..<70_000) }]), .complete(0)),
+            RangeBehavior(Samples.one, acts: [.onRequest(1) { $0.send(0..<70_000) }]), .complete(0)),
     ]
 }

@@ -15,7 +15,7 @@ extension DownloadRow {
     private static let changes: [DownloadRow] = [
         DownloadRow(
             "N5", "a file that changes behind a cut is fetched anew",
-            RangeConduct(one, Samples.two, acts: [.cut(request: 1, after: cut)]).with {
+            RangeBehavior(one, Samples.two, acts: [.cut(request: 1, after: cut)]).with {
                 $0.flips = [.afterRequests(1)]
             }, .complete(1),
             audit: { run in
@@ -25,27 +25,27 @@ extension DownloadRow {
             }),
         DownloadRow(
             "N5", "a part with another entity tag, of a server that does not heed If-Range, is not mixed in",
-            RangeConduct(one, Samples.sameLength, acts: [.cut(request: 1, after: cut)]).with {
+            RangeBehavior(one, Samples.sameLength, acts: [.cut(request: 1, after: cut)]).with {
                 $0.flips = [.afterRequests(1)]
                 $0.heedsIfRange = false
             }, .complete(1)),
         DownloadRow(
             "N5", "a part with another entity tag and length is not mixed in",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(Samples.two).with { $0.heedsIfRange = false }, .complete(0)),
+            RangeBehavior(Samples.two).with { $0.heedsIfRange = false }, .complete(0)),
         DownloadRow(
             "N5", "a part that has lost its entity tag is not mixed in blindly",
             earlier: Samples.cutOnce(), keeps: cut,
-            RangeConduct(Samples.bare(Samples.sameLength)).with { $0.heedsIfRange = false }, .complete(0)),
+            RangeBehavior(Samples.bare(Samples.sameLength)).with { $0.heedsIfRange = false }, .complete(0)),
         DownloadRow(
             "N5", "a file that changes again and again is given up",
-            RangeConduct(
+            RangeBehavior(
                 one, Samples.two, RangeVersion(320_000, place: 3, entityTag: "\"three\""),
                 RangeVersion(330_000, place: 44, entityTag: "\"four\""),
                 RangeVersion(340_000, place: 555, entityTag: "\"five\""),
                 RangeVersion(350_000, place: 6_666, entityTag: "\"six\""),
                 acts: [
-                    RangeAct(on: { $0.number < 100 }) {
+                    RangeResponseOverride(on: { $0.number < 100 }) {
                         $0.fault = OriginFault(.close, afterBodyBytes: 50_000)
                     }
                 ]
@@ -57,13 +57,13 @@ extension DownloadRow {
             }),
         DownloadRow(
             "N5", "segments of two versions are never mixed",
-            RangeConduct(
+            RangeBehavior(
                 RangeVersion(20 << 20, entityTag: "\"one\""),
                 RangeVersion(20 << 20, place: 31, entityTag: "\"two\"")
             ).with { $0.flips = [.afterRequests(2)] }, .completeAny),
         DownloadRow(
             "N5", "segments of two versions are never mixed, by a server that does not heed If-Range",
-            RangeConduct(
+            RangeBehavior(
                 RangeVersion(20 << 20, entityTag: "\"one\""),
                 RangeVersion(20 << 20, place: 31, entityTag: "\"two\"")
             ).with {
@@ -83,17 +83,17 @@ extension DownloadRow {
     private static let weak: [DownloadRow] = [
         DownloadRow(
             "N6", "a weak entity tag proves nothing: the file is fetched anew",
-            earlier: Samples.cutOnce(Samples.weak(one)), RangeConduct(Samples.weak(one)), .complete(0),
+            earlier: Samples.cutOnce(Samples.weak(one)), RangeBehavior(Samples.weak(one)), .complete(0),
             audit: begunAnew),
         DownloadRow(
             "N6", "a date well before that of the answer is sent in If-Range",
             earlier: Samples.cutOnce(Samples.dated(one, before: 86_400)).with { $0.date = Samples.date },
             keeps: cut,
-            RangeConduct(Samples.dated(one, before: 86_400)).with { $0.date = Samples.date + 10 },
+            RangeBehavior(Samples.dated(one, before: 86_400)).with { $0.date = Samples.date + 10 },
             .complete(0),
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
-                #expect(run.requests.first?.ifRange == RangeConduct.date(Samples.date - 86_400))
+                #expect(run.requests.first?.ifRange == RangeBehavior.date(Samples.date - 86_400))
                 #expect(run.requests.first?.start == cut)
                 #expect(run.value?.resumedByteCount == cut)
             }),
@@ -101,27 +101,27 @@ extension DownloadRow {
             "N6", "a file with a newer date is fetched anew",
             earlier: Samples.cutOnce(Samples.dated(one, before: 86_400)).with { $0.date = Samples.date },
             keeps: cut,
-            RangeConduct(Samples.dated(Samples.sameLength, before: 80_000)).with { $0.date = Samples.date },
+            RangeBehavior(Samples.dated(Samples.sameLength, before: 80_000)).with { $0.date = Samples.date },
             .complete(0)),
         DownloadRow(
             "N6", "a date 30 s before that of the answer proves nothing: the file is fetched anew",
             earlier: Samples.cutOnce(Samples.dated(one, before: 30)).with { $0.date = Samples.date },
-            RangeConduct(Samples.dated(one, before: 30)).with { $0.date = Samples.date + 5 }, .complete(0),
+            RangeBehavior(Samples.dated(one, before: 30)).with { $0.date = Samples.date + 5 }, .complete(0),
             audit: begunAnew),
         DownloadRow(
             "N6", "a date behind that of the answer proves nothing: the file is fetched anew",
             earlier: Samples.cutOnce(Samples.dated(one, before: -500)).with { $0.date = Samples.date },
-            RangeConduct(Samples.dated(one, before: -500)).with { $0.date = Samples.date }, .complete(0),
+            RangeBehavior(Samples.dated(one, before: -500)).with { $0.date = Samples.date }, .complete(0),
             audit: begunAnew),
         DownloadRow(
             "N6", "a large file with a weak entity tag comes in one stream",
-            RangeConduct(Samples.weak(RangeVersion(12 << 20, entityTag: "\"large\""))), .complete(0),
+            RangeBehavior(Samples.weak(RangeVersion(12 << 20, entityTag: "\"large\""))), .complete(0),
             audit: { run in
                 #expect(run.requests.allSatisfy { !$0.isResumption }, "\(run.log)")
             }),
         DownloadRow(
             "N6", "a large file whose weak entity tag changes is never mixed",
-            RangeConduct(
+            RangeBehavior(
                 Samples.weak(RangeVersion(12 << 20, entityTag: "\"one\"")),
                 Samples.weak(RangeVersion(12 << 20, place: 31, entityTag: "\"two\""))
             ).with { $0.flips = [.afterRequests(1)] }, .completeAny),
@@ -132,18 +132,18 @@ extension DownloadRow {
     private static let bare: [DownloadRow] = [
         DownloadRow(
             "N7", "without any validator the file is fetched anew",
-            earlier: Samples.cutOnce(Samples.bare(one)), RangeConduct(Samples.bare(one)), .complete(0),
+            earlier: Samples.cutOnce(Samples.bare(one)), RangeBehavior(Samples.bare(one)), .complete(0),
             audit: begunAnew),
         DownloadRow(
             "N7",
             "without any validator a cut answer is asked for anew in the same run, and never appended to",
-            RangeConduct(
+            RangeBehavior(
                 Samples.bare(one), Samples.bare(Samples.sameLength), acts: [.cut(request: 1, after: cut)]
             )
             .with { $0.flips = [.afterRequests(1)] }, .complete(1)),
         DownloadRow(
             "N7", "without any validator a large file is never put together from two versions",
-            RangeConduct(RangeVersion(12 << 20), RangeVersion(12 << 20, place: 31)).with {
+            RangeBehavior(RangeVersion(12 << 20), RangeVersion(12 << 20, place: 31)).with {
                 $0.flips = [.afterRequests(1)]
             }, .completeAny,
             audit: { run in
@@ -152,7 +152,7 @@ extension DownloadRow {
             }),
         DownloadRow(
             "N7", "with a checksum the rest is fetched, and the checksum decides",
-            earlier: Samples.cutOnce(Samples.bare(one)), keeps: cut, RangeConduct(Samples.bare(one)),
+            earlier: Samples.cutOnce(Samples.bare(one)), keeps: cut, RangeBehavior(Samples.bare(one)),
             .complete(0), change: { $0.checksum = try Samples.sha256(one) },
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
@@ -163,7 +163,7 @@ extension DownloadRow {
         DownloadRow(
             "N7", "with a checksum a file that was put together from two versions never gets its name",
             earlier: Samples.cutOnce(Samples.bare(one)), keeps: cut,
-            RangeConduct(Samples.bare(Samples.sameLength)), .completeOrFails,
+            RangeBehavior(Samples.bare(Samples.sameLength)), .completeOrFails,
             change: { $0.checksum = try Samples.sha256(Samples.sameLength) },
             audit: { run in
                 if let error = run.error { #expect(error.code == .checksumMismatch, "\(run.log)") }
@@ -173,7 +173,7 @@ extension DownloadRow {
     private static let unverified: [DownloadRow] = [
         DownloadRow(
             "N7", "resuming unverified fetches the last 64 KiB again, and goes on where they are the same",
-            earlier: Samples.cutOnce(Samples.bare(one)), RangeConduct(Samples.bare(one)), .complete(0),
+            earlier: Samples.cutOnce(Samples.bare(one)), RangeBehavior(Samples.bare(one)), .complete(0),
             change: { $0.resumption = .unverified },
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
@@ -182,24 +182,24 @@ extension DownloadRow {
             }),
         DownloadRow(
             "N7", "resuming unverified begins anew where the last 64 KiB differ",
-            earlier: Samples.cutOnce(Samples.bare(one)), RangeConduct(Samples.bare(Samples.sameLength)),
+            earlier: Samples.cutOnce(Samples.bare(one)), RangeBehavior(Samples.bare(Samples.sameLength)),
             .complete(0), change: { $0.resumption = .unverified },
             audit: { run in
                 #expect(run.restarts.contains(.overlapDiffers), "\(run.log)")
             }),
         DownloadRow(
             "N7", "resuming unverified begins anew where the length differs",
-            earlier: Samples.cutOnce(Samples.bare(one)), RangeConduct(Samples.bare(Samples.two)),
+            earlier: Samples.cutOnce(Samples.bare(one)), RangeBehavior(Samples.bare(Samples.two)),
             .complete(0),
             change: { $0.resumption = .unverified }),
         DownloadRow(
             "N7", "resuming unverified begins anew where fewer than 64 KiB are there and differ",
             earlier: Samples.cutOnce(Samples.bare(one), after: 1_000),
-            RangeConduct(Samples.bare(Samples.sameLength)), .complete(0),
+            RangeBehavior(Samples.bare(Samples.sameLength)), .complete(0),
             change: { $0.resumption = .unverified }),
         DownloadRow(
             "N7", "asked to begin anew, nothing of an earlier run is used",
-            earlier: Samples.cutOnce(), keeps: cut, RangeConduct(one), .complete(0),
+            earlier: Samples.cutOnce(), keeps: cut, RangeBehavior(one), .complete(0),
             change: { $0.resumption = .restart }, audit: begunAnew),
     ]
 }

@@ -30,7 +30,7 @@ struct ForeignPartTests {
         guard change != .owner || geteuid() == 0 else { return }
         try await RangeScene.with(Samples.cutOnce()) { scene in
             var options = RangeScene.options
-            options.retry.attempts = 0
+            options.retry.maximumAttempts = 0
             _ = try await scene.run(options)
             let planted = scene.path.string + ".martlet-part"
             // Bytes that the server does not have, of which the record claims some.
@@ -39,7 +39,7 @@ struct ForeignPartTests {
             try handle.write(contentsOf: bytes)
             try handle.close()
             for suffix in suffixes { change.apply(to: scene.path.string + suffix) }
-            scene.ranges.play(RangeConduct(Samples.one))
+            scene.ranges.play(RangeBehavior(Samples.one))
             let run = try await scene.run(options)
             #expect(run.value?.resumedByteCount == 0, "\(run.log)")
             #expect(run.requests.first?.start == 0, "\(run.log)")
@@ -73,7 +73,7 @@ struct ForeignPartTests {
 
     @Test("A pipe, a device, and a link to one are not replaced")
     func endpoints() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let options = RangeScene.options { $0.collision = .overwrite }
             let path = scene.path.string
             let kinds: [() -> Bool] = [

@@ -21,7 +21,7 @@ struct FullDiskTests {
         "D4: a disk that is full is an error, and the download goes on once there is room",
         .enabled(if: canMount), arguments: [false, true])
     func tinyDisk(isUnsized: Bool) async throws {
-        let conduct = RangeConduct(FullDiskTests.version).with { conduct in
+        let conduct = RangeBehavior(FullDiskTests.version).with { conduct in
             // Without a length nobody knows beforehand that there is no room.
             if isUnsized {
                 conduct.framing = .chunked(size: nil)
@@ -56,7 +56,7 @@ struct FullDiskTests {
 
     @Test("D4: a write that finds no room is an error, and what was synced before is gone on with")
     func noRoomForWrite() async throws {
-        let conduct = RangeConduct(Samples.one).with { $0.pace = RangePace(600_000) }
+        let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(600_000) }
         try await RangeScene.with(conduct) { scene in
             for call in ["pwrite64", "fallocate"] {
                 let trace =
@@ -70,7 +70,7 @@ struct FullDiskTests {
                     #expect(try !scene.folder.names().contains(RangeScene.name))
                 }
                 try? FileManager.default.removeItem(atPath: scene.path.string)
-                scene.ranges.play(RangeConduct(Samples.one))
+                scene.ranges.play(RangeBehavior(Samples.one))
                 let run = try await scene.run()
                 #expect(run.value != nil, "\(run.log)")
                 try await scene.expectOrder(after: run, versions: [Samples.one])
@@ -94,7 +94,7 @@ struct FullDiskTests {
     func noRoomAtFirst() async throws {
         let large = RangeVersion(12 << 20, entityTag: "\"large\"")
         // Faster than it can be written, so that more has come when setting room aside fails: once.
-        try await RangeScene.with(RangeConduct(large)) { scene in
+        try await RangeScene.with(RangeBehavior(large)) { scene in
             let trace =
                 "exec strace -f -qq -o /dev/null -e trace=fallocate"
                 + " -e inject=fallocate:error=ENOSPC:when=1 \"$0\" \"$@\""
@@ -115,7 +115,7 @@ struct FullDiskTests {
         .enabled(if: !Sanitizer.isOfThreads, "that limit is one on a sanitizer's own memory"),
         arguments: [false, true])
     func fileSizeLimit(isUnsized: Bool) async throws {
-        let conduct = RangeConduct(Samples.one).with { conduct in
+        let conduct = RangeBehavior(Samples.one).with { conduct in
             if isUnsized {
                 conduct.framing = .chunked(size: nil)
                 conduct.ranges = .ignored
@@ -129,7 +129,7 @@ struct FullDiskTests {
             let isRefused = child.line("failed diskFull") != nil || child.line("failed fileFailed") != nil
             #expect(isRefused, "\(child)")
             #expect(try !scene.folder.names().contains(RangeScene.name))
-            scene.ranges.play(RangeConduct(Samples.one))
+            scene.ranges.play(RangeBehavior(Samples.one))
             let run = try await scene.run()
             #expect(run.value != nil, "\(run.log)")
             try await scene.expectOrder(after: run, versions: [Samples.one])
@@ -139,7 +139,7 @@ struct FullDiskTests {
     @Test("D10: without descriptors downloads wait or fail in words, and the next run completes them")
     func noDescriptors() async throws {
         let count = 40
-        let conduct = RangeConduct(Samples.one).with { $0.pace = RangePace(600_000) }
+        let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(600_000) }
         try await RangeScene.with(conduct) { scene in
             let words = ["many", scene.origin.url("/"), scene.folder.path, "\(count)", "connections=40"]
             let child = try await DownloadsChild.run(words, through: "ulimit -n 64; exec \"$0\" \"$@\"")
@@ -152,7 +152,7 @@ struct FullDiskTests {
                 #expect(version == 0 || scene.folder.byteCount(of: "\(number).bin") == nil)
                 try? FileManager.default.removeItem(atPath: "\(scene.folder.path)/\(number).bin")
             }
-            scene.ranges.play(RangeConduct(Samples.one))
+            scene.ranges.play(RangeBehavior(Samples.one))
             let again = try await DownloadsChild.run(words)
             #expect(again.lines.filter { $0.hasPrefix("finished") }.count == count, "\(again)")
             #expect(try scene.folder.parts().isEmpty)

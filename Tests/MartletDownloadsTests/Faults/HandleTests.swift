@@ -13,7 +13,7 @@ struct HandleTests {
     /// Waits until so many bytes are there, or the download is over.
     private static func wait(for byteCount: UInt64, of download: Download) async {
         for await progress in download.progress {
-            if progress.completedByteCount >= byteCount || progress.isFinished || download.state.isOver {
+            if progress.completedByteCount >= byteCount || progress.isFinished || download.state.hasEnded {
                 return
             }
         }
@@ -24,8 +24,8 @@ struct HandleTests {
         _ scene: RangeScene, _ name: String, _ generator: inout SeededGenerator
     ) async throws {
         var options = RangeScene.options
-        options.retry.attempts = 1_000
-        let download = try scene.session.beginDownload(
+        options.retry.maximumAttempts = 1_000
+        let download = try scene.session.startDownload(
             scene.url, to: .file(scene.folder.file(name)), options: options)
         func own() throws -> [String] { try scene.folder.names().filter { $0.contains(name) } }
         func openFiles() -> [String] { scene.folder.openFiles().filter { $0.contains(name) } }
@@ -61,10 +61,10 @@ struct HandleTests {
     @Test("N18: paused, resumed and cancelled at random moments, a file is whole or absent")
     func randomMoments() async throws {
         let seed = UInt64.random(in: 0 ... .max)
-        let conduct = RangeConduct(
+        let conduct = RangeBehavior(
             HandleTests.version,
             acts: [
-                RangeAct(on: { $0.number % 3 == 0 }) { answer in
+                RangeResponseOverride(on: { $0.number % 3 == 0 }) { answer in
                     answer.fault = OriginFault(.close, afterBodyBytes: UInt64(answer.body.count) / 2)
                 }
             ]
@@ -90,9 +90,9 @@ struct HandleTests {
 
     @Test("Pausing keeps what came, and going on asks for the rest alone")
     func pauseAndResume() async throws {
-        let conduct = RangeConduct(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
+        let conduct = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
         try await RangeScene.with(conduct) { scene in
-            let download = try scene.session.beginDownload(
+            let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: RangeScene.options)
             try await scene.ranges.signals.wait(for: "middle")
             await HandleTests.wait(for: Samples.cut, of: download)
@@ -110,9 +110,9 @@ struct HandleTests {
 
     @Test("Cancelling leaves nothing, and cancelling what is complete leaves the file")
     func cancelled() async throws {
-        let conduct = RangeConduct(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
+        let conduct = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
         try await RangeScene.with(conduct) { scene in
-            let first = try scene.session.beginDownload(
+            let first = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: RangeScene.options)
             try await scene.ranges.signals.wait(for: "middle")
             await first.cancel()
@@ -120,7 +120,7 @@ struct HandleTests {
             #expect(scene.folder.openFiles().isEmpty)
             await #expect(throws: CancellationError.self) { try await first.value }
             await #expect(throws: HTTPError.self) { try await first.resume() }
-            let second = try scene.session.beginDownload(scene.url, to: .file(scene.path))
+            let second = try scene.session.startDownload(scene.url, to: .file(scene.path))
             _ = try await second.value
             await second.cancel()
             #expect(try scene.folder.names() == [RangeScene.name])
@@ -129,7 +129,7 @@ struct HandleTests {
 
     @Test("A cancelled task ends its download, closes all, and leaves what came for the next one")
     func cancelledTask() async throws {
-        let conduct = RangeConduct(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
+        let conduct = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
         try await RangeScene.with(conduct) { scene in
             let task = Task {
                 try await scene.session.download(
@@ -140,7 +140,7 @@ struct HandleTests {
             await #expect(throws: CancellationError.self) { try await task.value }
             #expect(await eventually { scene.folder.openFiles().isEmpty })
             #expect(try !scene.folder.names().contains(RangeScene.name))
-            scene.ranges.play(RangeConduct(Samples.one))
+            scene.ranges.play(RangeBehavior(Samples.one))
             let run = try await scene.run()
             #expect((run.value?.resumedByteCount ?? .max) <= Samples.cut, "\(run.log)")
             try await scene.expectOrder(after: run, versions: [Samples.one])
@@ -149,8 +149,8 @@ struct HandleTests {
 
     @Test("A consumer of progress that never comes back does not slow a download")
     func slowConsumer() async throws {
-        try await RangeScene.with(RangeConduct(RangeVersion(3_000_000, entityTag: "\"p\""))) { scene in
-            let download = try scene.session.beginDownload(
+        try await RangeScene.with(RangeBehavior(RangeVersion(3_000_000, entityTag: "\"p\""))) { scene in
+            let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: RangeScene.options)
             var progress = download.progress.makeAsyncIterator()
             _ = await progress.next()

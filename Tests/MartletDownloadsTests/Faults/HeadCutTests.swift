@@ -7,21 +7,21 @@ import Testing
 struct HeadCutTests {
     @Test(
         "N1: an answer that is cut inside its head is a failure that passes, wherever it is cut",
-        arguments: [MartletTesting.ProxyFault.truncated, .reset])
-    func insideTheHead(_ fault: MartletTesting.ProxyFault) async throws {
+        arguments: [MartletTesting.ProxyHandshakeError.truncated, .reset])
+    func insideTheHead(_ fault: MartletTesting.ProxyHandshakeError) async throws {
         let version = RangeVersion(2_048, entityTag: "\"small\"")
-        try await RangeScene.with(RangeConduct(version)) { scene in
+        try await RangeScene.with(RangeBehavior(version)) { scene in
             // No head of the origin's is shorter.
             for place in 0..<60 {
                 var faults = FaultOptions.only(fault)
                 faults.reach = place..<place + 1
                 faults.isExact = true
                 faults.faultyConnectionCount = 1
-                scene.ranges.play(RangeConduct(version))
+                scene.ranges.play(RangeBehavior(version))
                 let run = try await FaultProxy.withProxy(before: scene.origin, faults) { proxy in
                     try await scene.run(
                         RangeScene.options {
-                            $0.retry.attempts = 1
+                            $0.retry.maximumAttempts = 1
                             $0.collision = .overwrite
                         }, from: proxy.url("/\(RangeScene.name)"))
                 }
@@ -34,16 +34,17 @@ struct HeadCutTests {
 
     @Test("N1: heads that are cut each time are borne as often as the settings say, and leave nothing")
     func eachTime() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             var faults = FaultOptions.only(.truncated)
             faults.reach = 20..<21
             faults.isExact = true
             let run = try await FaultProxy.withProxy(before: scene.origin, faults) { proxy in
                 try await scene.run(
-                    RangeScene.options { $0.retry.attempts = 3 }, from: proxy.url("/\(RangeScene.name)"))
+                    RangeScene.options { $0.retry.maximumAttempts = 3 },
+                    from: proxy.url("/\(RangeScene.name)"))
             }
             #expect(run.error?.code == .truncated, "\(run.log)")
-            #expect(run.error?.keptByteCount == nil)
+            #expect(run.error?.resumableByteCount == nil)
             #expect(run.requests.count == 4, "\(run.log)")
             #expect(run.retries.count == 3)
             #expect(try scene.folder.names().isEmpty)

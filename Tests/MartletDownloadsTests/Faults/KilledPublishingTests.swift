@@ -24,7 +24,7 @@ struct KilledPublishingTests {
         "D2: the next process finds the file that the killed one left, once, and fetches nothing again",
         arguments: Point.all)
     func found(_ point: Point) async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let directory = scene.folder.path + "/queue"
             let child = try await DownloadsChild.run(
                 [

@@ -16,7 +16,7 @@ struct KilledTests {
     /// Completes what was left, and checks it.
     /// - Returns: The run.
     private func complete(_ scene: RangeScene, _ comment: Comment) async throws -> RangeRun {
-        scene.ranges.play(RangeConduct(Samples.one))
+        scene.ranges.play(RangeBehavior(Samples.one))
         let run = try await scene.run()
         #expect(run.value != nil, "\(comment)\n\(run.log)")
         try await scene.expectOrder(after: run, versions: [Samples.one])
@@ -33,7 +33,7 @@ struct KilledTests {
                 UInt64.random(in: 0...Samples.one.byteCount, using: &generator)
             }
         for point in points {
-            let held = RangeConduct(Samples.one, acts: [.hold(request: 1, after: point, "there")])
+            let held = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: point, "there")])
             try await RangeScene.with(held) { scene in
                 let child = try await DownloadsChild.start(
                     ["one", scene.url, scene.path.string, "checkpoint=50", "segments=1"])
@@ -60,7 +60,7 @@ struct KilledTests {
     func anyStep(_ call: String) async throws {
         for number in [1, 2, 3, 5, 8, 13] {
             var survived = false
-            let conduct = RangeConduct(Samples.one).with { $0.pace = RangePace(1_500_000) }
+            let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(1_500_000) }
             try await RangeScene.with(conduct) { scene in
                 let trace =
                     "exec strace -f -qq -o /dev/null -e trace=\(call)"
@@ -91,7 +91,7 @@ struct KilledTests {
         "D7: an error of the disk is one of the download, and the next run completes it",
         arguments: ["pwrite64", "fdatasync", "rename", "renameat2", "ftruncate"])
     func diskError(_ call: String) async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let trace =
                 "exec strace -f -qq -o /dev/null -e trace=\(call)"
                 + " -e inject=\(call):error=EIO:when=1 \"$0\" \"$@\""
@@ -111,7 +111,7 @@ struct KilledTests {
 
     @Test("D7: a sync that fails is never tried again and trusted")
     func failedSync() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let trace =
                 "exec strace -f -qq -o /dev/null -e trace=fdatasync"
                 + " -e inject=fdatasync:error=EIO:when=1 \"$0\" \"$@\""

@@ -17,14 +17,14 @@ struct ManagerPowerCutTests {
         var word: String?
     }
 
-    private static func cuts(_ count: Int) -> [PowerCut] {
+    private static func cuts(_ count: Int) -> [PowerLoss] {
         (0...count).flatMap { number in
             [.behind(number)] + (0..<4).map { .unsynced(number, seed: $0 &+ 41) }
         }
     }
 
     /// A directory as a power cut leaves it.
-    private func directory(_ cut: PowerCut, of changes: [RecordingFileSystem.Change]) throws -> QueueScene {
+    private func directory(_ cut: PowerLoss, of changes: [RecordingFileSystem.Change]) throws -> QueueScene {
         let scene = QueueScene()
         try LinuxFileSystem().makeFolder(scene.path)
         for (name, bytes) in cut.files(after: changes) { try scene.write(bytes, to: name) }
@@ -35,7 +35,7 @@ struct ManagerPowerCutTests {
     func promises() async throws {
         let files = RecordingFileSystem()
         let scene = QueueScene()
-        let manager = try await scene.manager(DownloadLimits(files: 1), files: files)
+        let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1), files: files)
         var promises: [Promise] = []
         var ids: [DownloadID] = []
         func promise(_ id: DownloadID, _ word: String?) {
@@ -68,7 +68,7 @@ struct ManagerPowerCutTests {
     }
 
     private func check(
-        _ cut: PowerCut, _ changes: [RecordingFileSystem.Change], _ promises: [Promise], last: DownloadID
+        _ cut: PowerLoss, _ changes: [RecordingFileSystem.Change], _ promises: [Promise], last: DownloadID
     ) async throws {
         let count: Int =
             switch cut {
@@ -92,7 +92,7 @@ struct ManagerPowerCutTests {
         }
         for event in manager.pastEvents {
             switch event {
-            case .itemSetAside, .itemLeftAlone: Issue.record("\(cut): \(event.words)")
+            case .itemQuarantined, .itemSkipped: Issue.record("\(cut): \(event.words)")
             default: continue
             }
         }
@@ -106,7 +106,7 @@ struct ManagerPowerCutTests {
     func files() async throws {
         // Fewer bytes, so that there are fewer points.
         let version = RangeVersion(150_000, entityTag: "\"power\"")
-        let conduct = RangeConduct(version).with { $0.pace = RangePace(1_500_000) }
+        let conduct = RangeBehavior(version).with { $0.pace = RangePace(1_500_000) }
         try await RangeScene.with(conduct) { scene in
             let files = RecordingFileSystem()
             let recorded = QueueScene()
@@ -120,8 +120,8 @@ struct ManagerPowerCutTests {
             let changes = files.changes
             // The file that is there would be known again: a power cut leaves one alone.
             try LinuxFileSystem().remove("\(recorded.path)/\(RangeScene.name)")
-            scene.ranges.play(RangeConduct(version))
-            var cuts = (0...changes.count).map { PowerCut.behind($0) }
+            scene.ranges.play(RangeBehavior(version))
+            var cuts = (0...changes.count).map { PowerLoss.behind($0) }
             cuts += (0...changes.count).map { .unsynced($0, seed: UInt64($0)) }
             for cut in cuts { try await goOn(scene, version, cut, changes) }
         }
@@ -142,7 +142,8 @@ struct ManagerPowerCutTests {
     }
 
     private func goOn(
-        _ scene: RangeScene, _ version: RangeVersion, _ cut: PowerCut, _ changes: [RecordingFileSystem.Change]
+        _ scene: RangeScene, _ version: RangeVersion, _ cut: PowerLoss,
+        _ changes: [RecordingFileSystem.Change]
     ) async throws {
         let found = try directory(cut, of: changes)
         let name = RangeScene.name

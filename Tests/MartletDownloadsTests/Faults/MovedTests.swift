@@ -25,7 +25,7 @@ struct MovedTests {
     /// Runs a closure with a scene, the URL of a redirect to a freshly signed URL of it on another host, and what
     /// was asked for there.
     private func withSignedURL(
-        _ conduct: RangeConduct, run body: (RangeScene, String, Front) async throws -> Void
+        _ conduct: RangeBehavior, run body: (RangeScene, String, Front) async throws -> Void
     ) async throws {
         try await RangeScene.with(conduct) { scene in
             let front = Front()
@@ -40,11 +40,11 @@ struct MovedTests {
 
     @Test("N14: a signed URL that expires in the middle is asked for anew, and what came is kept")
     func expired() async throws {
-        let conduct = RangeConduct(
+        let conduct = RangeBehavior(
             Samples.one,
             acts: [
                 .cut(request: 1, after: Samples.cut),
-                RangeAct(on: { $0.number > 1 && $0.target.hasSuffix("n=1") }) {
+                RangeResponseOverride(on: { $0.number > 1 && $0.target.hasSuffix("n=1") }) {
                     $0.replacement = .text("expired\n", status: 403)
                 },
             ])
@@ -65,10 +65,10 @@ struct MovedTests {
 
     @Test("N14: a later run asks the original URL, and goes on at the new place")
     func laterRun() async throws {
-        let conduct = RangeConduct(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
+        let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await withSignedURL(conduct) { scene, url, front in
-            let first = try await scene.run(RangeScene.options { $0.retry.attempts = 0 }, from: url)
-            #expect(first.error?.keptByteCount == Samples.cut, "\(first.log)")
+            let first = try await scene.run(RangeScene.options { $0.retry.maximumAttempts = 0 }, from: url)
+            #expect(first.error?.resumableByteCount == Samples.cut, "\(first.log)")
             let second = try await scene.run(from: url)
             try await scene.expectOrder(after: second, versions: [Samples.one])
             #expect(second.value?.resumedByteCount == Samples.cut, "\(second.log)")
@@ -81,7 +81,7 @@ struct MovedTests {
     func expiredForGood() async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
             scene.ranges.play(
-                RangeConduct(
+                RangeBehavior(
                     Samples.one,
                     acts: [
                         .cut(request: 1, after: Samples.cut),
@@ -90,22 +90,22 @@ struct MovedTests {
             let run = try await scene.run()
             try await scene.expectOrder(after: run, versions: [Samples.one])
             #expect(run.error?.code == .unacceptableStatus, "\(run.log)")
-            #expect(run.error?.keptByteCount == Samples.cut, "\(run.log)")
+            #expect(run.error?.resumableByteCount == Samples.cut, "\(run.log)")
         }
     }
 
     @Test("N14: a new URL given by hand keeps what came, where the validators are the same")
     func resumedElsewhere() async throws {
-        let expired = RangeConduct(
+        let expired = RangeBehavior(
             Samples.one,
             acts: [
                 .cut(request: 1, after: Samples.cut), .answer(from: 2, .text("expired\n", status: 403)),
             ])
         try await RangeScene.with(expired) { scene in
-            let download = try scene.session.beginDownload(
+            let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: RangeScene.options)
             await #expect(throws: HTTPError.self) { try await download.value }
-            try await RangeOrigin.with(RangeConduct(Samples.one)) { ranges, origin in
+            try await RangeOrigin.with(RangeBehavior(Samples.one)) { ranges, origin in
                 try await download.resume(from: origin.url("/elsewhere"))
                 let result = try await download.value
                 #expect(result.byteCount == Samples.one.byteCount)
@@ -120,16 +120,16 @@ struct MovedTests {
 
     @Test("N14: a new URL with another version begins anew")
     func otherVersionElsewhere() async throws {
-        let expired = RangeConduct(
+        let expired = RangeBehavior(
             Samples.one,
             acts: [
                 .cut(request: 1, after: Samples.cut), .answer(from: 2, .text("expired\n", status: 403)),
             ])
         try await RangeScene.with(expired) { scene in
-            let download = try scene.session.beginDownload(
+            let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: RangeScene.options)
             await #expect(throws: HTTPError.self) { try await download.value }
-            try await RangeOrigin.with(RangeConduct(Samples.sameLength)) { _, origin in
+            try await RangeOrigin.with(RangeBehavior(Samples.sameLength)) { _, origin in
                 try await download.resume(from: origin.url("/elsewhere"))
                 _ = try await download.value
             }
@@ -146,18 +146,18 @@ struct MovedTests {
         try await TestOrigin.withOrigin(.tls(), handler: ranges.handler) { good in
             func session(to origin: TestOrigin) -> HTTPSession {
                 RangeScene.session(for: good) {
-                    $0.connectRedirections = [
-                        ConnectRedirection(toHost: "127.0.0.1", toPort: origin.port)
+                    $0.connectOverrides = [
+                        ConnectOverride(toHost: "127.0.0.1", toPort: origin.port)
                     ]
                 }
             }
             let url = "https://localhost/file.bin"
-            let options = RangeScene.options { $0.retry.attempts = 0 }
+            let options = RangeScene.options { $0.retry.maximumAttempts = 0 }
             let cut = await #expect(throws: HTTPError.self) {
                 try await session(to: good).download(url, to: path, options: options)
             }
-            #expect(cut?.keptByteCount == Samples.cut)
-            ranges.play(RangeConduct(Samples.one))
+            #expect(cut?.resumableByteCount == Samples.cut)
+            ranges.play(RangeBehavior(Samples.one))
             for certificate in [OriginTLS.Certificate.expired, .unknownAuthority, .wrongName] {
                 try await TestOrigin.withOrigin(.tls(OriginTLS(certificate)), handler: ranges.handler) {
                     other in
@@ -165,7 +165,7 @@ struct MovedTests {
                         try await session(to: other).download(url, to: path, options: RangeScene.options)
                     }
                     #expect(refused?.code == .tlsFailed)
-                    #expect(refused?.keptByteCount == Samples.cut)
+                    #expect(refused?.resumableByteCount == Samples.cut)
                 }
             }
             #expect(ranges.requests.isEmpty)
@@ -179,7 +179,7 @@ struct MovedTests {
     @Test("Credentials of the URL and of fields are not on the disk while a download is under way")
     func secrets() async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
-            var options = RangeScene.options { $0.retry.attempts = 0 }
+            var options = RangeScene.options { $0.retry.maximumAttempts = 0 }
             options.headers[.authorization] = "Bearer hidden"
             options.headers[.cookie] = "session=hidden"
             let url = scene.url.replacing("http://", with: "http://user:hidden@")

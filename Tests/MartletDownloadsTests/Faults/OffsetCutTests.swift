@@ -26,10 +26,10 @@ struct OffsetCutTests {
         let version = RangeVersion(2_048, entityTag: "\"small\"")
         let offsets: [UInt64] =
             [0, 1, 2_047, 2_048] + (0..<46).map { _ in UInt64.random(in: 0...2_048, using: &generator) }
-        try await RangeScene.with(RangeConduct(version)) { scene in
+        try await RangeScene.with(RangeBehavior(version)) { scene in
             for offset in offsets {
                 scene.ranges.play(
-                    RangeConduct(version, acts: [.cut(request: 1, after: offset, by: ending.kind)]).with {
+                    RangeBehavior(version, acts: [.cut(request: 1, after: offset, by: ending.kind)]).with {
                         $0.framing = ending.framing
                     })
                 let options = RangeScene.options { $0.collision = .overwrite }
@@ -51,22 +51,22 @@ struct OffsetCutTests {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)
         let version = Samples.one
-        try await RangeScene.with(RangeConduct(version)) { scene in
+        try await RangeScene.with(RangeBehavior(version)) { scene in
             for _ in 0..<20 {
                 var kept: UInt64 = 0
                 for _ in 0..<2 {
                     let offset = UInt64.random(in: 0..<150_000, using: &generator)
-                    scene.ranges.play(RangeConduct(version, acts: [.cut(request: 1, after: offset)]))
+                    scene.ranges.play(RangeBehavior(version, acts: [.cut(request: 1, after: offset)]))
                     let run = try await scene.run(
                         RangeScene.options {
-                            $0.retry.attempts = 0
+                            $0.retry.maximumAttempts = 0
                             $0.collision = .overwrite
                         })
                     #expect(run.requests.first?.start ?? 0 == kept, "seed \(seed)\n\(run.log)")
                     kept += offset
-                    #expect(run.error?.keptByteCount ?? 0 == kept, "seed \(seed)\n\(run.log)")
+                    #expect(run.error?.resumableByteCount ?? 0 == kept, "seed \(seed)\n\(run.log)")
                 }
-                scene.ranges.play(RangeConduct(version))
+                scene.ranges.play(RangeBehavior(version))
                 let run = try await scene.run(RangeScene.options { $0.collision = .overwrite })
                 #expect(run.sentByteCount == version.byteCount - kept, "seed \(seed)\n\(run.log)")
                 try await scene.expectOrder(after: run, versions: [version])

@@ -76,7 +76,7 @@ struct OtherDeviceTests {
     @Test("N20: where the copy cannot be made, the part stays and is gone on with")
     func noCopy() async throws {
         try await withFolders { part, target in
-            try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
                 let path = FilePath("\(target)/file.bin")
                 try Data([1]).write(to: URL(fileURLWithPath: path.string))
                 // A folder of that name, which nothing can take the place of.
@@ -90,7 +90,7 @@ struct OtherDeviceTests {
                     session: scene.session, status: DownloadStatus(),
                     files: SplitFileSystem(elsewhere: part))
                 let error = await #expect(throws: HTTPError.self) { try await job.run() }
-                #expect(error?.keptByteCount == Samples.one.byteCount)
+                #expect(error?.resumableByteCount == Samples.one.byteCount)
                 #expect(try Data(contentsOf: URL(fileURLWithPath: path.string)) == Data([1]))
                 #expect(try names(part) == ["file.bin.martlet-part"])
                 try FileManager.default.removeItem(atPath: copy)

@@ -11,11 +11,11 @@ struct RetryAfterTests {
     ) async throws -> Duration {
         var delay: Duration?
         let refusal = OriginResponse(status).with { $0.fields["Retry-After"] = value }
-        let conduct = RangeConduct(Samples.one, acts: [.answer(from: 1, through: 1, refusal)])
+        let conduct = RangeBehavior(Samples.one, acts: [.answer(from: 1, through: 1, refusal)])
         try await RangeScene.with(conduct) { scene in
             let run = try await scene.run(
                 RangeScene.options {
-                    $0.retry.longestRetryAfter = cap
+                    $0.retry.maximumRetryAfter = cap
                 })
             try await scene.expectOrder(after: run, versions: [Samples.one])
             #expect(run.value != nil, "\(run.log)")
@@ -51,11 +51,11 @@ struct RetryAfterTests {
     @Test("N11: the wait can be cancelled, and leaves nothing")
     func cancelled() async throws {
         let refusal = OriginResponse(503, fields: ["Retry-After": "3000"])
-        let conduct = RangeConduct(
+        let conduct = RangeBehavior(
             Samples.one, acts: [.cut(request: 1, after: 1_000), .answer(from: 2, refusal)])
         try await RangeScene.with(conduct) { scene in
-            let options = RangeScene.options { $0.retry.longestRetryAfter = .seconds(3_600) }
-            let download = try scene.session.beginDownload(
+            let options = RangeScene.options { $0.retry.maximumRetryAfter = .seconds(3_600) }
+            let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: options)
             for await event in download.events {
                 if case .retrying(let error, let delay, _) = event, error.message.contains("503") {
@@ -73,11 +73,11 @@ struct RetryAfterTests {
     @Test("N11: the wait can be paused, and going on asks at once")
     func paused() async throws {
         let refusal = OriginResponse(503, fields: ["Retry-After": "3000"])
-        let conduct = RangeConduct(
+        let conduct = RangeBehavior(
             Samples.one, acts: [.cut(request: 1, after: 1_000), .answer(from: 2, through: 2, refusal)])
         try await RangeScene.with(conduct) { scene in
-            let options = RangeScene.options { $0.retry.longestRetryAfter = .seconds(3_600) }
-            let download = try scene.session.beginDownload(
+            let options = RangeScene.options { $0.retry.maximumRetryAfter = .seconds(3_600) }
+            let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: options)
             for await event in download.events {
                 if case .retrying(let error, _, _) = event, error.message.contains("503") { break }

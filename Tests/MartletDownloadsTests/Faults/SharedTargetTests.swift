@@ -7,13 +7,13 @@ import Testing
 /// Several that want the same file, and the descriptors of those that run.
 @Suite("Downloads side by side")
 struct SharedTargetTests {
-    private static let held = RangeConduct(
+    private static let held = RangeBehavior(
         Samples.one, acts: [.hold(request: 1, after: 150_000, "middle")])
 
     @Test("D21: a second download of the same target in this process fails at once, and harms nothing")
     func sameProcess() async throws {
         try await RangeScene.with(SharedTargetTests.held) { scene in
-            let first = try scene.session.beginDownload(
+            let first = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: RangeScene.options)
             try await scene.ranges.signals.wait(for: "middle")
             for collision in [DownloadOptions.Collision.fail, .overwrite] {
@@ -39,7 +39,7 @@ struct SharedTargetTests {
             child.killAtOnce()
             let ending = try await child.end()
             #expect(ending.isKilled)
-            scene.ranges.play(RangeConduct(Samples.one))
+            scene.ranges.play(RangeBehavior(Samples.one))
             let run = try await scene.run()
             try await scene.expectOrder(after: run, versions: [Samples.one])
             #expect(run.value != nil, "\(run.log)")
@@ -48,7 +48,7 @@ struct SharedTargetTests {
 
     @Test("D21: of many at once on one target, one has it and the others are refused or come after it")
     func manyAtOnce() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene async throws in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene async throws in
             let options = RangeScene.options { $0.collision = .fail }
             let codes = await withTaskGroup(of: HTTPError.Code?.self) { group in
                 for _ in 0..<12 {
@@ -77,7 +77,7 @@ struct SharedTargetTests {
     @Test("D22: nothing that a download has open is left to a program that is started meanwhile")
     func closeOnExec() async throws {
         try await RangeScene.with(SharedTargetTests.held) { scene in
-            let download = try scene.session.beginDownload(
+            let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: RangeScene.options)
             try await scene.ranges.signals.wait(for: "middle")
             #expect(await eventually { !scene.folder.openFiles().isEmpty })

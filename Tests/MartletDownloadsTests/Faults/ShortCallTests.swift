@@ -12,7 +12,7 @@ import Testing
 struct ShortCallTests {
     @Test("D8: a download through a session is whole where the disk takes and gives a few bytes at a time")
     func shortWrites() async throws {
-        let conduct = RangeConduct(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
+        let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await RangeScene.with(conduct) { scene in
             let files = FaultyFileSystem()
             files.limitPieces(to: 777)
@@ -32,7 +32,7 @@ struct ShortCallTests {
 
     @Test("D8: a download in a process that a signal interrupts a thousand times a second is whole")
     func signals() async throws {
-        let conduct = RangeConduct(Samples.one).with { $0.pace = RangePace(600_000) }
+        let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(600_000) }
         try await RangeScene.with(conduct) { scene in
             let child = try await DownloadsChild.run(
                 ["one", scene.url, scene.path.string, "interrupts=1000", "checkpoint=50", "segments=1"])
@@ -47,7 +47,7 @@ struct ShortCallTests {
         "D8: calls that a signal interrupted are made again",
         arguments: ["pwrite64", "fdatasync", "fsync", "fallocate", "flock", "recvfrom", "sendto"])
     func interrupted(_ call: String) async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             // Each third call of the kind.
             let trace =
                 "exec strace -f -qq -o /dev/null -e trace=\(call)"

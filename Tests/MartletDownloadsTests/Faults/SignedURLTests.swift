@@ -28,11 +28,11 @@ struct SignedURLTests {
 
     @Test("What came of one query counts for no other, whatever validators they share")
     func otherQuery() async throws {
-        let conduct = RangeConduct(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
+        let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await RangeScene.with(conduct) { scene in
             let first = try await scene.run(
-                RangeScene.options { $0.retry.attempts = 0 }, from: scene.origin.url("/get?id=a"))
-            #expect(first.error?.keptByteCount == Samples.cut, "\(first.log)")
+                RangeScene.options { $0.retry.maximumAttempts = 0 }, from: scene.origin.url("/get?id=a"))
+            #expect(first.error?.resumableByteCount == Samples.cut, "\(first.log)")
             let second = try await scene.run(from: scene.origin.url("/get?id=b"))
             try await scene.expectOrder(after: second, versions: [Samples.one])
             #expect(second.value?.resumedByteCount == 0, "\(second.log)")
@@ -41,12 +41,12 @@ struct SignedURLTests {
 
     @Test("What came under one signature counts under the next")
     func otherSignature() async throws {
-        let conduct = RangeConduct(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
+        let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await RangeScene.with(conduct) { scene in
             let first = try await scene.run(
-                RangeScene.options { $0.retry.attempts = 0 },
+                RangeScene.options { $0.retry.maximumAttempts = 0 },
                 from: scene.origin.url("/get?id=a&X-Amz-Date=1&X-Amz-Signature=a"))
-            #expect(first.error?.keptByteCount == Samples.cut, "\(first.log)")
+            #expect(first.error?.resumableByteCount == Samples.cut, "\(first.log)")
             let second = try await scene.run(
                 from: scene.origin.url("/get?id=a&X-Amz-Date=2&X-Amz-Signature=b"))
             try await scene.expectOrder(after: second, versions: [Samples.one])
@@ -56,14 +56,15 @@ struct SignedURLTests {
 
     @Test("Several files of one path, told apart by their queries, come into one folder at once")
     func manyQueries() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let folder = scene.path.removingLastComponent()
             try await withThrowingTaskGroup(of: DownloadResult.self) { group in
                 for number in 1...5 {
                     let url = scene.origin.url("/get?id=\(number)")
                     group.addTask {
                         try await scene.session.download(
-                            url, to: .folder(folder), options: RangeScene.options { $0.collision = .rename })
+                            url, to: .directory(folder),
+                            options: RangeScene.options { $0.collision = .rename })
                     }
                 }
                 var names: Set<String> = []
@@ -78,7 +79,7 @@ struct SignedURLTests {
 
     @Test("A record without its bytes goes where its file is found to be complete")
     func orphan() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try scene.folder.write([1], to: RangeScene.name)
             for suffix in [".martlet-record", ".martlet-record-", ".martlet-part-"] {
                 try scene.folder.write([2], to: RangeScene.name + suffix)

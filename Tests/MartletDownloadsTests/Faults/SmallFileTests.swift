@@ -23,7 +23,7 @@ struct SmallFileTests {
     @Test(
         "N18: A download that is cancelled while its file gets its name is complete, or can be gone on with")
     func cancelled() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()
             let job = try job(scene, files, RangeScene.options)
             let task = Task { try await job.run() }
@@ -37,7 +37,7 @@ struct SmallFileTests {
 
     @Test("N20: A name that is taken at the last moment is refused, and the bytes stay, synced and noted")
     func takenName() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()
             let job = try job(scene, files, RangeScene.options)
             files.interrupt(.rename, at: scene.path.string) {
@@ -47,7 +47,7 @@ struct SmallFileTests {
                 try await job.run()
             } throws: { error in
                 (error as? HTTPError)?.code == .fileExists
-                    && (error as? HTTPError)?.keptByteCount == Samples.one.byteCount
+                    && (error as? HTTPError)?.resumableByteCount == Samples.one.byteCount
             }
             try LinuxFileSystem().remove(scene.path.string)
             let count = scene.ranges.requests.count
@@ -60,7 +60,7 @@ struct SmallFileTests {
 
     @Test("A small file whose checksum is known is verified before it has its name")
     func verifiedFirst() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()
             let other = RangeVersion(10, entityTag: "\"other\"")
             let options = try RangeScene.options { $0.checksum = try Samples.sha256(other) }

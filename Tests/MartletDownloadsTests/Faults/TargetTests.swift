@@ -8,7 +8,7 @@ import Testing
 /// Targets that exist, appear, disappear, or are not what they seem.
 @Suite("The target of a download")
 struct TargetTests {
-    private static let held = RangeConduct(
+    private static let held = RangeBehavior(
         Samples.one, acts: [.hold(request: 1, after: 150_000, "middle")])
 
     /// Downloads, and does something while half of the file is there.
@@ -19,7 +19,7 @@ struct TargetTests {
     ) async throws {
         try await RangeScene.with(TargetTests.held) { scene in
             let options = RangeScene.options { $0.collision = collision }
-            let download = try scene.session.beginDownload(
+            let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: options)
             try await scene.ranges.signals.wait(for: "middle")
             try meanwhile(scene)
@@ -75,7 +75,7 @@ struct TargetTests {
 
     @Test("N20: a file that is there already is an error before anything is fetched")
     func exists() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try scene.folder.write([1, 2, 3], to: RangeScene.name)
             let error = await #expect(throws: HTTPError.self) {
                 try await scene.session.download(scene.url, to: scene.path)
@@ -89,7 +89,7 @@ struct TargetTests {
 
     @Test("A download of one request onto a file that is there fails before the request is made")
     func existsForOneRequest() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try scene.folder.write([1, 2, 3], to: RangeScene.name)
             let request = try HTTPRequest(method: .get, url: scene.url)
             let error = await #expect(throws: HTTPError.self) {
@@ -107,7 +107,7 @@ struct TargetTests {
         try await RangeScene.with(TargetTests.held) { scene in
             try scene.folder.write([1, 2, 3], to: RangeScene.name)
             let options = RangeScene.options { $0.collision = .overwrite }
-            let download = try scene.session.beginDownload(
+            let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: options)
             try await scene.ranges.signals.wait(for: "middle")
             // The old file is whole until the new one is.
@@ -126,7 +126,7 @@ struct TargetTests {
         let elsewhere = try DownloadFolder()
         try elsewhere.write([7, 7, 7], to: "canary")
         for destination in ["canary", "absent"] {
-            try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+            try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
                 try FileManager.default.createSymbolicLink(
                     atPath: scene.path.string, withDestinationPath: "\(elsewhere.path)/\(destination)")
                 let run = try await scene.run(RangeScene.options { $0.collision = collision })
@@ -150,13 +150,13 @@ struct TargetTests {
         for suffix in [".martlet-part", ".martlet-record"] {
             try elsewhere.write([7, 7, 7], to: "canary")
             try await RangeScene.with(Samples.cutOnce()) { scene in
-                _ = try await scene.run(RangeScene.options { $0.retry.attempts = 0 })
+                _ = try await scene.run(RangeScene.options { $0.retry.maximumAttempts = 0 })
                 let name = try #require(try scene.folder.names().first { $0.hasSuffix(suffix) })
                 let part = "\(scene.folder.path)/\(name)"
                 try FileManager.default.removeItem(atPath: part)
                 try FileManager.default.createSymbolicLink(
                     atPath: part, withDestinationPath: "\(elsewhere.path)/canary")
-                scene.ranges.play(RangeConduct(Samples.one))
+                scene.ranges.play(RangeBehavior(Samples.one))
                 let run = try await scene.run()
                 #expect(try elsewhere.contents(of: "canary") == [7, 7, 7])
                 #expect(run.value != nil || run.error != nil)
@@ -174,14 +174,14 @@ struct TargetTests {
             var conduct = Samples.cutOnce()
             conduct.fields["Content-Disposition"] = disposition
             try await RangeScene.with(conduct) { scene in
-                let target = DownloadTarget.folder(FilePath(scene.folder.path))
+                let target = DownloadTarget.directory(FilePath(scene.folder.path))
                 var options = RangeScene.options
-                options.retry.attempts = 0
+                options.retry.maximumAttempts = 0
                 let url = scene.origin.url("/\(name)")
                 await #expect(throws: HTTPError.self) {
                     try await scene.session.download(url, to: target, options: options)
                 }
-                scene.ranges.play(RangeConduct(Samples.one))
+                scene.ranges.play(RangeBehavior(Samples.one))
                 let result = try await scene.session.download(url, to: target, options: options)
                 #expect(result.resumedByteCount == Samples.cut)
                 let found = try #require(result.path.lastComponent?.string)
@@ -193,7 +193,7 @@ struct TargetTests {
 
     @Test("N20: a folder that is not there, or is a file, is an error in words")
     func noFolder() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try scene.folder.write([1], to: "plain")
             for path in [scene.folder.file("none/file.bin"), scene.folder.file("plain/file.bin")] {
                 let error = await #expect(throws: HTTPError.self) {
@@ -207,7 +207,7 @@ struct TargetTests {
 
     @Test("N20: a target that is a folder is an error, and the folder stays")
     func isFolder() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try FileManager.default.createDirectory(
                 atPath: scene.path.string, withIntermediateDirectories: false)
             for collision in [DownloadOptions.Collision.fail, .overwrite] {
@@ -231,7 +231,7 @@ struct TargetTests {
     @Test("D12: nobody else may write to what is under way")
     func permissions() async throws {
         try await RangeScene.with(TargetTests.held) { scene in
-            let download = try scene.session.beginDownload(scene.url, to: .file(scene.path))
+            let download = try scene.session.startDownload(scene.url, to: .file(scene.path))
             try await scene.ranges.signals.wait(for: "middle")
             _ = await eventually { (try? scene.folder.parts().isEmpty) == false }
             for name in try scene.folder.parts() {

@@ -188,7 +188,7 @@ struct PartFileFaultTests {
         #expect(try Self.history(#require(try original.open(files)), files))
         let changes = files.changes
         try #require(changes.count > 20)
-        var cuts: [PowerCut] = []
+        var cuts: [PowerLoss] = []
         for count in 0...changes.count {
             cuts.append(.behind(count))
             for seed in 0..<12 as Range<UInt64> { cuts.append(.unsynced(count, seed: seed &+ 17)) }

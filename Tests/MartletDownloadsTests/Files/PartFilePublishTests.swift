@@ -158,11 +158,11 @@ struct PartFilePublishTests {
     }
 
     @Test("The file gets the time it had on the server, where that was chosen", arguments: [false, true])
-    func remoteTime(_ isElsewhere: Bool) throws {
+    func remoteTime(_ isCrossOrigin: Bool) throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
         let part = try completePart(in: folder, files)
-        if isElsewhere { files.fail(FaultyFileSystem.Fault(.rename, times: 1, code: EXDEV)) }
+        if isCrossOrigin { files.fail(FaultyFileSystem.Fault(.rename, times: 1, code: EXDEV)) }
         _ = try part.publish(total: PartFilePublishTests.total, .fail, modified: 784_903_526)
         #expect(
             try LinuxFileSystem().status(at: folder.names.target).modificationTime

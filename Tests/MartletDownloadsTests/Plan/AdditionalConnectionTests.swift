@@ -19,7 +19,8 @@ struct AdditionalConnectionTests {
         static func response(_ name: String, _ status: Int, _ fields: [(String, String)]) -> Refusal {
             Refusal(name: name) {
                 SimulatedDownload.Reply(
-                    facts: try AnswerFacts.sample(status, fields, byteCount: 1_000), byteCount: 1_000,
+                    facts: try DownloadResponseHead.sample(status, fields, byteCount: 1_000),
+                    byteCount: 1_000,
                     version: 9)
             }
         }
@@ -55,12 +56,12 @@ struct AdditionalConnectionTests {
         + [204, 302, 400, 401, 403, 404, 405, 406, 407, 409, 410, 412, 429, 451, 500, 501, 503, 509].map {
             .response("\($0)", $0, [])
         } + [
-            .failure(.tooManyRedirects, .evaluating), .failure(.redirectRefused, .evaluating),
+            .failure(.tooManyRedirects, .processingResponse), .failure(.redirectRefused, .processingResponse),
             .failure(.protocolViolation, .awaitingHead), .failure(.limitExceeded, .awaitingHead),
             .failure(.emptyResponse, .awaitingHead), .failure(.connectionLost, .awaitingHead),
             .failure(.connectFailed, .connecting), .failure(.resolutionFailed, .resolving),
-            .failure(.systemFailed, .connecting), .failure(.tlsFailed, .securing),
-            .failure(.proxyFailed, .tunnelling), .failure(.authenticationFailed, .evaluating),
+            .failure(.systemFailed, .connecting), .failure(.tlsFailed, .tlsHandshake),
+            .failure(.proxyFailed, .tunneling), .failure(.authenticationFailed, .processingResponse),
             .failure(.invalidURL, .preparing), .failure(.invalidRequest, .preparing),
             .failure(.timedOut, .awaitingHead),
         ]

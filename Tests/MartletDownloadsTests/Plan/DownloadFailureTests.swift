@@ -11,7 +11,8 @@ struct DownloadFailureTests {
     private func status(
         _ status: Int, _ fields: [(String, String)] = [], from url: String = "http://files.example/a.bin"
     ) throws -> SimulatedDownload.Reply {
-        SimulatedDownload.Reply(facts: try AnswerFacts.sample(status, fields, byteCount: 0, from: url))
+        SimulatedDownload.Reply(
+            facts: try DownloadResponseHead.sample(status, fields, byteCount: 0, from: url))
     }
 
     @Test(
@@ -43,7 +44,7 @@ struct DownloadFailureTests {
         }
         download.run()
         #expect(download.error?.code == .connectionLost && download.questions.count == 6)
-        #expect(download.error?.keptByteCount == 1_000)
+        #expect(download.error?.resumableByteCount == 1_000)
         #expect(download.error?.message.contains("1000 bytes are kept") == true)
         // One that ends as if it were whole is no better.
         var short = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 1_000_000)) {
@@ -130,7 +131,7 @@ struct DownloadFailureTests {
         }
         download.run()
         #expect(download.error?.code == .unacceptableStatus && download.activeCount == 0)
-        #expect(download.error?.keptByteCount == DownloadMachine.probeByteCount)
+        #expect(download.error?.resumableByteCount == DownloadMachine.probeByteCount)
     }
 
     /// What a server sees and does.
@@ -181,7 +182,7 @@ struct DownloadFailureTests {
             _, _ in try status(404)
         }
         download.run()
-        #expect(download.error?.code == .unacceptableStatus && download.error?.keptByteCount == 1_000)
+        #expect(download.error?.code == .unacceptableStatus && download.error?.resumableByteCount == 1_000)
     }
 
     @Test("N10: 416 without a length, where bytes are missing, begins anew")
@@ -206,13 +207,13 @@ struct DownloadFailureTests {
         }
         download.run()
         #expect(download.error?.code == code && download.activeCount == 0)
-        #expect(download.error?.keptByteCount != nil)
+        #expect(download.error?.resumableByteCount != nil)
     }
 
     @Test("N13: An error that will not pass ends it at once where no other connection is left")
     func finalAlone() throws {
         var download = try SimulatedDownload { _, _ in
-            let error = HTTPError(.tlsFailed, phase: .securing, message: "certificate")
+            let error = HTTPError(.tlsFailed, phase: .tlsHandshake, message: "certificate")
             return SimulatedDownload.Reply(facts: nil, end: .failed(error))
         }
         download.run()
@@ -234,7 +235,7 @@ struct DownloadFailureTests {
             #expect(machine.accept(id, 1_000, now: download.now) == nil)
             #expect(machine.wrote(id, 0..<1_000).isEmpty)
             let (reception, _, effects) = machine.answered(
-                id, try AnswerFacts.sample(200, byteCount: 5), now: download.now)
+                id, try DownloadResponseHead.sample(200, byteCount: 5), now: download.now)
             guard case .leave = reception, effects.isEmpty else {
                 Issue.record("\(reception)")
                 return

@@ -59,7 +59,7 @@ struct DownloadMachineTests {
         #expect(download.questions.allSatisfy { $0.condition == nil && $0.overlap == 0 })
         #expect(download.machine.isUnproven)
         // A mismatch may come of two states that were mixed: once more, in one piece.
-        let error = HTTPError(.checksumMismatch, phase: .evaluating, message: "")
+        let error = HTTPError(.checksumMismatch, phase: .processingResponse, message: "")
         var machine = download.machine
         var effects = machine.mismatched(error, now: download.now)
         guard case .tell(.restarted(.changed))? = effects.first, case .begin(let question)? = effects.last
@@ -87,7 +87,7 @@ struct DownloadMachineTests {
         download.run()
         var machine = download.machine
         let effects = machine.mismatched(
-            HTTPError(.checksumMismatch, phase: .evaluating, message: "x"), now: download.now)
+            HTTPError(.checksumMismatch, phase: .processingResponse, message: "x"), now: download.now)
         guard case .fail(let error)? = effects.first else {
             Issue.record("\(effects)")
             return
@@ -113,7 +113,7 @@ struct DownloadMachineTests {
 
     /// What a server says whose file is another one with each answer, and which is deaf to If-Range.
     private func everChanging(
-        _ question: DownloadQuestion, _ number: Int
+        _ question: DownloadRequest, _ number: Int
     ) throws -> SimulatedDownload.Reply {
         var question = question
         question.condition = nil
@@ -188,7 +188,7 @@ struct DownloadMachineTests {
         var download = try SimulatedDownload(record: record) { question, number in
             guard number == 1 else { return try file.reply(question) }
             return SimulatedDownload.Reply(
-                facts: try AnswerFacts.sample(
+                facts: try DownloadResponseHead.sample(
                     206, [("ETag", "\"one\""), ("Content-Range", "bytes 0-9/41943040")], byteCount: 10),
                 byteCount: 10, version: 9)
         }
@@ -201,7 +201,8 @@ struct DownloadMachineTests {
     func wrongForGood() throws {
         var download = try SimulatedDownload { _, _ in
             SimulatedDownload.Reply(
-                facts: try AnswerFacts.sample(206, [("Content-Range", "bytes 5-9/10")], byteCount: 5),
+                facts: try DownloadResponseHead.sample(
+                    206, [("Content-Range", "bytes 5-9/10")], byteCount: 5),
                 byteCount: 5)
         }
         download.run()

@@ -53,7 +53,7 @@ struct DownloadSpeedTests {
     )
     func heldBack() throws {
         let file = SimulatedFile(byteCount: 40_000_000)
-        func run(_ hold: @escaping (SimulatedDownload) -> BandwidthHold) throws -> SimulatedDownload {
+        func run(_ hold: @escaping (SimulatedDownload) -> BandwidthThrottling) throws -> SimulatedDownload {
             var options = DownloadOptions()
             options.segments = 4
             var download = try SimulatedDownload(options) { question, _ in try file.reply(question) }

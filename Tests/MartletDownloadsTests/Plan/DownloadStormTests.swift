@@ -30,7 +30,7 @@ struct DownloadStormTests {
             }
         }
 
-        func reply(_ question: DownloadQuestion) throws -> SimulatedDownload.Reply {
+        func reply(_ question: DownloadRequest) throws -> SimulatedDownload.Reply {
             if Int.random(in: 0..<40, using: &random) == 0 { present = min(present + 1, 2) }
             let file = files[present]
             guard Int.random(in: 0..<100, using: &random) < malice else { return try file.reply(question) }
@@ -42,7 +42,8 @@ struct DownloadStormTests {
                 let status = [301, 401, 403, 404, 416, 429, 500, 503].randomElement(using: &random) ?? 500
                 // Most of them pass.
                 return SimulatedDownload.Reply(
-                    facts: try AnswerFacts.sample(Bool.random(using: &random) ? 503 : status, byteCount: 0))
+                    facts: try DownloadResponseHead.sample(
+                        Bool.random(using: &random) ? 503 : status, byteCount: 0))
             case 3...5: reply.cut = UInt64.random(in: 0...reply.byteCount, using: &random)
             case 6: reply.byteCount = UInt64.random(in: 0...reply.byteCount, using: &random)
             case 7:
@@ -65,7 +66,7 @@ struct DownloadStormTests {
     private func options(_ random: inout SeededGenerator) -> DownloadOptions {
         var options = DownloadOptions()
         options.segments = Int.random(in: 1...6, using: &random)
-        options.retry = DownloadRetry(attempts: Int.random(in: 0...6, using: &random))
+        options.retry = DownloadRetry(maximumAttempts: Int.random(in: 0...6, using: &random))
         options.resumption = [.automatic, .unverified, .restart].randomElement(using: &random) ?? .automatic
         if Int.random(in: 0..<4, using: &random) == 0 { options.sequentialWindow = 2_000_000 }
         if Int.random(in: 0..<4, using: &random) == 0 { options.byteLimit = 15_000_000 }

@@ -10,7 +10,7 @@ import Testing
 @Suite("A server that rejects requests with Range")
 struct RejectedProbeTests {
     private func status(_ status: Int) throws -> SimulatedDownload.Reply {
-        SimulatedDownload.Reply(facts: try AnswerFacts.sample(status, byteCount: 0))
+        SimulatedDownload.Reply(facts: try DownloadResponseHead.sample(status, byteCount: 0))
     }
 
     @Test(
@@ -19,7 +19,7 @@ struct RejectedProbeTests {
     func rejected(_ code: Int, _ attempts: Int) throws {
         let file = SimulatedFile(byteCount: 20 << 20)
         var options = DownloadOptions()
-        options.retry.attempts = attempts
+        options.retry.maximumAttempts = attempts
         var download = try SimulatedDownload(options) { question, _ in
             question.range == nil ? try file.reply(question) : try status(code)
         }
@@ -35,7 +35,7 @@ struct RejectedProbeTests {
         var download = try SimulatedDownload { question, number in
             guard number == 1 else { return try file.reply(question) }
             return SimulatedDownload.Reply(
-                facts: try AnswerFacts.sample(503, [("Retry-After", "7")], byteCount: 0))
+                facts: try DownloadResponseHead.sample(503, [("Retry-After", "7")], byteCount: 0))
         }
         download.run()
         #expect(download.isComplete && download.waits == [.seconds(7)])
@@ -67,7 +67,7 @@ struct RejectedProbeTests {
     @Test("The error of the first request is the status with its reason, and says nothing of bytes")
     func words() async throws {
         for (code, words) in [(404, "404 Not Found"), (403, "403 Forbidden")] {
-            let conduct = RangeConduct(
+            let conduct = RangeBehavior(
                 Samples.one, acts: [.answer(from: 1, .text("no\n", status: code))])
             try await RangeScene.with(conduct) { scene in
                 let run = try await scene.run()

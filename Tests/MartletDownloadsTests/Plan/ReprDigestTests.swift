@@ -59,7 +59,7 @@ struct ReprDigestTests {
         "A megabyte of anything takes time by its length",
         arguments: [",", " ", "=", ":", "sha-256=:", "sha-256=:A:,", "\t,"])
     func linear(_ piece: String) async {
-        let growth = await WorkGrowth.measure((1 << 17, 1 << 20)) { byteCount in
+        let growth = await ComplexityProbe.measure((1 << 17, 1 << 20)) { byteCount in
             let value = String(repeating: piece, count: byteCount / piece.utf8.count)
             return { #expect(ReprDigest.checksums([value]).isEmpty) }
         }

@@ -15,7 +15,7 @@ struct SimulatedDownload {
     /// What becomes of a question.
     struct Reply {
         /// The head; nil where there is none, as the connection failed.
-        var facts: AnswerFacts?
+        var facts: DownloadResponseHead?
         /// How many bytes the body has.
         var byteCount: UInt64 = 0
         /// Of which version of the file its bytes are.
@@ -35,7 +35,7 @@ struct SimulatedDownload {
     }
 
     private struct Transfer {
-        let question: DownloadQuestion
+        let question: DownloadRequest
         let reply: Reply
         let answersAt: MonotonicTime
         var isAnswered = false
@@ -49,7 +49,7 @@ struct SimulatedDownload {
     var machine: DownloadMachine
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
     /// What was asked, in order.
-    private(set) var questions: [DownloadQuestion] = []
+    private(set) var questions: [DownloadRequest] = []
     private(set) var events: [DownloadEvent] = []
     private(set) var checkpoints = 0
     private(set) var outcome: Outcome?
@@ -66,11 +66,11 @@ struct SimulatedDownload {
     var seconds: Double { Double(now.nanoseconds - 1_000_000_000) / 1e9 }
 
     /// What the server does with the nth question, counted from 1.
-    let reply: (DownloadQuestion, Int) throws -> Reply
+    let reply: (DownloadRequest, Int) throws -> Reply
     /// How fast a transfer is, in bytes a second.
     var speed: (UInt64, SimulatedDownload) -> Double = { _, _ in 5e6 }
     /// What limits of our own do to the transfers.
-    var hold: (SimulatedDownload) -> BandwidthHold = { _ in .unlimited }
+    var hold: (SimulatedDownload) -> BandwidthThrottling = { _ in .unlimited }
     /// How long a checkpoint takes.
     var checkpointTime = Duration.zero
     /// How often it looks at the clock.
@@ -81,7 +81,7 @@ struct SimulatedDownload {
     init(
         _ options: DownloadOptions = DownloadOptions(), record: ResumeRecord? = nil,
         from url: String = "http://files.example/a.bin",
-        reply: @escaping (DownloadQuestion, Int) throws -> Reply
+        reply: @escaping (DownloadRequest, Int) throws -> Reply
     ) throws {
         machine = DownloadMachine(url: try HTTPURL(url), options: options, now: now)
         nextTick = now

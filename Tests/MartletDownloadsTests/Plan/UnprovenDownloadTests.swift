@@ -32,7 +32,7 @@ struct UnprovenDownloadTests {
         // What came before comes again: that is no progress.
         #expect(download.error?.code == .connectionLost && download.asked.count == 6)
         #expect(download.restarts == Array(repeating: .rangesRefused, count: 5))
-        #expect(download.error?.keptByteCount == nil)
+        #expect(download.error?.resumableByteCount == nil)
     }
 
     @Test("N2: A stream without ranges that gets further each time may break any number of times")
@@ -63,7 +63,7 @@ struct UnprovenDownloadTests {
         let new = SimulatedFile(
             byteCount: 20 * UnprovenDownloadTests.mebibyte, tag: "\"two\"", version: 2, hasRanges: false)
         var choice = DownloadOptions(segments: 1)
-        choice.retry.attempts = 3
+        choice.retry.maximumAttempts = 3
         var download = try SimulatedDownload(choice) { question, number in
             var reply = try (number <= 2 ? old : new).reply(question)
             reply.cut = number < 3 ? 8 << 20 : number < 6 ? 1 << 20 : nil
@@ -110,14 +110,14 @@ struct UnprovenDownloadTests {
         #expect(download.isComplete && download.asked.last == "bytes=5177344-20971519")
         #expect(download.questions.count == 3 && download.restarts.isEmpty && download.machine.isUnproven)
         // What it leaves when the budget is used up, another run goes on with.
-        choice.retry.attempts = 0
+        choice.retry.maximumAttempts = 0
         var broken = try SimulatedDownload(choice) { [file] question, _ in
             var reply = try file.reply(question)
             reply.cut = 5 << 20
             return reply
         }
         broken.run()
-        #expect(broken.error?.keptByteCount == 5 << 20)
+        #expect(broken.error?.resumableByteCount == 5 << 20)
     }
 
     @Test("N7: Where unproven resumption is chosen, the last 64 KiB are fetched again and compared")

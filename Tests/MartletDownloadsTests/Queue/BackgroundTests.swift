@@ -86,7 +86,7 @@ struct BackgroundTests {
             try scene.serve(HonestServerTests.bytes(8_000_000), as: "big.bin")
             let manager = try await DownloadManager.background(directory: scene.path("queue"))
             let id = try await manager.add(
-                scene.url("/big.bin"), to: .folder(scene.path("")),
+                scene.url("/big.bin"), to: .directory(scene.path("")),
                 options: DownloadOptions(bandwidth: .bytesPerSecond(2_000_000)))
             let download = try #require(manager.download(id))
             for await value in download.progress where value.completedByteCount > 0 { break }

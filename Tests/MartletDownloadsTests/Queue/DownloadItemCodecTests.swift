@@ -13,7 +13,7 @@ struct DownloadItemCodecTests {
         var item = DownloadItem(
             id: DownloadID(number), order: number + 3,
             url: try HTTPURL("https://u:secret@a.example/ä/f.bin?sig=1"),
-            target: .folder("/data/new"))
+            target: .directory("/data/new"))
         item.priority = .high
         item.stage = stage
         item.move(to: try HTTPURL("https://u:secret@b.example/f.bin?sig=2"))
@@ -22,21 +22,22 @@ struct DownloadItemCodecTests {
         item.totalByteCount = 400
         item.options = DownloadOptions(
             segments: 9, checksum: try .md5("d41d8cd98f00b204e9800998ecf8427e"), collision: .rename,
-            resumption: .unverified, retry: DownloadRetry(attempts: 2), stallTimeout: .milliseconds(1500),
+            resumption: .unverified, retry: DownloadRetry(maximumAttempts: 2),
+            stallTimeout: .milliseconds(1500),
             checkpointInterval: .seconds(7), bandwidth: .bytesPerSecond(1000),
             sequentialWindow: .mebibytes(3),
-            byteLimit: .gibibytes(1), keepsRemoteTime: true,
+            byteLimit: .gibibytes(1), preservesModificationTime: true,
             headers: [
                 .authorization: "Bearer secret", .proxyAuthorization: "Basic secret", .cookie: "s=secret",
                 .accept: "image/*",
             ],
             request: RequestOptions(timeouts: Timeouts(connect: .seconds(3))))
-        item.publication = DownloadPublication(
+        item.publication = PublicationRecord(
             result: DownloadResult(
                 path: "/data/new/f.bin", byteCount: 400, receivedByteCount: 400,
                 url: try HTTPURL("https://u:secret@c.example/x")),
-            part: FileMark(number: .max, device: 9, modificationTime: -1),
-            copy: FileMark(number: 3, device: 9, modificationTime: .max))
+            part: FileIdentity(number: .max, device: 9, modificationTime: -1),
+            copy: FileIdentity(number: 3, device: 9, modificationTime: .max))
         return item
     }
 
@@ -50,21 +51,22 @@ struct DownloadItemCodecTests {
         #expect(item.id == DownloadID(7) && item.order == 10 && item.priority == .high)
         #expect(try item.url == HTTPURL("https://a.example/ä/f.bin?sig=1"))
         #expect(try item.movedURLs == [HTTPURL("https://b.example/f.bin?sig=2")])
-        #expect(item.target == .folder("/data/new") && item.path == "/data/new/f.bin")
+        #expect(item.target == .directory("/data/new") && item.path == "/data/new/f.bin")
         #expect(item.completedByteCount == 12 && item.totalByteCount == 400)
         let options = item.options
         #expect(options.segments == 9 && options.collision == .rename && options.resumption == .unverified)
         #expect(try options.checksum == .md5("d41d8cd98f00b204e9800998ecf8427e"))
-        #expect(options.retry == DownloadRetry(attempts: 2) && options.stallTimeout == .milliseconds(1500))
+        #expect(
+            options.retry == DownloadRetry(maximumAttempts: 2) && options.stallTimeout == .milliseconds(1500))
         #expect(options.checkpointInterval == .seconds(7) && options.bandwidth == .bytesPerSecond(1000))
         #expect(options.sequentialWindow == .mebibytes(3) && options.byteLimit == .gibibytes(1))
-        #expect(options.keepsRemoteTime && options.headers == [.accept: "image/*"])
+        #expect(options.preservesModificationTime && options.headers == [.accept: "image/*"])
         #expect(options.request.timeouts?.connect == .seconds(3))
         let publication = try #require(item.publication)
         #expect(publication.result.path == "/data/new/f.bin" && publication.result.byteCount == 400)
         #expect(try publication.result.url == HTTPURL("https://c.example/x"))
-        #expect(publication.part == FileMark(number: .max, device: 9, modificationTime: -1))
-        #expect(publication.copy == FileMark(number: 3, device: 9, modificationTime: .max))
+        #expect(publication.part == FileIdentity(number: .max, device: 9, modificationTime: -1))
+        #expect(publication.copy == FileIdentity(number: 3, device: 9, modificationTime: .max))
         guard case .waiting = item.stage else {
             Issue.record("\(item.stage)")
             return
@@ -89,15 +91,15 @@ struct DownloadItemCodecTests {
         }
         #expect(read == result)
         var error = HTTPError(
-            .checksumMismatch, phase: .evaluating, message: String(repeating: "ä€", count: 4000),
+            .checksumMismatch, phase: .processingResponse, message: String(repeating: "ä€", count: 4000),
             wasSent: true, origin: "https://a.example:443")
-        error.keptByteCount = 17
+        error.resumableByteCount = 17
         guard case .failed(let failure) = try DownloadItemCodec.decode(bytes(.failed(error))).stage else {
             Issue.record("not failed")
             return
         }
-        #expect(failure.code == .checksumMismatch && failure.phase == .evaluating && failure.wasSent)
-        #expect(failure.origin == "https://a.example:443" && failure.keptByteCount == 17)
+        #expect(failure.code == .checksumMismatch && failure.phase == .processingResponse && failure.wasSent)
+        #expect(failure.origin == "https://a.example:443" && failure.resumableByteCount == 17)
         #expect(failure.message.hasPrefix("ä€ä€") && failure.message.utf8.count <= 4096)
         guard case .paused = try DownloadItemCodec.decode(bytes(.paused)).stage,
             case .cancelled = try DownloadItemCodec.decode(bytes(.cancelled)).stage

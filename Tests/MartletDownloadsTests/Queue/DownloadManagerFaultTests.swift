@@ -107,7 +107,8 @@ struct DownloadManagerFaultTests {
         for calls in 0..<60 {
             let scene = QueueScene()
             let files = FaultyFileSystem()
-            let manager = try await scene.manager(DownloadLimits(files: 9, perHost: 9), files: files)
+            let manager = try await scene.manager(
+                DownloadLimits(concurrentFiles: 9, perHost: 9), files: files)
             files.stop(after: calls)
             let first = try? await scene.add("1", to: manager)
             let second = try? await scene.add("2", to: manager)
@@ -132,12 +133,12 @@ struct DownloadManagerFaultTests {
     private static func told(_ manager: DownloadManager, _ words: String) async -> Bool {
         let mark = DownloadID(.random(in: 1000 ... .max))
         manager.log.add(.cancelled(mark))
-        var isTold = false
+        var isReported = false
         for await event in manager.events {
-            if event.words.hasPrefix(words) { isTold = true }
+            if event.words.hasPrefix(words) { isReported = true }
             if case .cancelled(mark) = event { break }
         }
-        return isTold
+        return isReported
     }
 
     @Test("D13: a damaged one is set aside and told; the others go on, and its number is not given again")

@@ -60,7 +60,7 @@ struct DownloadManagerRaceTests {
             }
         }
         let manager = present.value
-        await manager.setLimits(DownloadLimits(files: 9, perHost: 9))
+        await manager.setLimits(DownloadLimits(concurrentFiles: 9, perHost: 9))
         scene.downloads.endAll(.finish)
         await manager.resumeAll()
         for id in manager.downloads { try? await manager.resume(id) }
@@ -97,7 +97,8 @@ struct DownloadManagerRaceTests {
         case 7:
             await manager.setLimits(
                 DownloadLimits(
-                    files: .random(in: 1...4, using: &random), perHost: .random(in: 1...2, using: &random)))
+                    concurrentFiles: .random(in: 1...4, using: &random),
+                    perHost: .random(in: 1...2, using: &random)))
         case 8: scene.downloads.end(name, .fail(.connectionLost))
         case 9: await manager.pauseAll()
         case 10: await manager.resumeAll()

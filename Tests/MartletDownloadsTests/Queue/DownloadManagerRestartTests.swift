@@ -11,7 +11,7 @@ struct DownloadManagerRestartTests {
 
     @Test("M3: transfers belong to a directory, and whoever opens it next goes on with them")
     func goesOn() async throws {
-        let first = try await scene.manager(DownloadLimits(files: 1))
+        let first = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         let ids = [try await scene.add("1", to: first), try await scene.add("2", to: first)]
         await scene.downloads.run("1")
         await first.close()
@@ -80,7 +80,7 @@ struct DownloadManagerRestartTests {
 
     @Test("Priority, place in line, options and a new URL are what they were")
     func settings() async throws {
-        let first = try await scene.manager(DownloadLimits(files: 1))
+        let first = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         try await scene.add("1", to: first)
         var options = DownloadOptions(segments: 9, headers: [.accept: "image/*", .cookie: "s=secret"])
         options.checksum = try .md5("d41d8cd98f00b204e9800998ecf8427e")
@@ -91,7 +91,7 @@ struct DownloadManagerRestartTests {
         await first.pauseAll()
         await first.close()
         #expect(try scene.contents("2.item").firstRange(of: Array("secret".utf8)) == nil)
-        let second = try await scene.manager(DownloadLimits(files: 1))
+        let second = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         try await second.resume(DownloadID(4))
         await scene.downloads.run("4")
         await second.resumeAll()
@@ -109,12 +109,12 @@ struct DownloadManagerRestartTests {
     @Test("The name that a file got in a folder is remembered")
     func names() async throws {
         let first = try await scene.manager()
-        let id = try await first.add("https://a.example/x", to: .folder("/data"))
+        let id = try await first.add("https://a.example/x", to: .directory("/data"))
         await scene.downloads.run("x")
         await first.close()
         let second = try await scene.manager()
         await scene.downloads.run("x")
-        #expect(scene.downloads.record("x").plans.map(\.target) == [.folder("/data"), .file("/data/x")])
+        #expect(scene.downloads.record("x").plans.map(\.target) == [.directory("/data"), .file("/data/x")])
         await second.cancel(id)
         await second.close()
     }
@@ -135,10 +135,10 @@ struct DownloadManagerRestartTests {
         let manager = try await scene.manager()
         try await manager.add("https://a.example/x", to: "some/file")
         await scene.downloads.run("x")
-        let folder = try WorkingFolder.path()
+        let folder = try WorkingDirectory.path()
         #expect(scene.downloads.record("x").plans.first?.target == .file(FilePath("\(folder)/some/file")))
-        let id = try await manager.add("https://a.example/y", to: .folder("."))
-        #expect(manager.download(id)?.target == .folder(FilePath(folder)))
+        let id = try await manager.add("https://a.example/y", to: .directory("."))
+        #expect(manager.download(id)?.target == .directory(FilePath(folder)))
         try await manager.add("https://a.example/z", to: "././z")
         await scene.downloads.run("x", "y")
         await manager.close()
@@ -161,7 +161,7 @@ struct DownloadManagerRestartTests {
     }
 
     @Test("Letting go of the manager stops its downloads and lets others have the directory")
-    func letGo() async throws {
+    func releaseReplacedBody() async throws {
         var manager: DownloadManager? = try await scene.manager()
         let id = try await scene.add("1", to: #require(manager))
         await scene.downloads.run("1")
@@ -202,7 +202,7 @@ struct DownloadManagerRestartTests {
         await download.cancel()
         await manager.pauseAll()
         await manager.resumeAll()
-        await manager.setLimits(DownloadLimits(files: 9))
+        await manager.setLimits(DownloadLimits(concurrentFiles: 9))
         await manager.setPriority(.high, of: id)
         await #expect(throws: HTTPError.self) { try await download.resume() }
         await #expect(throws: HTTPError.self) { try await manager.remove(id) }

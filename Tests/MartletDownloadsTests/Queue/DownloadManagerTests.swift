@@ -26,7 +26,7 @@ struct DownloadManagerTests {
 
     @Test("What happens is told in order, to those who come late as well")
     func events() async throws {
-        let manager = try await scene.manager(DownloadLimits(files: 1))
+        let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         let first = try await scene.add("1", to: manager)
         let second = try await scene.add("2", to: manager)
         await scene.downloads.run("1")
@@ -46,7 +46,7 @@ struct DownloadManagerTests {
         "M12: all that are finished, failed or cancelled are waited for, paused ones too, and it is told once each time"
     )
     func allFinished() async throws {
-        let manager = try await scene.manager(DownloadLimits(files: 9, perHost: 9))
+        let manager = try await scene.manager(DownloadLimits(concurrentFiles: 9, perHost: 9))
         try await manager.allFinished
         let ids = [
             try await scene.add("1", to: manager), try await scene.add("2", to: manager),
@@ -107,7 +107,7 @@ struct DownloadManagerTests {
 
     @Test("Those that wait are paused without having run; all are, and go on, at once")
     func pausingAll() async throws {
-        let manager = try await scene.manager(DownloadLimits(files: 1))
+        let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         let ids = [
             try await scene.add("1", to: manager), try await scene.add("2", to: manager),
             try await scene.add("3", to: manager),
@@ -124,7 +124,7 @@ struct DownloadManagerTests {
 
     @Test("What is cancelled is stopped, removed and forgotten; a complete file stays")
     func cancelling() async throws {
-        let manager = try await scene.manager(DownloadLimits(files: 1))
+        let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         let running = try await scene.add("1", to: manager)
         let waiting = try await scene.add("2", to: manager)
         let done = try await scene.add("3", to: manager)
@@ -150,7 +150,7 @@ struct DownloadManagerTests {
 
     @Test("A failed one stays so until it is resumed, from a new URL too; the others go on")
     func failing() async throws {
-        let manager = try await scene.manager(DownloadLimits(files: 1))
+        let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         let id = try await scene.add("1", to: manager)
         let other = try await scene.add("2", to: manager)
         let handle = try #require(manager.download(id))
@@ -187,7 +187,7 @@ struct DownloadManagerTests {
 
     @Test("A more urgent one goes before those that wait, however late it becomes so")
     func priorities() async throws {
-        let manager = try await scene.manager(DownloadLimits(files: 1))
+        let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         try await scene.add("1", to: manager)
         try await scene.add("2", to: manager)
         let last = try await scene.add("3", to: manager, priority: .low)
@@ -200,11 +200,11 @@ struct DownloadManagerTests {
 
     @Test("Raised limits let others begin at once; lowered ones cut nothing")
     func changedLimits() async throws {
-        let manager = try await scene.manager(DownloadLimits(files: 1))
+        let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         for name in ["1", "2", "3"] { try await scene.add(name, to: manager, host: "h\(name).example") }
-        await manager.setLimits(DownloadLimits(files: 2))
+        await manager.setLimits(DownloadLimits(concurrentFiles: 2))
         await scene.downloads.run("1", "2")
-        await manager.setLimits(DownloadLimits(files: 1))
+        await manager.setLimits(DownloadLimits(concurrentFiles: 1))
         scene.downloads.end("1", .finish)
         await scene.downloads.run("2")
         scene.downloads.end("2", .finish)
@@ -287,7 +287,7 @@ struct DownloadManagerTests {
         await #expect(throws: HTTPError.self) {
             try await manager.add("https://a.example/1", to: "/data/f", options: options)
         }
-        let gate = NewestValue(false)
+        let gate = CurrentValue(false)
         let cancelled = Task {
             _ = await gate.next(after: 1)
             return try await manager.add("https://a.example/1", to: "/data/f")

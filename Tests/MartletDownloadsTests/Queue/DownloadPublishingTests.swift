@@ -46,7 +46,7 @@ struct DownloadPublishingTests {
         #expect(scene.downloads.record("1").runs == 1)
         let publication = try #require(scene.downloads.record("1").publications.first)
         #expect(publication.result.path == "/data/1" && publication.result.byteCount == 100)
-        #expect(publication.part == FileMark(number: 7, device: 1, modificationTime: -5))
+        #expect(publication.part == FileIdentity(number: 7, device: 1, modificationTime: -5))
         await second.close()
         let third = try await scene.manager()
         try await third.allFinished
@@ -72,7 +72,7 @@ struct DownloadPublishingTests {
         "A file in a folder that cannot be synced is complete; that is told, and nothing is fetched again",
         arguments: [DownloadOptions.Collision.fail, .overwrite, .rename])
     func unsynced(_ collision: DownloadOptions.Collision) async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()
             let first = try await manager(scene, files)
             failSync(files, of: scene.path, times: 2)
@@ -84,7 +84,7 @@ struct DownloadPublishingTests {
                 return
             }
             #expect(error.message.contains("the file is complete"))
-            #expect(error.keptFile == scene.path && error.keptByteCount == Samples.one.byteCount)
+            #expect(error.unpublishedFile == scene.path && error.resumableByteCount == Samples.one.byteCount)
             #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
             // It fails again, in this process, and is there in the next one.
             try await first.resume(id)
@@ -107,7 +107,7 @@ struct DownloadPublishingTests {
 
     @Test("A download without a manager knows its file too, when it is resumed")
     func sole() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()
             failSync(files, of: scene.path)
             let job = DownloadJob(
@@ -115,7 +115,7 @@ struct DownloadPublishingTests {
                     url: try HTTPURL(scene.url), target: .file(scene.path), options: RangeScene.options),
                 session: scene.session, status: DownloadStatus(), files: files)
             let error = await #expect(throws: HTTPError.self) { try await job.run() }
-            #expect(error?.code == .fileFailed && error?.keptFile == scene.path)
+            #expect(error?.code == .fileFailed && error?.unpublishedFile == scene.path)
             #expect(try scene.folder.names().contains(RangeScene.name))
             let count = scene.ranges.requests.count
             let result = try await job.run()
@@ -127,7 +127,7 @@ struct DownloadPublishingTests {
 
     @Test("A failed download whose file is there leaves the file when it is cancelled, and nothing else")
     func cancelled() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()
             let manager = try await manager(scene, files)
             failSync(files, of: scene.path)
@@ -142,7 +142,7 @@ struct DownloadPublishingTests {
 
     @Test("What was noted and did not come to pass is forgotten, and the download goes on")
     func refused() async throws {
-        try await RangeScene.with(RangeConduct(Samples.one)) { scene in
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let manager = try await manager(scene, FaultyFileSystem())
             let files = FaultyFileSystem()
             let first = try await DownloadManager(
@@ -159,7 +159,7 @@ struct DownloadPublishingTests {
             await first.reach(id, "failed fileExists")
             #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2])
             try FileManager.default.removeItem(atPath: scene.path.string)
-            scene.ranges.play(RangeConduct(Samples.two))
+            scene.ranges.play(RangeBehavior(Samples.two))
             try await first.resume(id)
             let result = try await #require(first.download(id)).value
             #expect(result.byteCount == Samples.two.byteCount || result.byteCount == Samples.one.byteCount)

@@ -20,7 +20,7 @@ struct DownloadQueueMachineTests {
     private func machine(_ files: Int, _ perHost: Int, ageing: Duration = .seconds(60))
         -> DownloadQueueMachine
     {
-        DownloadQueueMachine(limits: DownloadLimits(files: files, perHost: perHost), ageing: ageing)
+        DownloadQueueMachine(limits: DownloadLimits(concurrentFiles: files, perHost: perHost), ageing: ageing)
     }
 
     @Test("As many begin as may run, and no more of one host than may; the others do not wait behind them")
@@ -166,11 +166,11 @@ struct DownloadQueueMachineTests {
     func changedLimits() {
         var machine = machine(2, 2)
         _ = machine.add((1...4).map { arrival($0) }, now: start)
-        #expect(machine.setLimits(DownloadLimits(files: 1, perHost: 1), now: start).stop.isEmpty)
+        #expect(machine.setLimits(DownloadLimits(concurrentFiles: 1, perHost: 1), now: start).stop.isEmpty)
         #expect(machine.end(DownloadID(1), .finished, now: start).begin.isEmpty)
         #expect(machine.end(DownloadID(2), .finished, now: start).begin == ids(3))
-        #expect(machine.setLimits(DownloadLimits(files: 9, perHost: 9), now: start).begin == ids(4))
-        #expect(machine.setLimits(DownloadLimits(files: -1, perHost: 0), now: start).begin.isEmpty)
+        #expect(machine.setLimits(DownloadLimits(concurrentFiles: 9, perHost: 9), now: start).begin == ids(4))
+        #expect(machine.setLimits(DownloadLimits(concurrentFiles: -1, perHost: 0), now: start).begin.isEmpty)
     }
 
     @Test("What was given up, forgotten or was never there does nothing")
@@ -209,7 +209,7 @@ struct DownloadQueueMachineTests {
         var machine = machine(2, 1)
         _ = machine.add([arrival(1), arrival(2)], now: start)
         #expect(machine.resume(DownloadID(2), host: "b:80", now: start)?.begin == ids(2))
-        #expect(machine.violation(of: DownloadLimits(files: 2, perHost: 1)) == nil)
+        #expect(machine.violation(of: DownloadLimits(concurrentFiles: 2, perHost: 1)) == nil)
     }
 
     @Test("Ten thousand that wait are put in order and taken out of it in little time")

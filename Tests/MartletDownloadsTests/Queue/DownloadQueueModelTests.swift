@@ -35,7 +35,7 @@ struct DownloadQueueModelTests {
             var begun: [DownloadID] = []
             while true {
                 let running = entries.filter { $0.phase.isRunning }
-                guard running.count < limits.files else { return begun }
+                guard running.count < limits.concurrentFiles else { return begun }
                 let open = entries.filter { entry in
                     entry.phase == .waiting
                         && running.count(where: { $0.runningHost == entry.host }) < limits.perHost
@@ -122,7 +122,7 @@ struct DownloadQueueModelTests {
                 machine.setPriority(priority, of: id)
                 index.map { model.entries[$0].priority = priority }
             case 10 where Int.random(in: 0..<20, using: &random) == 0:
-                limits.files = Int.random(in: 1...6, using: &random)
+                limits.concurrentFiles = Int.random(in: 1...6, using: &random)
                 limits.perHost = Int.random(in: 1...3, using: &random)
                 model.limits = limits
                 effects = machine.setLimits(limits, now: now)

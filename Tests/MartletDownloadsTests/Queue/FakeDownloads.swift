@@ -24,14 +24,14 @@ final class FakeDownloads: Sendable {
         var moves: [String] = []
         var bandwidths: [Int?] = []
         /// What it was given of runs that were about to give the file its name.
-        var publications: [DownloadPublication] = []
+        var publications: [PublicationRecord] = []
         /// Bytes that are kept.
         var kept: UInt64 = 0
     }
 
     private struct State {
         var records: [String: Record] = [:]
-        var gates: [String: NewestValue<Verdict?>] = [:]
+        var gates: [String: CurrentValue<Verdict?>] = [:]
         var verdict: Verdict?
         var mostRunning = 0
         var mostPerHost = 0
@@ -41,7 +41,7 @@ final class FakeDownloads: Sendable {
 
     private let state = Mutex(State())
     /// Those that run now.
-    let running = NewestValue<Set<String>>([])
+    let running = CurrentValue<Set<String>>([])
 
     /// What makes them.
     var factory: DownloadFactory {
@@ -78,10 +78,10 @@ final class FakeDownloads: Sendable {
         }
     }
 
-    fileprivate func gate(_ name: String) -> NewestValue<Verdict?> {
+    fileprivate func gate(_ name: String) -> CurrentValue<Verdict?> {
         state.withLock { state in
             if let gate = state.gates[name] { return gate }
-            let gate = NewestValue<Verdict?>(state.verdict)
+            let gate = CurrentValue<Verdict?>(state.verdict)
             state.gates[name] = gate
             return gate
         }
@@ -133,7 +133,7 @@ final class FakeDownloads: Sendable {
 }
 
 /// One of them.
-private final class FakeDownload: DownloadRunning {
+private final class FakeDownload: RunnableDownload {
     let plan: DownloadJob.Plan
     let status: DownloadStatus
     let all: FakeDownloads
@@ -168,7 +168,7 @@ private final class FakeDownload: DownloadRunning {
         progress.completedByteCount = min(90, progress.resumedByteCount + 10)
         progress.totalByteCount = 100
         all.change(name) { $0.kept = progress.completedByteCount }
-        if case .folder(let folder) = plan.target { known.withLock { $0 = folder.appending(name) } }
+        if case .directory(let folder) = plan.target { known.withLock { $0 = folder.appending(name) } }
         let begun = progress
         status.progress.update { begun }
         status.events.add(.started(resumedByteCount: progress.resumedByteCount))
@@ -183,8 +183,8 @@ private final class FakeDownload: DownloadRunning {
                     path: path ?? "/", byteCount: 100, resumedByteCount: progress.resumedByteCount,
                     receivedByteCount: 100 - progress.resumedByteCount, url: url)
                 try await noting?(
-                    DownloadPublication(
-                        result: result, part: FileMark(number: 7, device: 1, modificationTime: -5)))
+                    PublicationRecord(
+                        result: result, part: FileIdentity(number: 7, device: 1, modificationTime: -5)))
                 isFinished = true
                 return result
             case .fail(let code): throw HTTPError(code, phase: .receivingBody, message: "as the test says")

@@ -21,10 +21,10 @@ struct HostConnectionSlotsTests {
     func limits() throws {
         let slots = HostConnectionSlots(limit: 2)
         let (one, other) = (try origin(), try origin("http://a.example:8080"))
-        #expect(slots.takeAtOnce(one) && slots.takeAtOnce(one) && !slots.takeAtOnce(one))
-        #expect(slots.takeAtOnce(other))
+        #expect(slots.tryAcquire(one) && slots.tryAcquire(one) && !slots.tryAcquire(one))
+        #expect(slots.tryAcquire(other))
         slots.giveBack(one)
-        #expect(slots.takeAtOnce(one))
+        #expect(slots.tryAcquire(one))
         #expect(slots.count(one) == 2 && slots.count(other) == 1)
     }
 
@@ -58,12 +58,12 @@ struct HostConnectionSlotsTests {
         let waiting = Task { try await slots.take(place) }
         await line(slots, 1)
         slots.setLimit(1)
-        #expect(!slots.takeAtOnce(place))
+        #expect(!slots.tryAcquire(place))
         slots.giveBack(place)
-        #expect(!slots.takeAtOnce(place))
+        #expect(!slots.tryAcquire(place))
         try await waiting.value
         slots.giveBack(place)
-        #expect(slots.takeAtOnce(place))
+        #expect(slots.tryAcquire(place))
     }
 
     @Test("Who is cancelled while waiting takes nothing")
@@ -78,7 +78,7 @@ struct HostConnectionSlotsTests {
         #expect(slots.waitingCount == 0 && slots.count(place) == 1)
         slots.giveBack(place)
         #expect(slots.hostCount == 0)
-        let gate = NewestValue(false)
+        let gate = CurrentValue(false)
         let late = Task {
             _ = await gate.next(after: 1)
             try await slots.take(place)
@@ -101,9 +101,9 @@ struct HostConnectionSlotsTests {
         #expect(slots.count(place) == 3)
         slots.giveBack(place)
         slots.giveBack(place)
-        #expect(!slots.takeAtOnce(place))
+        #expect(!slots.tryAcquire(place))
         slots.giveBack(place)
-        #expect(slots.takeAtOnce(place))
+        #expect(slots.tryAcquire(place))
     }
 
     @Test("What was not taken cannot be given back")
@@ -111,7 +111,7 @@ struct HostConnectionSlotsTests {
         let slots = HostConnectionSlots(limit: 1)
         let place = try origin()
         slots.giveBack(place)
-        #expect(slots.takeAtOnce(place) && !slots.takeAtOnce(place))
+        #expect(slots.tryAcquire(place) && !slots.tryAcquire(place))
     }
 
     @Test(

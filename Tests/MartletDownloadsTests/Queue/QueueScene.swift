@@ -92,8 +92,8 @@ extension DownloadManagerEvent {
         case .paused(let id): "paused \(id)"
         case .cancelled(let id): "cancelled \(id)"
         case .fileFailed(let id, let error): "file failed \(id) \(error.code)"
-        case .itemSetAside(let path, _): "set aside \(path.lastComponent?.string ?? "")"
-        case .itemLeftAlone(let path, _): "left alone \(path.lastComponent?.string ?? "")"
+        case .itemQuarantined(let path, _): "set aside \(path.lastComponent?.string ?? "")"
+        case .itemSkipped(let path, _): "left alone \(path.lastComponent?.string ?? "")"
         case .allFinished: "all finished"
         }
     }

@@ -37,7 +37,7 @@ struct HonestServerTests {
     func missingFolder() async throws {
         try await DownloadScene.run { scene in
             try scene.serve(HonestServerTests.bytes(10), as: "file.bin")
-            let target = DownloadTarget.folder(scene.path("missing"))
+            let target = DownloadTarget.directory(scene.path("missing"))
             let error = await #expect(throws: HTTPError.self) {
                 try await scene.session.download(scene.url("/file.bin"), to: target)
             }

@@ -9,8 +9,8 @@ struct OneConnectionTests {
     func refusedOthers(_ status: Int) async throws {
         let version = RangeVersion(12 << 20, entityTag: "\"one\"")
         let refusal = OriginResponse(status, fields: ["Connection": "close"], body: .text("one at a time\n"))
-        let conduct = RangeConduct(
-            version, acts: [RangeAct(on: { $0.connection != 1 }) { $0.replacement = refusal }]
+        let conduct = RangeBehavior(
+            version, acts: [RangeResponseOverride(on: { $0.connection != 1 }) { $0.replacement = refusal }]
         ).with { $0.pace = RangePace(12 << 20) }
         try await RangeScene.with(conduct) { scene in
             let run = try await scene.run(RangeScene.options { $0.segments = 4 })

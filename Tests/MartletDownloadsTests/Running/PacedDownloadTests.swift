@@ -12,7 +12,7 @@ struct PacedDownloadTests {
         let version = RangeVersion(300_000, entityTag: "\"one\"")
         let rate = BandwidthRate.bytesPerSecond(300_000)
         try await RangeScene.with(
-            RangeConduct(version), configure: { if !isOwnLimit { $0.bandwidth.total.down = rate } }
+            RangeBehavior(version), configure: { if !isOwnLimit { $0.bandwidth.total.download = rate } }
         ) { scene in
             var options = RangeScene.options
             options.segments = 4

@@ -13,8 +13,8 @@ enum DownloadSamples {
     }
 
     static func held(_ session: HTTPSession, _ freshlySignedURL: String) async throws {
-        let download = try session.beginDownload(
-            "https://example.org/movie.mp4?signature=1", to: .folder("/data"))
+        let download = try session.startDownload(
+            "https://example.org/movie.mp4?signature=1", to: .directory("/data"))
         await download.pause()
         try await download.resume(from: freshlySignedURL)
         for await event in download.events { print(event) }

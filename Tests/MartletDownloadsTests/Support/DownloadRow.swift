@@ -22,11 +22,11 @@ struct DownloadRow: Sendable, CustomTestStringConvertible {
     /// What happens, and what comes of it.
     var name: String
     /// What the origin did in an earlier run, which has no second try and must fail; `nil` for no earlier run.
-    var earlier: RangeConduct?
+    var earlier: RangeBehavior?
     /// How many bytes the earlier run has to keep; `nil` for any number.
     var keeps: UInt64?
     /// What the origin does.
-    var conduct: RangeConduct
+    var conduct: RangeBehavior
     /// What the download does otherwise than in most tests.
     var change: @Sendable (inout DownloadOptions) throws -> Void
     /// Whether it is over TLS.
@@ -39,8 +39,8 @@ struct DownloadRow: Sendable, CustomTestStringConvertible {
     var audit: @Sendable (RangeRun) -> Void
 
     init(
-        _ id: String, _ name: String, earlier: RangeConduct? = nil, keeps: UInt64? = nil,
-        _ conduct: RangeConduct, _ fate: Fate, isSecure: Bool = false, recovers: Bool = true,
+        _ id: String, _ name: String, earlier: RangeBehavior? = nil, keeps: UInt64? = nil,
+        _ conduct: RangeBehavior, _ fate: Fate, isSecure: Bool = false, recovers: Bool = true,
         change: @escaping @Sendable (inout DownloadOptions) throws -> Void = { _ in },
         audit: @escaping @Sendable (RangeRun) -> Void = { _ in }
     ) {
@@ -65,11 +65,11 @@ struct DownloadRow: Sendable, CustomTestStringConvertible {
             let versions = conduct.versions + (earlier?.versions ?? [])
             if earlier != nil {
                 var single = options
-                single.retry.attempts = 0
+                single.retry.maximumAttempts = 0
                 if single.resumption == .restart { single.resumption = .automatic }
                 let run = try await scene.run(single)
                 try #require(run.error != nil, "the earlier run was to fail\n\(run.log)")
-                if let keeps { #expect(run.error?.keptByteCount == keeps, "\(run.log)") }
+                if let keeps { #expect(run.error?.resumableByteCount == keeps, "\(run.log)") }
                 try await scene.expectOrder(after: run, versions: versions)
                 scene.ranges.play(conduct)
             }
@@ -78,7 +78,7 @@ struct DownloadRow: Sendable, CustomTestStringConvertible {
             try expect(run, in: scene)
             audit(run)
             guard run.value == nil, recovers, let last = conduct.versions.last else { return }
-            scene.ranges.play(RangeConduct(last))
+            scene.ranges.play(RangeBehavior(last))
             let again = try await scene.run()
             #expect(again.value != nil, "a clean start\n\(again.log)")
             try await scene.expectOrder(after: again, versions: [last])

@@ -57,7 +57,7 @@ final class DownloadsChild: Sendable {
                 let output = process.readToEnd()
                 let end = process.end()
                 let lines = String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
-                ended.fulfil(Ending(lines: lines, status: end.status, isKilled: end.isSignal))
+                ended.fulfill(Ending(lines: lines, status: end.status, isKilled: end.isSignal))
             }
         }
         return DownloadsChild(identifier, ended)

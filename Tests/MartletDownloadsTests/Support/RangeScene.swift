@@ -19,7 +19,7 @@ struct RangeScene: Sendable {
 
     /// Runs a closure in a scene.
     static func with(
-        _ conduct: RangeConduct, isSecure: Bool = false,
+        _ conduct: RangeBehavior, isSecure: Bool = false,
         configure: (inout SessionConfiguration) -> Void = { _ in },
         run body: (RangeScene) async throws -> Void
     ) async throws {
@@ -31,7 +31,7 @@ struct RangeScene: Sendable {
             await scene.session.invalidateAndCancel()
             ranges.release()
             // Whatever connection was left would be found here.
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 
@@ -51,8 +51,8 @@ struct RangeScene: Sendable {
     static var options: DownloadOptions {
         var options = DownloadOptions(
             retry: DownloadRetry(
-                attempts: 8, firstDelay: .milliseconds(1), longestDelay: .milliseconds(5),
-                longestRetryAfter: .milliseconds(20)),
+                maximumAttempts: 8, initialDelay: .milliseconds(1), maximumDelay: .milliseconds(5),
+                maximumRetryAfter: .milliseconds(20)),
             stallTimeout: .seconds(300), checkpointInterval: .milliseconds(50))
         options.patience = .seconds(300)
         return options
@@ -69,7 +69,7 @@ struct RangeScene: Sendable {
 
     /// Downloads, and waits for the end.
     func run(_ options: DownloadOptions = options, from url: String? = nil) async throws -> RangeRun {
-        let download = try session.beginDownload(url ?? self.url, to: .file(path), options: options)
+        let download = try session.startDownload(url ?? self.url, to: .file(path), options: options)
         let result: Result<DownloadResult, any Error>
         do {
             result = .success(try await download.value)

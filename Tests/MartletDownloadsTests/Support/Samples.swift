@@ -14,8 +14,8 @@ enum Samples {
     static let cut: UInt64 = 100_000
 
     /// Serves a version, and ends the first answer at ``cut``.
-    static func cutOnce(_ version: RangeVersion = one, after count: UInt64 = cut) -> RangeConduct {
-        RangeConduct(version, acts: [.cut(request: 1, after: count)])
+    static func cutOnce(_ version: RangeVersion = one, after count: UInt64 = cut) -> RangeBehavior {
+        RangeBehavior(version, acts: [.cut(request: 1, after: count)])
     }
 
     /// A version without validators.

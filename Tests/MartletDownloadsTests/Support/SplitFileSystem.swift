@@ -66,9 +66,14 @@ struct SplitFileSystem: FileSystem {
     func names(inFolder path: String) throws(StorageError) -> [String] { try base.names(inFolder: path) }
     func tryLock(_ file: OpenFile) throws(StorageError) -> Bool { try base.tryLock(file) }
     func unlock(_ file: OpenFile) { base.unlock(file) }
-    func readsAtHand(inFolder path: String) -> Bool { base.readsAtHand(inFolder: path) }
-    func openAtHand(_ path: String) throws(StorageError) -> OpenFile { try base.openAtHand(place(path)) }
-    func readSomeAtHand(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8] {
-        try base.readSomeAtHand(file, limit: limit, at: offset)
+    func supportsNonBlockingReads(inFolder path: String) -> Bool {
+        base.supportsNonBlockingReads(inFolder: path)
+    }
+    func openNonBlocking(_ path: String) throws(StorageError) -> OpenFile {
+        try base.openNonBlocking(place(path))
+    }
+    func readSomeNonBlocking(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8]
+    {
+        try base.readSomeNonBlocking(file, limit: limit, at: offset)
     }
 }

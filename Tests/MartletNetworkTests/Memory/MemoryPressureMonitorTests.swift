@@ -160,13 +160,13 @@ struct MemoryPressureMonitorTests {
     private static var soon: MonotonicTime { MonotonicTime.now().advanced(by: .seconds(600)) }
 
     /// Notes each time something stirs.
-    private final class Watcher: IdleWatcher {
+    private final class Watcher: IdleStreamObserver {
         let stirred = OneShot<Void>()
         let count = Atomic(0)
 
-        func idleStreamStirred() {
+        func idleStreamBecameReadable() {
             count.wrappingAdd(1, ordering: .relaxed)
-            stirred.fulfil(())
+            stirred.fulfill(())
         }
     }
 
@@ -189,7 +189,7 @@ struct MemoryPressureMonitorTests {
             close(descriptor)
         }
         let watcher = Watcher()
-        readiness.watchWhileIdle(watcher)
+        readiness.observeIdle(watcher)
         try await client.send([1], until: Self.soon)
         #expect(try await server.receive(atMost: 16, until: Self.soon) == [1])
         #expect(watcher.count.load(ordering: .relaxed) == 0)

@@ -45,11 +45,11 @@ struct MemoryStallTests {
         "A call of the kernel's counts where tasks have waited for as long as it was asked about, since it was asked or called last"
     )
     func growth() {
-        var growth = StallGrowth(limit: 100_000, total: 5_000_000)
+        var growth = StallDetector(limit: 100_000, total: 5_000_000)
         let totals: [UInt64?] = [5_004_000, 5_103_999, 5_203_999, 5_203_999, nil, 3, 100_002]
         // What cannot be checked is believed: a file that says nothing, or began anew.
         #expect(totals.map { growth.counts($0) } == [false, false, true, false, true, true, false])
-        var unknown = StallGrowth(limit: 100_000, total: nil)
+        var unknown = StallDetector(limit: 100_000, total: nil)
         #expect([nil, 7, 8].map { unknown.counts($0) } == [true, true, false])
     }
 

@@ -13,7 +13,7 @@ final class FakeNetwork: NetworkSource {
     }
 
     private let state: Mutex<State>
-    private let looks = NewestValue(0)
+    private let looks = CurrentValue(0)
 
     /// A network of which looks come to this.
     /// - Parameter opening: Why its socket cannot be opened; `nil` where it can be.
@@ -64,7 +64,7 @@ final class FakeNetwork: NetworkSource {
         }
     }
 
-    func openNews() throws(SystemError) -> Int32 {
+    func openEventSocket() throws(SystemError) -> Int32 {
         if let error = state.withLock({ $0.opening }) { throw error }
         var pair: [Int32] = [0, 0]
         let type = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)

@@ -84,7 +84,7 @@ struct NetlinkDumpTests {
         var table = NetworkTable()
         var dump = NetlinkDump(.links, sequence: 7)
         let acknowledgement = CapturedNetlink.bytes("240000000200000007000000000000000000000000000000")
-        #expect(throws: NetlinkFault("nlmsghdr.length", at: 0)) {
+        #expect(throws: NetlinkError("nlmsghdr.length", at: 0)) {
             try dump.receive(acknowledgement, into: &table)
         }
         let whole = CapturedNetlink.bytes("140000000200000007000000000000000000" + "0000")
@@ -117,7 +117,7 @@ struct NetlinkDumpTests {
         #expect(route.table == 254)
         #expect(route.hops == [.init(link: 2), .init(link: 5, flags: 0x11)])
         #expect(route.hops.map(\.isAlive) == [true, false])
-        #expect(throws: NetlinkFault("rtnexthop.length", at: 32)) {
+        #expect(throws: NetlinkError("rtnexthop.length", at: 32)) {
             try RouteRecord(
                 CapturedNetlink.bytes(head + "14000900" + "0800000002000000" + "0c00110005000000")[...])
         }
@@ -126,32 +126,32 @@ struct NetlinkDumpTests {
     @Test("The route to an address is its first way, or that there is none")
     func answers() throws {
         let route = "240000001800000009000000000000000220000000000001000000000800040003000000"
-        guard case .route(let found)? = try RouteAnswer(CapturedNetlink.bytes(route), sequence: 9) else {
+        guard case .route(let found)? = try RouteReply(CapturedNetlink.bytes(route), sequence: 9) else {
             Issue.record("no route")
             return
         }
         #expect(found.hops == [.init(link: 3)])
         let unreachable = "140000000200000009000000000000009bffffff"
-        #expect(try RouteAnswer(CapturedNetlink.bytes(unreachable), sequence: 9) == .unreachable)
+        #expect(try RouteReply(CapturedNetlink.bytes(unreachable), sequence: 9) == .unreachable)
         let refused = "14000000020000000900000000000000ffffffff"
-        #expect(try RouteAnswer(CapturedNetlink.bytes(refused), sequence: 9) == .refused(1))
-        #expect(try RouteAnswer(CapturedNetlink.bytes(refused), sequence: 8) == nil)
+        #expect(try RouteReply(CapturedNetlink.bytes(refused), sequence: 9) == .refused(1))
+        #expect(try RouteReply(CapturedNetlink.bytes(refused), sequence: 8) == nil)
     }
 
     @Test("News about links and addresses matter, and of routes those to everywhere")
     func news() {
-        #expect(NetlinkNewsRule.matters(CapturedNetlink.links[...]))
-        #expect(NetlinkNewsRule.matters(CapturedNetlink.addresses[...]))
-        #expect(NetlinkNewsRule.matters(CapturedNetlink.routes4[...]))
+        #expect(NetlinkEventRule.matters(CapturedNetlink.links[...]))
+        #expect(NetlinkEventRule.matters(CapturedNetlink.addresses[...]))
+        #expect(NetlinkEventRule.matters(CapturedNetlink.routes4[...]))
         // Without its default route, which is the first.
-        #expect(!NetlinkNewsRule.matters(CapturedNetlink.routes4.dropFirst(60)))
-        #expect(NetlinkNewsRule.matters([1, 2, 3]))
-        #expect(!NetlinkNewsRule.matters([]))
+        #expect(!NetlinkEventRule.matters(CapturedNetlink.routes4.dropFirst(60)))
+        #expect(NetlinkEventRule.matters([1, 2, 3]))
+        #expect(!NetlinkEventRule.matters([]))
     }
 
     @Test("That a wireless scan is over does not matter")
     func scans() {
         let scan = "280000001000000000000000000000000000010003000000431001000000000008000b0001020304"
-        #expect(!NetlinkNewsRule.matters(CapturedNetlink.bytes(scan)[...]))
+        #expect(!NetlinkEventRule.matters(CapturedNetlink.bytes(scan)[...]))
     }
 }

@@ -33,7 +33,7 @@ struct NetlinkMessageTests {
     func route() throws {
         let address = try #require(IPAddress("192.0.2.1"))
         #expect(
-            RouteAnswer.request(to: address, sequence: 9)
+            RouteReply.request(to: address, sequence: 9)
                 == bytes("240000001a0001000900000000000000" + "022000000000000000000000" + "08000100c0000201")
         )
     }
@@ -59,7 +59,7 @@ struct NetlinkMessageTests {
             ("10000000030002000700000000000000" + "0400000003000200", 16),
         ])
     func lengths(_ digits: String, _ offset: Int) {
-        #expect(throws: NetlinkFault("nlmsghdr.length", at: offset)) {
+        #expect(throws: NetlinkError("nlmsghdr.length", at: offset)) {
             try NetlinkMessage.messages(in: CapturedNetlink.bytes(digits)[...])
         }
     }
@@ -76,10 +76,10 @@ struct NetlinkMessageTests {
         "An attribute whose length is too small or too large is a fault, and three bytes behind the last are none"
     )
     func attributes() throws {
-        #expect(throws: NetlinkFault("rtattr.length", at: 0)) {
+        #expect(throws: NetlinkError("rtattr.length", at: 0)) {
             try NetlinkAttribute.all(in: [3, 0, 1, 0])
         }
-        #expect(throws: NetlinkFault("rtattr.length", at: 8)) {
+        #expect(throws: NetlinkError("rtattr.length", at: 8)) {
             try NetlinkAttribute.all(in: [5, 0, 1, 0, 9, 0, 0, 0, 6, 0, 1, 0, 9])
         }
         let read = try NetlinkAttribute.all(in: [5, 0, 1, 0x80, 9, 0, 0, 0, 4, 0, 2, 0, 1, 1, 1])
@@ -96,7 +96,7 @@ struct NetlinkMessageTests {
             for count in 0..<datagram.count {
                 let cut = Array(datagram.prefix(count))
                 var table = NetworkTable()
-                do throws(NetlinkFault) {
+                do throws(NetlinkError) {
                     for message in try NetlinkMessage.messages(in: cut[...]) { try table.add(message) }
                 } catch {
                     #expect((0...cut.count).contains(error.offset))
@@ -122,11 +122,11 @@ struct NetlinkMessageTests {
                         try? table.add(message)
                     }
                     _ = NetworkPathRule(table).path
-                    _ = try? RouteAnswer(changed, sequence: 7)
-                    _ = NetlinkNewsRule.matters(changed[...])
+                    _ = try? RouteReply(changed, sequence: 7)
+                    _ = NetlinkEventRule.matters(changed[...])
                 }
             }
-            #expect(NetlinkNewsRule.matters(datagram[...]))
+            #expect(NetlinkEventRule.matters(datagram[...]))
         }
     }
 }

@@ -5,8 +5,8 @@ import Testing
 @Suite("When the kernel is asked about the network")
 struct NetworkMonitorMachineTests {
     private static let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
-    private static let up = NetworkView(path: NetworkPath([.init(name: "eth0", kind: .wired)]))
-    private static let down = NetworkView(path: .unsatisfied)
+    private static let up = NetworkSnapshot(path: NetworkPath([.init(name: "eth0", kind: .wired)]))
+    private static let down = NetworkSnapshot(path: .unsatisfied)
 
     private func after(_ milliseconds: Int) -> MonotonicTime {
         Self.start.advanced(by: .milliseconds(milliseconds))

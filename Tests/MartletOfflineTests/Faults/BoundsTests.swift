@@ -12,7 +12,7 @@ struct BoundsTests {
     func inlineCountsOnce() async throws {
         try await OfflineScene.run { scene in
             let queue = try await scene.queue {
-                $0.isSending = false
+                $0.sendsRequests = false
                 $0.limits.bytes = .kibibytes(100)
             }
             let body = HTTPBody.bytes(Array(repeating: 65, count: 10_000))
@@ -29,7 +29,7 @@ struct BoundsTests {
     func recordsCount() async throws {
         try await OfflineScene.run { scene in
             let queue = try await scene.queue {
-                $0.isSending = false
+                $0.sendsRequests = false
                 $0.limits.bytes = .kibibytes(100)
             }
             var request = try scene.request()
@@ -64,7 +64,7 @@ struct BoundsTests {
     @Test("A request whose key, URL or name is longer than is read back is refused when it is submitted")
     func longTexts() async throws {
         try await OfflineScene.run { scene in
-            let queue = try await scene.queue { $0.isSending = false }
+            let queue = try await scene.queue { $0.sendsRequests = false }
             let long = String(repeating: "k", count: 2 << 20)
             await #expect(throws: HTTPError.self) {
                 try await queue.submit(try scene.request(), as: OfflineSubmission(key: .value(long)))
@@ -87,7 +87,7 @@ struct BoundsTests {
     func manyInALane() {
         let clock = ContinuousClock()
         let count = UInt64(100_000)
-        var bench = ReplayBench(isSending: false)
+        var bench = ReplayBench(sendsRequests: false)
         let adding = clock.measure { for number in 1...count { bench.add(number) } }
         let dropping = clock.measure {
             for number in (1...count).reversed() {

@@ -47,7 +47,7 @@ struct DecisionTests {
             }
             var queue = try await open()
             let ticket = try await queue.submit(
-                try scene.request(), as: OfflineSubmission(tag: "late", expires: .seconds(3000)))
+                try scene.request(), as: OfflineSubmission(tag: "late", timeToLive: .seconds(3000)))
             _ = try await queue.dead()
             try await queue.drained
             await queue.close()
@@ -75,7 +75,7 @@ struct DecisionTests {
             try await queue.retry(first.id)
             #expect(try await queue.delivered().keys.first == "next")
             let path = try await queue.first { event -> FilePath? in
-                if case .leftAlone(let path, _) = event { path } else { nil }
+                if case .recordSkipped(let path, _) = event { path } else { nil }
             }
             #expect(path.string.hasSuffix("/1.request"))
             try await queue.drained
@@ -103,7 +103,7 @@ struct DecisionTests {
     @Test("Keys that cannot be written, and so might become one, are refused")
     func keys() async throws {
         try await OfflineScene.run { scene in
-            let queue = try await scene.queue { $0.isSending = false }
+            let queue = try await scene.queue { $0.sendsRequests = false }
             for key in ["", "ü", "a\nb"] {
                 let error = await #expect(throws: HTTPError.self) {
                     try await queue.submit(try scene.request(), as: OfflineSubmission(key: .value(key)))
@@ -151,7 +151,7 @@ struct DecisionTests {
     @Test("What debuggers show of a queue holds no secret")
     func mirror() async throws {
         try await OfflineScene.run { scene in
-            let queue = try await scene.queue { $0.isSending = false }
+            let queue = try await scene.queue { $0.sendsRequests = false }
             var request = try scene.request()
             request.headerFields[.authorization] = "Bearer s3cret"
             try await queue.submit(request)

@@ -11,7 +11,7 @@ struct FullTests {
     private static func queue(_ scene: OfflineScene, _ files: FaultyFileSystem) async throws -> OfflineQueue {
         try await OfflineQueue(
             session: OfflineScene.session, directory: scene.folder.directory,
-            options: OfflineQueueOptions(backoff: OfflineScene.soon, isSending: false), files: files)
+            options: OfflineQueueOptions(backoff: OfflineScene.soon, sendsRequests: false), files: files)
     }
 
     @Test("Q7: a full queue refuses the newest and keeps the others, by number and by bytes")
@@ -20,7 +20,7 @@ struct FullTests {
             .text("", status: 400)
         } _: { scene in
             let queue = try await scene.queue {
-                $0.limits = OfflineLimits(requests: 3, bytes: .kibibytes(100), inlineBody: .kibibytes(1))
+                $0.limits = OfflineLimits(requests: 3, bytes: .kibibytes(100), inlineBodyLimit: .kibibytes(1))
             }
             let large = HTTPBody.bytes(Array(repeating: 65, count: 90_000))
             try await queue.submit(try scene.request(), body: large)
@@ -60,7 +60,7 @@ struct FullTests {
     func manyAtOnce() async throws {
         try await OfflineScene.run { scene in
             let queue = try await scene.queue {
-                $0.isSending = false
+                $0.sendsRequests = false
                 $0.limits.requests = 10
             }
             let request = try scene.request()
@@ -123,7 +123,7 @@ struct FullTests {
     @Test("On a full disk what may be sent twice is sent, and so makes room; the rest waits")
     func drained() async throws {
         try await OfflineScene.run { scene in
-            let first = try await scene.queue { $0.isSending = false }
+            let first = try await scene.queue { $0.sendsRequests = false }
             for number in 0..<3 {
                 try await first.submit(try scene.request(), body: .text("\(number)"), lane: "keyed")
             }

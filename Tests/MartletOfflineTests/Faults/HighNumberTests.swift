@@ -12,7 +12,7 @@ struct HighNumberTests {
                 await (try await scene.queue()).close()
                 try scene.folder.write([1, 2, 3], to: name)
                 for _ in 0..<2 {
-                    let queue = try await scene.queue { $0.isSending = false }
+                    let queue = try await scene.queue { $0.sendsRequests = false }
                     let error = await #expect(throws: HTTPError.self) {
                         try await queue.submit(try scene.request())
                     }

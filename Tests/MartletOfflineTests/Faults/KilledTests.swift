@@ -122,7 +122,7 @@ struct KilledTests {
     @Test("A request without a key whose process was killed while it was sent is uncertain, in the next one")
     func killedWithoutKey() async throws {
         try await OfflineScene.run { scene in
-            let keeping = try await scene.queue { $0.isSending = false }
+            let keeping = try await scene.queue { $0.sendsRequests = false }
             try await keeping.submit(
                 try scene.request(), body: .text("once"), as: OfflineSubmission(tag: "once", key: .none))
             try await keeping.submit(
@@ -131,10 +131,10 @@ struct KilledTests {
             await keeping.close()
             // What a process leaves that ends between its note that it sends and the answer.
             for number in 1...2 {
-                var request = try FrozenRequestCodec.decode(scene.folder.contents(of: "\(number).request"))
+                var request = try QueuedRequestCodec.decode(scene.folder.contents(of: "\(number).request"))
                 request.stage = .sending
                 request.attempts = 1
-                try scene.folder.write(try FrozenRequestCodec.encode(request), to: "\(number).request")
+                try scene.folder.write(try QueuedRequestCodec.encode(request), to: "\(number).request")
             }
             let queue = try await scene.queue()
             let (ticket, letter) = try await queue.uncertain()
@@ -174,7 +174,7 @@ struct KilledTests {
     func powerCuts() async throws {
         let changes = try await Self.history()
         try #require(changes.count > 30)
-        var cuts: [PowerCut] = []
+        var cuts: [PowerLoss] = []
         for count in 0...changes.count {
             cuts.append(.behind(count))
             for seed in UInt64(0)..<4 { cuts.append(.unsynced(count, seed: seed &+ 31)) }
@@ -185,7 +185,7 @@ struct KilledTests {
             for (name, bytes) in cut.files(after: changes) { try folder.write(bytes, to: name) }
             let queue = try await OfflineQueue(
                 session: OfflineScene.session, directory: folder.directory,
-                options: OfflineQueueOptions(isSending: false))
+                options: OfflineQueueOptions(sendsRequests: false))
             for entry in await queue.entries {
                 found += 1
                 #expect(["/good", "/bad", "/large"].contains(entry.ticket.tag ?? ""), "\(cut)")
@@ -196,7 +196,7 @@ struct KilledTests {
             await queue.close()
             #expect(!(try folder.names()).contains { $0.hasSuffix(".new") }, "\(cut)")
             for await event in queue.events {
-                if case .setAside = event { Issue.record("\(cut): \(event)") }
+                if case .recordQuarantined = event { Issue.record("\(cut): \(event)") }
             }
         }
         #expect(found > 50)

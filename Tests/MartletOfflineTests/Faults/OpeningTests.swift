@@ -12,7 +12,7 @@ struct OpeningTests {
     private static func fill(
         _ scene: OfflineScene, _ count: Int, body: HTTPBody = .text("x")
     ) async throws {
-        let queue = try await scene.queue { $0.isSending = false }
+        let queue = try await scene.queue { $0.sendsRequests = false }
         for number in 0..<count { try await queue.submit(try scene.request(), body: body, tag: "\(number)") }
         await queue.close()
     }
@@ -39,7 +39,7 @@ struct OpeningTests {
             let path = scene.folder.path + "/new/one"
             let queue = try await OfflineQueue(
                 session: OfflineScene.session, directory: FilePath(path),
-                options: OfflineQueueOptions(isSending: false))
+                options: OfflineQueueOptions(sendsRequests: false))
             try await queue.submit(try scene.request(), body: .bytes(Array(repeating: 1, count: 100_000)))
             await queue.close()
             #expect(try scene.folder.permissions(of: "new/one") == 0o700)
@@ -70,7 +70,7 @@ struct OpeningTests {
             await queue.close()
             var aside: [String] = []
             for await event in queue.events {
-                if case .setAside(let path, let reason) = event {
+                if case .recordQuarantined(let path, let reason) = event {
                     aside.append(path.string)
                     #expect(!reason.isEmpty)
                 }
@@ -94,7 +94,7 @@ struct OpeningTests {
             let queue = try await scene.queue()
             #expect(try await queue.delivered().keys.first == "1")
             let reason = try await queue.first { event -> String? in
-                if case .setAside(_, let reason) = event { reason } else { nil }
+                if case .recordQuarantined(_, let reason) = event { reason } else { nil }
             }
             #expect(reason.contains("version 9"))
             #expect(try scene.folder.contents(of: "corrupt/1.request") == bytes)
@@ -160,23 +160,23 @@ struct OpeningTests {
                     wallTime: { wall.withLock { $0 } }, boot: boot)
             }
             var queue = try await open(boot: "first")
-            try await queue.submit(try scene.request(), as: OfflineSubmission(expires: .seconds(1000)))
+            try await queue.submit(try scene.request(), as: OfflineSubmission(timeToLive: .seconds(1000)))
             _ = try await queue.postponed(.refused)
             wall.withLock { $0 += 365 * 86_400_000 }
-            await queue.pathReturned()
+            await queue.networkBecameAvailable()
             #expect(await queue.pendingCount == 1)
             await queue.close()
             // Back before it was submitted: it lives as long as it was to, and no longer.
             wall.withLock { $0 = 1_000 }
             queue = try await open(boot: "second")
             #expect(await queue.pendingCount == 1)
-            #expect(await queue.entries.first?.expires == 1_700_001_000_000)
+            #expect(await queue.entries.first?.expiresAt == 1_700_001_000_000)
             await queue.close()
             // A year ahead without a restart of the computer: the request is as old as it was.
             wall.withLock { $0 = 1_731_536_000_000 }
             queue = try await open(boot: "second")
             #expect(await queue.pendingCount == 1)
-            let shown = try #require(await queue.entries.first?.expires)
+            let shown = try #require(await queue.entries.first?.expiresAt)
             #expect((1_731_536_000_000...1_731_537_000_000).contains(shown))
             await queue.close()
             // And when its time is up by the time of day, after another restart, it is a dead letter.
@@ -204,16 +204,16 @@ struct OpeningTests {
     @Test("Looking at a queue expires nothing, whatever the clock says")
     func listing() async throws {
         try await OfflineScene.run { scene in
-            func open(_ wall: Int64, isSending: Bool) async throws -> OfflineQueue {
+            func open(_ wall: Int64, sendsRequests: Bool) async throws -> OfflineQueue {
                 try await OfflineQueue(
                     session: OfflineScene.session, directory: scene.folder.directory,
-                    options: OfflineQueueOptions(isSending: isSending), files: LinuxFileSystem(),
+                    options: OfflineQueueOptions(sendsRequests: sendsRequests), files: LinuxFileSystem(),
                     wallTime: { wall }, boot: nil)
             }
-            var queue = try await open(1_700_000_000_000, isSending: false)
-            try await queue.submit(try scene.request(), as: OfflineSubmission(expires: .seconds(10)))
+            var queue = try await open(1_700_000_000_000, sendsRequests: false)
+            try await queue.submit(try scene.request(), as: OfflineSubmission(timeToLive: .seconds(10)))
             await queue.close()
-            queue = try await open(1_800_000_000_000, isSending: false)
+            queue = try await open(1_800_000_000_000, sendsRequests: false)
             #expect(await queue.entries.count == 1)
             #expect(await queue.pendingCount == 1)
             await queue.close()
@@ -222,7 +222,8 @@ struct OpeningTests {
                 func open(_ wall: Int64) async throws -> OfflineQueue {
                     try await OfflineQueue(
                         session: OfflineScene.session, directory: fresh.folder.directory,
-                        options: OfflineQueueOptions(isSending: wall > 1_000_000), files: LinuxFileSystem(),
+                        options: OfflineQueueOptions(sendsRequests: wall > 1_000_000),
+                        files: LinuxFileSystem(),
                         wallTime: { wall }, boot: nil)
                 }
                 let early = try await open(1_000)
@@ -240,14 +241,15 @@ struct OpeningTests {
         try await OfflineScene.run { scene in
             var queue = try await scene.queue()
             for lifetime in [Duration.zero, .seconds(-5)] {
-                try await queue.submit(try scene.request(), as: OfflineSubmission(expires: lifetime))
+                try await queue.submit(try scene.request(), as: OfflineSubmission(timeToLive: lifetime))
             }
             try await queue.drained
             #expect(await queue.restingCount == 2)
             #expect(scene.origin.requests.isEmpty)
             await queue.close()
-            queue = try await scene.queue { $0.isSending = false }
-            try await queue.submit(try scene.request(), as: OfflineSubmission(expires: .seconds(Int64.max)))
+            queue = try await scene.queue { $0.sendsRequests = false }
+            try await queue.submit(
+                try scene.request(), as: OfflineSubmission(timeToLive: .seconds(Int64.max)))
             await queue.close()
             let next = try await scene.queue()
             #expect(try await next.delivered().count == 1)

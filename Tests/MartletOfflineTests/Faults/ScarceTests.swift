@@ -64,7 +64,7 @@ struct ScarceTests {
     @Test("Q5: thousands wait and are found again, and large bodies are not held in memory")
     func many() async throws {
         try await OfflineScene.run { scene in
-            let keeping = try await scene.queue { $0.isSending = false }
+            let keeping = try await scene.queue { $0.sendsRequests = false }
             let request = try scene.request()
             await withTaskGroup(of: Void.self) { group in
                 for worker in 0..<8 {
@@ -79,7 +79,7 @@ struct ScarceTests {
             }
             #expect(await keeping.pendingCount == 2000)
             await keeping.close()
-            let next = try await scene.queue { $0.isSending = false }
+            let next = try await scene.queue { $0.sendsRequests = false }
             let entries = await next.entries
             #expect(entries.count == 2000)
             #expect(Set(entries.compactMap(\.ticket.tag)).count == 2000)

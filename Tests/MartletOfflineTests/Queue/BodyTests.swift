@@ -44,14 +44,14 @@ struct BodyTests {
                 ("large", .bytes(Self.large)),
                 ("stream", stream), ("once", once), ("file", .file(file)), ("multipart", multipart),
             ]
-            let keeping = try await scene.queue { $0.isSending = false }
+            let keeping = try await scene.queue { $0.sendsRequests = false }
             for (name, body) in bodies {
                 try await keeping.submit(try scene.request(.post, "/\(name)"), body: body)
             }
             // As a file of the caller's is, it is not copied.
             try await keeping.submit(
                 try scene.request(.post, "/copy"), body: .file(file),
-                as: OfflineSubmission(files: .copy))
+                as: OfflineSubmission(filePolicy: .copy))
             await keeping.close()
             #expect(try scene.folder.names().filter { $0.hasSuffix(".body") }.count == 5)
             let queue = try await scene.queue()
@@ -80,7 +80,7 @@ struct BodyTests {
     func changedFile() async throws {
         try await Self.run { scene, ledger in
             let other = try OfflineFolder()
-            let keeping = try await scene.queue { $0.isSending = false }
+            let keeping = try await scene.queue { $0.sendsRequests = false }
             for name in ["same", "changed", "longer", "gone", "folder"] {
                 try other.write(Array("content".utf8), to: name)
                 try await keeping.submit(
@@ -119,7 +119,7 @@ struct BodyTests {
     @Test("A body of the queue's own that was damaged is not sent")
     func damagedBody() async throws {
         try await Self.run { scene, ledger in
-            let keeping = try await scene.queue { $0.isSending = false }
+            let keeping = try await scene.queue { $0.sendsRequests = false }
             for _ in 0..<2 { try await keeping.submit(try scene.request(), body: .bytes(Self.large)) }
             await keeping.close()
             var bytes = try scene.folder.contents(of: "1.body")

@@ -70,7 +70,7 @@ struct CredentialTests {
             try await first.submit(request)
             try await first.drained
             await first.close()
-            let keeping = try await scene.queue { $0.isSending = false }
+            let keeping = try await scene.queue { $0.sendsRequests = false }
             try await keeping.submit(request)
             await keeping.close()
             let later = try await scene.queue { $0.backoff = OfflineScene.never }
@@ -159,7 +159,7 @@ struct CredentialTests {
             #expect(ticket.tag == "first")
             #expect(asked.value == 2)
             #expect(scene.origin.requests.count == 2)
-            await queue.pathReturned()
+            await queue.networkBecameAvailable()
             #expect(await queue.pendingCount == 2)
             isRight.withLock { $0 = true }
             await queue.credentialsChanged()

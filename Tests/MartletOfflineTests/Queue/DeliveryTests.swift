@@ -40,7 +40,7 @@ struct DeliveryTests {
             try await ledger.note(request)
             return .text("taken")
         } _: { scene in
-            let first = try await scene.queue { $0.isSending = false }
+            let first = try await scene.queue { $0.sendsRequests = false }
             let ticket = try await first.submit(try scene.request(), body: .text("a"), tag: "note 1")
             await first.close()
             #expect(ledger.entries.isEmpty)
@@ -217,14 +217,14 @@ struct DeliveryTests {
             if number % 4 == 1 { throw OriginFault(.reset) }
             return .text("")
         } _: { scene in
-            let queue = try await scene.queue { $0.backoff = OfflineBackoff(first: .milliseconds(20)) }
+            let queue = try await scene.queue { $0.backoff = OfflineBackoff(initialDelay: .milliseconds(20)) }
             for number in 0..<60 {
                 try await queue.submit(
                     try scene.request(), body: .text("\(number)"), lane: "lane \(number % 5)")
             }
             async let flaps: Void = {
                 for _ in 0..<50 {
-                    await queue.pathReturned()
+                    await queue.networkBecameAvailable()
                     await Task.yield()
                 }
             }()
@@ -278,7 +278,7 @@ struct DeliveryTests {
             let (found, letter) = try await queue.uncertain()
             #expect(found == ticket)
             #expect(ticket.idempotencyKey == nil)
-            #expect(letter.reason == .unanswered)
+            #expect(letter.reason == .noResponse)
             #expect(try await queue.delivered().keys.first == "next")
             try await queue.drained
             await queue.close()
@@ -343,7 +343,7 @@ struct DeliveryTests {
                 if case .postponed(_, let why) = event { why } else { nil }
             }
             #expect(why.delay == .seconds(3000))
-            await queue.pathReturned()
+            await queue.networkBecameAvailable()
             #expect(scene.origin.requests.count == 1)
             await queue.close()
         }

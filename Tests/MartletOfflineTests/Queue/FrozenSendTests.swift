@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("send(…, whenOffline: .freeze)")
+@Suite("send(…, whenOffline: .enqueue)")
 struct FrozenSendTests {
     @Test("An answer is an answer, whatever its status, and the queue keeps nothing")
     func answered() async throws {
@@ -13,8 +13,8 @@ struct FrozenSendTests {
             let queue = try await scene.queue(session: session)
             for (path, status) in [("/there", 200), ("/missing", 404)] {
                 let outcome = try await session.send(
-                    try scene.request(.post, path), body: .text("x"), whenOffline: .freeze)
-                guard case .answered(let answer) = outcome else {
+                    try scene.request(.post, path), body: .text("x"), whenOffline: .enqueue)
+                guard case .response(let answer) = outcome else {
                     Issue.record("\(outcome)")
                     continue
                 }
@@ -35,14 +35,14 @@ struct FrozenSendTests {
             let session = OfflineScene.session
             let queue = try await scene.queue(session: session) { $0.backoff = OfflineScene.never }
             let outcome = try await session.send(
-                try scene.request(), body: .text("x"), whenOffline: .freeze(lane: "a", tag: "later"))
-            guard case .frozen(let ticket) = outcome else {
+                try scene.request(), body: .text("x"), whenOffline: .enqueue(lane: "a", tag: "later"))
+            guard case .queued(let ticket) = outcome else {
                 Issue.record("\(outcome)")
                 return
             }
             #expect(ticket.tag == "later")
             // Behind one that waits, at once.
-            guard case .frozen = try await session.send(try scene.request(), whenOffline: .freeze(lane: "a"))
+            guard case .queued = try await session.send(try scene.request(), whenOffline: .enqueue(lane: "a"))
             else {
                 Issue.record("it was sent out of order")
                 return
@@ -67,7 +67,7 @@ struct FrozenSendTests {
             let submission = OfflineSubmission(key: .none)
             let error = await #expect(throws: HTTPError.self) {
                 try await session.send(
-                    try scene.request(), body: .text("x"), whenOffline: .freeze(in: queue, as: submission))
+                    try scene.request(), body: .text("x"), whenOffline: .enqueue(in: queue, as: submission))
             }
             #expect(error?.wasSent == true)
             try await queue.drained
@@ -84,7 +84,7 @@ struct FrozenSendTests {
             let session = OfflineScene.session
             let queue = try await scene.queue(session: session)
             let request = try scene.request()
-            let task = Task { try await session.send(request, whenOffline: .freeze) }
+            let task = Task { try await session.send(request, whenOffline: .enqueue) }
             try await scene.origin.waitForRequests(count: 1)
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
@@ -98,7 +98,7 @@ struct FrozenSendTests {
     func withoutQueue() async throws {
         try await OfflineScene.run { scene in
             let error = await #expect(throws: HTTPError.self) {
-                try await OfflineScene.session.send(try scene.request(), whenOffline: .freeze)
+                try await OfflineScene.session.send(try scene.request(), whenOffline: .enqueue)
             }
             #expect(error?.message.contains("no offline queue") == true)
             #expect(scene.origin.requests.isEmpty)
@@ -113,10 +113,10 @@ struct FrozenSendTests {
             let session = OfflineScene.session
             let queue = try await scene.queue(session: session)
             let request = try scene.request()
-            let task = Task { try await session.send(request, whenOffline: .freeze(tag: "kept")) }
+            let task = Task { try await session.send(request, whenOffline: .enqueue(tag: "kept")) }
             try await scene.origin.waitForRequests(count: 1)
             await queue.close()
-            guard case .frozen(let ticket) = try await task.value else {
+            guard case .queued(let ticket) = try await task.value else {
                 Issue.record("it was not frozen")
                 return
             }

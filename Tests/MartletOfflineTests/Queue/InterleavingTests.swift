@@ -23,7 +23,7 @@ struct InterleavingTests {
             var hasEnded = false
             for await _ in events {}
             while !hasEnded, !Task.isCancelled {
-                let next = try? await scene.queue { $0.isSending = false }
+                let next = try? await scene.queue { $0.sendsRequests = false }
                 await next?.close()
                 hasEnded = next != nil
             }
@@ -36,8 +36,8 @@ struct InterleavingTests {
     func keeping() async throws {
         try await OfflineScene.run { scene in
             let session = OfflineScene.session
-            let queue = try await scene.queue(session: session) { $0.isSending = false }
-            guard case .frozen = try await session.send(try scene.request(), whenOffline: .freeze) else {
+            let queue = try await scene.queue(session: session) { $0.sendsRequests = false }
+            guard case .queued = try await session.send(try scene.request(), whenOffline: .enqueue) else {
                 Issue.record("it was sent")
                 return
             }
@@ -58,12 +58,12 @@ struct InterleavingTests {
             try await queue.submit(try scene.request(), tag: "first")
             try await scene.origin.waitForRequests(count: 1)
             let request = try scene.request()
-            let second = Task { try await session.send(request, whenOffline: .freeze(tag: "second")) }
+            let second = Task { try await session.send(request, whenOffline: .enqueue(tag: "second")) }
             _ = try await queue.first { event -> Bool? in
                 if case .submitted(let ticket) = event, ticket.tag == "second" { true } else { nil }
             }
             opener.finish()
-            guard case .frozen = try await second.value else {
+            guard case .queued = try await second.value else {
                 Issue.record("it was sent")
                 return
             }
@@ -113,7 +113,7 @@ struct InterleavingTests {
                 }
                 for await _ in opened {}
                 await queue.close()
-                let next = try await scene.queue { $0.isSending = false }
+                let next = try await scene.queue { $0.sendsRequests = false }
                 source.yield(Array(repeating: 65, count: size))
                 source.finish()
                 await #expect(throws: HTTPError.self) { try await task.value }

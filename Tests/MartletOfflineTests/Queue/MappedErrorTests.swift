@@ -21,8 +21,8 @@ struct MappedErrorTests {
             let queue = try await scene.queue(session: session) { $0.backoff = OfflineScene.never }
             let outcome = try await session.send(
                 try HTTPRequest(method: .post, url: place), body: .text("x"),
-                whenOffline: .freeze(as: OfflineSubmission(key: .none)))
-            guard case .frozen = outcome else {
+                whenOffline: .enqueue(as: OfflineSubmission(key: .none)))
+            guard case .queued = outcome else {
                 Issue.record("\(outcome)")
                 return
             }
@@ -39,8 +39,8 @@ struct MappedErrorTests {
             let session = MappedErrorTests.session
             let queue = try await scene.queue(session: session)
             let outcome = try await session.send(
-                try scene.request(.put), body: .text("x"), whenOffline: .freeze)
-            guard case .answered(let answer) = outcome else {
+                try scene.request(.put), body: .text("x"), whenOffline: .enqueue)
+            guard case .response(let answer) = outcome else {
                 Issue.record("\(outcome)")
                 return
             }

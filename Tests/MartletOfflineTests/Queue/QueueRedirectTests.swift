@@ -5,7 +5,7 @@ import Testing
 @Suite("Offline queue: redirects")
 struct QueueRedirectTests {
     /// A server that has moved its notes.
-    private static func server(_ status: Int, _ ledger: Ledger) -> OfflineScene.Answer {
+    private static func server(_ status: Int, _ ledger: Ledger) -> OfflineScene.StreamedResponse {
         { request in
             if request.path == "/notes" { return .redirect(to: "/notes/", status: status) }
             guard request.method == "POST" else { return .text("the list") }
@@ -81,7 +81,7 @@ struct QueueRedirectTests {
             try await queue.submit(
                 try scene.request(), body: .text("once"), as: OfflineSubmission(tag: "plain", key: .none))
             let (other, uncertain) = try await queue.uncertain()
-            #expect(other.tag == "plain" && uncertain.reason == .unanswered)
+            #expect(other.tag == "plain" && uncertain.reason == .noResponse)
             #expect(await queue.restingCount == 2)
             await queue.close()
         }

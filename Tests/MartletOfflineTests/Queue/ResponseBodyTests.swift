@@ -5,7 +5,7 @@ import Testing
 @Suite("Offline queue: bodies of responses")
 struct ResponseBodyTests {
     /// A response of a status whose body begins and never ends.
-    private static func endless(_ status: Int) -> OfflineScene.Answer {
+    private static func endless(_ status: Int) -> OfflineScene.StreamedResponse {
         { _ in
             var response = OriginResponse.text("begun, and never ended", status: status)
             response.fault = OriginFault(.stall, afterBodyBytes: 5)

@@ -13,8 +13,8 @@ struct ReplayBench {
     var cancelled: [UInt64] = []
     var drainCount = 0
 
-    init(lanes: Int = 6, backoff: OfflineBackoff = OfflineBackoff(), isSending: Bool = true) {
-        machine = ReplayMachine(backoff: backoff, lanes: lanes, isSending: isSending)
+    init(lanes: Int = 6, backoff: OfflineBackoff = OfflineBackoff(), sendsRequests: Bool = true) {
+        machine = ReplayMachine(backoff: backoff, lanes: lanes, sendsRequests: sendsRequests)
     }
 
     mutating func note(_ effects: ReplayMachine.Effects) {

@@ -46,7 +46,7 @@ struct ReplayMachineTests {
         "A request that failed is tried again before those behind it, after waits that double up to the longest"
     )
     func backoffDoubles() {
-        var bench = ReplayBench(backoff: OfflineBackoff(first: .seconds(1), longest: .seconds(5)))
+        var bench = ReplayBench(backoff: OfflineBackoff(initialDelay: .seconds(1), maximumDelay: .seconds(5)))
         bench.add(1)
         bench.add(2)
         var delays: [Duration] = []
@@ -66,7 +66,7 @@ struct ReplayMachineTests {
     func waitIsJitteredAndBounded() {
         var bench = ReplayBench(
             backoff: OfflineBackoff(
-                first: .seconds(8), longest: .seconds(8), longestRetryAfter: .seconds(60)))
+                initialDelay: .seconds(8), maximumDelay: .seconds(8), maximumRetryAfter: .seconds(60)))
         bench.add(1)
         #expect(bench.fail(1, random: 0.25) == .seconds(2))
         bench.pass(.seconds(2))
@@ -97,7 +97,8 @@ struct ReplayMachineTests {
 
     @Test("A lane without credentials waits for the longest time")
     func unauthorizedWaitsLong() {
-        var bench = ReplayBench(backoff: OfflineBackoff(first: .seconds(1), longest: .seconds(300)))
+        var bench = ReplayBench(
+            backoff: OfflineBackoff(initialDelay: .seconds(1), maximumDelay: .seconds(300)))
         bench.add(1)
         #expect(bench.fail(1, .unauthorized, random: 0) == .seconds(300))
     }
@@ -240,7 +241,7 @@ struct ReplayMachineTests {
 
     @Test("A machine that does not send begins nothing, and lets nothing expire")
     func keepsOnly() {
-        var bench = ReplayBench(isSending: false)
+        var bench = ReplayBench(sendsRequests: false)
         bench.add(1, expires: .seconds(5))
         #expect(bench.begun == [])
         #expect(bench.machine.nextWake() == nil)
@@ -253,7 +254,8 @@ struct ReplayMachineTests {
         "Whatever takes the first request out of a lane, the next inherits neither its wait nor its failures",
         arguments: ["expired", "dropped", "dropped under way", "expired under way"])
     func waitIsNotInherited(_ ending: String) throws {
-        var bench = ReplayBench(backoff: OfflineBackoff(first: .seconds(1), longest: .seconds(1000)))
+        var bench = ReplayBench(
+            backoff: OfflineBackoff(initialDelay: .seconds(1), maximumDelay: .seconds(1000)))
         bench.add(1, expires: .seconds(50))
         bench.add(2)
         for _ in 0..<3 {

@@ -14,7 +14,7 @@ struct ReplayModelTests {
         var random = SeededGenerator(seed: seed)
         var bench = ReplayBench(
             lanes: Int.random(in: 1...4, using: &random),
-            backoff: OfflineBackoff(first: .milliseconds(10), longest: .milliseconds(80)))
+            backoff: OfflineBackoff(initialDelay: .milliseconds(10), maximumDelay: .milliseconds(80)))
         var lanes: [UInt64: String] = [:]
         var last: UInt64 = 0
         var sending: Set<UInt64> = []

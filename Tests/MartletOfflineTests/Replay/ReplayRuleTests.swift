@@ -11,14 +11,14 @@ struct ReplayRuleTests {
     enum Kind: String, CaseIterable { case keyed, idempotent, neither }
 
     private func rule(_ kind: Kind) throws -> ReplayRule {
-        var request = FrozenRequest(
+        var request = QueuedRequest(
             id: OfflineID(1), lane: "a", method: kind == .idempotent ? "PUT" : "POST",
             url: try HTTPURL("http://127.0.0.1/"), submitted: 0, expires: 1)
         request.idempotencyKey = kind == .keyed ? "\"k\"" : nil
         return ReplayRule(request, secrets: SecretFields([]))
     }
 
-    private func word(_ verdict: ReplayVerdict) -> String {
+    private func word(_ verdict: ReplayDecision) -> String {
         switch verdict {
         case .delivered: "delivered"
         case .later: "later"

@@ -28,9 +28,9 @@ enum OfflineSamples {
     }
 
     static func frozen(_ session: HTTPSession, _ request: HTTPRequest, _ note: Note) async throws {
-        switch try await session.send(request, body: .json(note), whenOffline: .freeze) {
-        case .answered(let answer): print(answer.statusCode)
-        case .frozen(let ticket): print("will be sent later:", ticket)
+        switch try await session.send(request, body: .json(note), whenOffline: .enqueue) {
+        case .response(let answer): print(answer.statusCode)
+        case .queued(let ticket): print("will be sent later:", ticket)
         }
     }
 }

@@ -51,7 +51,7 @@ final class OfflineChild: Sendable {
                     }
                 }
                 continuation.finish()
-                ended.fulfil(process.end().status)
+                ended.fulfill(process.end().status)
             }
         }
         return OfflineChild(identifier, lines, ended)

@@ -6,13 +6,13 @@ import SystemPackage
 
 /// A server whose answers a test decides, a directory, and queues on it.
 final class OfflineScene: Sendable {
-    typealias Answer = @Sendable (OriginRequest) async throws -> OriginResponse
+    typealias StreamedResponse = @Sendable (OriginRequest) async throws -> OriginResponse
 
     let folder: OfflineFolder
     let origin: TestOrigin
     private let current: CurrentAnswer
 
-    private init(_ answer: @escaping Answer) async throws {
+    private init(_ answer: @escaping StreamedResponse) async throws {
         folder = try OfflineFolder()
         let current = CurrentAnswer(answer)
         origin = try await TestOrigin.start { request in try await current.value(request) }
@@ -20,9 +20,9 @@ final class OfflineScene: Sendable {
     }
 
     private final class CurrentAnswer: Sendable {
-        private let answer: Mutex<Answer>
-        init(_ answer: @escaping Answer) { self.answer = Mutex(answer) }
-        var value: Answer {
+        private let answer: Mutex<StreamedResponse>
+        init(_ answer: @escaping StreamedResponse) { self.answer = Mutex(answer) }
+        var value: StreamedResponse {
             get { answer.withLock { $0 } }
             set { answer.withLock { $0 = newValue } }
         }
@@ -30,7 +30,7 @@ final class OfflineScene: Sendable {
 
     /// Runs a test in a scene of its own.
     static func run(
-        answering answer: @escaping Answer = { _ in OriginResponse.text("taken") },
+        answering answer: @escaping StreamedResponse = { _ in OriginResponse.text("taken") },
         _ body: (OfflineScene) async throws -> Void
     ) async throws {
         let scene = try await OfflineScene(answer)
@@ -39,7 +39,7 @@ final class OfflineScene: Sendable {
     }
 
     /// Answers otherwise from now on.
-    func answer(_ answer: @escaping Answer) { current.value = answer }
+    func answer(_ answer: @escaping StreamedResponse) { current.value = answer }
 
     /// Settings under which nothing runs out of time.
     static var session: HTTPSession {
@@ -50,9 +50,9 @@ final class OfflineScene: Sendable {
     }
 
     /// Waits of a millisecond and so.
-    static let soon = OfflineBackoff(first: .milliseconds(1), longest: .milliseconds(2))
+    static let soon = OfflineBackoff(initialDelay: .milliseconds(1), maximumDelay: .milliseconds(2))
     /// Waits that no test outlasts.
-    static let never = OfflineBackoff(first: .seconds(100_000), longest: .seconds(100_000))
+    static let never = OfflineBackoff(initialDelay: .seconds(100_000), maximumDelay: .seconds(100_000))
 
     /// A queue on the directory.
     func queue(

@@ -56,7 +56,7 @@ package struct CertificateAuthority: Hashable, Sendable {
     ) throws(TLSError) -> String {
         try RevocationListBuilder.make(
             issuer: CertificateBuilder.Issuer(certificatePEM: certificatePEM, keyPEM: privateKeyPEM),
-            revoking: revoked.compactMap { PEMReader.certificates(in: Array($0.utf8))?.first },
+            revoking: revoked.compactMap { PEMParser.certificates(in: Array($0.utf8))?.first },
             issued: issued, until: end)
     }
 
@@ -97,7 +97,7 @@ package struct IssuedCertificate: Hashable, Sendable {
 
     /// The private key in PEM, encrypted with a pass phrase (AES-256).
     package func encryptedPrivateKeyPEM(passphrase: String) throws(TLSError) -> String {
-        guard let key = PEMReader.privateKey(in: Array(privateKeyPEM.utf8)) else {
+        guard let key = PEMParser.privateKey(in: Array(privateKeyPEM.utf8)) else {
             throw TLSError(.identity(reason: "no readable private key", source: "an issued certificate"))
         }
         let secret = Array(passphrase.utf8).map { CChar(bitPattern: $0) }
@@ -113,10 +113,10 @@ package struct IssuedCertificate: Hashable, Sendable {
     ///   - isLegacy: Whether it is encrypted as programs did 20 years ago: RC2 with 40 bits.
     /// - Throws: Also where OpenSSL's legacy provider is wanted and missing.
     package func pkcs12(passphrase: String?, isLegacy: Bool = false) throws(TLSError) -> [UInt8] {
-        let library = isLegacy ? LegacyLibrary() : nil
-        guard let certificates = PEMReader.certificates(in: Array(certificateChainPEM.utf8)),
+        let library = isLegacy ? LegacyOpenSSLContext() : nil
+        guard let certificates = PEMParser.certificates(in: Array(certificateChainPEM.utf8)),
             let leaf = certificates.first, isLegacy == (library != nil),
-            let key = PEMReader.privateKey(in: Array(privateKeyPEM.utf8))
+            let key = PEMParser.privateKey(in: Array(privateKeyPEM.utf8))
         else { throw TLSError(.identity(reason: "no readable private key", source: "an issued certificate")) }
         let others = unsafe OPENSSL_sk_new_null()
         defer { unsafe OPENSSL_sk_free(others) }
@@ -149,13 +149,13 @@ package struct IssuedCertificate: Hashable, Sendable {
 
     /// The certificate alone in DER.
     package var certificateDER: [UInt8] {
-        let certificate = PEMReader.certificates(in: Array(certificateChainPEM.utf8))?.first
+        let certificate = PEMParser.certificates(in: Array(certificateChainPEM.utf8))?.first
         return certificate.map { unsafe Certificate.der(of: $0.pointer) } ?? []
     }
 
     /// The private key in the traditional form of its kind, encrypted with a pass phrase (AES-256).
     package func traditionalPrivateKeyPEM(passphrase: String) throws(TLSError) -> String {
-        guard let key = PEMReader.privateKey(in: Array(privateKeyPEM.utf8)) else {
+        guard let key = PEMParser.privateKey(in: Array(privateKeyPEM.utf8)) else {
             throw TLSError(.identity(reason: "no readable private key", source: "an issued certificate"))
         }
         let secret = Array(passphrase.utf8)

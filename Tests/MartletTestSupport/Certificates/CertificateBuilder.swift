@@ -25,8 +25,8 @@ enum CertificateBuilder {
         let certificate = unsafe Certificate(owning: pointer)
         var (issuerCertificate, issuerKey) = (certificate, key)
         if let issuer {
-            guard let found = PEMReader.certificates(in: Array(issuer.certificatePEM.utf8))?.first,
-                let foundKey = PEMReader.privateKey(in: Array(issuer.keyPEM.utf8))
+            guard let found = PEMParser.certificates(in: Array(issuer.certificatePEM.utf8))?.first,
+                let foundKey = PEMParser.privateKey(in: Array(issuer.keyPEM.utf8))
             else { throw failure() }
             (issuerCertificate, issuerKey) = (found, foundKey)
         }
@@ -158,8 +158,8 @@ enum RevocationListBuilder {
     ) throws(TLSError) -> String {
         OpenSSLErrors.clear()
         guard let pointer = unsafe X509_CRL_new(),
-            let authority = PEMReader.certificates(in: Array(issuer.certificatePEM.utf8))?.first,
-            let key = PEMReader.privateKey(in: Array(issuer.keyPEM.utf8))
+            let authority = PEMParser.certificates(in: Array(issuer.certificatePEM.utf8))?.first,
+            let key = PEMParser.privateKey(in: Array(issuer.keyPEM.utf8))
         else { throw failure() }
         let list = unsafe RevocationList(owning: pointer)
         let (first, last) = (unsafe ASN1_TIME_new(), unsafe ASN1_TIME_new())

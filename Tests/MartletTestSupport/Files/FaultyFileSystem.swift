@@ -223,14 +223,14 @@ package final class FaultyFileSystem: FileSystem {
         base.unlock(file)
     }
 
-    package func readsAtHand(inFolder path: String) -> Bool { isAtHand }
+    package func supportsNonBlockingReads(inFolder path: String) -> Bool { isAtHand }
 
-    package func openAtHand(_ path: String) throws(StorageError) -> OpenFile {
+    package func openNonBlocking(_ path: String) throws(StorageError) -> OpenFile {
         try check(.open, path)
         return try base.open(path, for: .reading)
     }
 
-    package func readSomeAtHand(
+    package func readSomeNonBlocking(
         _ file: OpenFile, limit: Int, at offset: UInt64
     ) throws(StorageError) -> [UInt8] {
         try readSome(file, limit: limit, at: offset)

@@ -153,13 +153,13 @@ package final class RecordingFileSystem: FileSystem {
 
     // Nothing is read but by the calls above.
 
-    package func readsAtHand(inFolder path: String) -> Bool { false }
+    package func supportsNonBlockingReads(inFolder path: String) -> Bool { false }
 
-    package func openAtHand(_ path: String) throws(StorageError) -> OpenFile {
+    package func openNonBlocking(_ path: String) throws(StorageError) -> OpenFile {
         throw StorageError(operation: "open", path: path, code: EAGAIN)
     }
 
-    package func readSomeAtHand(
+    package func readSomeNonBlocking(
         _ file: OpenFile, limit: Int, at offset: UInt64
     ) throws(StorageError) -> [UInt8] {
         throw StorageError(operation: "pread", path: file.path, code: EAGAIN)

@@ -18,7 +18,7 @@ package func eventually(within limit: Duration = .seconds(300), _ condition: () 
 ///
 /// What counts is the time that the processor works on this thread: what other tests and other programs take meanwhile,
 /// and that a machine stands still, makes no work look larger.
-package struct WorkGrowth: CustomStringConvertible, Sendable {
+package struct ComplexityProbe: CustomStringConvertible, Sendable {
     /// The least that the small work took.
     package private(set) var small = Duration.seconds(1_000_000)
     /// The least that the large work took.
@@ -44,8 +44,8 @@ package struct WorkGrowth: CustomStringConvertible, Sendable {
     ///   - prepare: Makes the work of a size; only the work itself is measured.
     package static func measure(
         _ sizes: (small: Int, large: Int), _ prepare: (Int) -> () -> Void
-    ) async -> WorkGrowth {
-        var growth = WorkGrowth(factor: sizes.large / sizes.small)
+    ) async -> ComplexityProbe {
+        var growth = ComplexityProbe(factor: sizes.large / sizes.small)
         let sizes = (small: max(1, sizes.small / divisor), large: max(1, sizes.large / divisor))
         // What is done for the first time alone is no part of it.
         prepare(sizes.small)()

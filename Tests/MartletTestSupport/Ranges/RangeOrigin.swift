@@ -5,7 +5,7 @@ import Synchronization
 /// sent.
 package final class RangeOrigin: Sendable {
     private struct State {
-        var conduct: RangeConduct
+        var conduct: RangeBehavior
         /// Which conduct it is, from 0; answers of earlier ones count for nothing.
         var round = 0
         var requests: [RangeRequest] = []
@@ -24,14 +24,14 @@ package final class RangeOrigin: Sendable {
     private static let pieceSize = 64 << 10
 
     /// An origin with a conduct.
-    package init(_ conduct: RangeConduct) {
+    package init(_ conduct: RangeBehavior) {
         state = Mutex(State(conduct: conduct))
     }
 
     /// Runs a closure beside an origin with a conduct, and stops the origin whatever happens.
     @discardableResult
     package static func with<Value>(
-        _ conduct: RangeConduct, _ options: OriginOptions = .plain,
+        _ conduct: RangeBehavior, _ options: OriginOptions = .plain,
         run body: (RangeOrigin, TestOrigin) async throws -> Value
     ) async throws -> Value {
         let ranges = RangeOrigin(conduct)
@@ -51,7 +51,7 @@ package final class RangeOrigin: Sendable {
     // MARK: Behaving
 
     /// Begins another conduct, with the counts at 0.
-    package func play(_ conduct: RangeConduct) {
+    package func play(_ conduct: RangeBehavior) {
         state.withLock { state in
             let gates = state.gates
             state = State(conduct: conduct, round: state.round + 1)
@@ -74,10 +74,10 @@ package final class RangeOrigin: Sendable {
     }
 
     private func respond(to request: OriginRequest) -> OriginResponse {
-        let (round, noted, answer) = state.withLock { state -> (Int, RangeRequest, RangeAnswer) in
+        let (round, noted, answer) = state.withLock { state -> (Int, RangeRequest, RangeResponse) in
             var noted = RangeRequest(request, number: state.requests.count + 1)
             let index = state.conduct.versionIndex(requests: noted.number, bytes: state.sentByteCount)
-            var answer = RangeAnswer(to: noted, of: state.conduct.versions[index], by: state.conduct)
+            var answer = RangeResponse(to: noted, of: state.conduct.versions[index], by: state.conduct)
             for act in state.conduct.acts where act.applies(noted) { act.change(&answer) }
             noted.status = answer.replacement?.status ?? answer.status
             if answer.replacement == nil {
@@ -94,7 +94,7 @@ package final class RangeOrigin: Sendable {
         return response(answer, to: noted, round: round)
     }
 
-    private func response(_ answer: RangeAnswer, to request: RangeRequest, round: Int) -> OriginResponse {
+    private func response(_ answer: RangeResponse, to request: RangeRequest, round: Int) -> OriginResponse {
         let count = answer.contents.map { UInt64($0.count) } ?? UInt64(answer.body.count)
         let isFramed = answer.framing == .automatic && answer.declaredByteCount == nil
         var response = OriginResponse(
@@ -112,7 +112,7 @@ package final class RangeOrigin: Sendable {
     }
 
     private func send(
-        _ answer: RangeAnswer, _ count: UInt64, _ request: RangeRequest, round: Int,
+        _ answer: RangeResponse, _ count: UInt64, _ request: RangeRequest, round: Int,
         to writer: OriginBodyWriter
     ) async throws {
         var gate = answer.gate
@@ -139,7 +139,7 @@ package final class RangeOrigin: Sendable {
         }
     }
 
-    private func piece(of answer: RangeAnswer, at offset: UInt64, count: Int) -> [UInt8] {
+    private func piece(of answer: RangeResponse, at offset: UInt64, count: Int) -> [UInt8] {
         if let contents = answer.contents {
             let start = min(Int(offset), contents.count)
             let piece = Array(contents[start..<min(contents.count, start + count)])

@@ -82,7 +82,7 @@ struct FaultMachineTests {
 
     @Test("The faults are as many as the rates say")
     func rates() {
-        var made: [ProxyFault: Int] = [:]
+        var made: [ProxyHandshakeError: Int] = [:]
         for connection in 1...20_000 {
             var machine = machine(FaultOptions(.stormy), connection: connection)
             switch machine.originSent(500, isPause: true) {
@@ -92,7 +92,7 @@ struct FaultMachineTests {
             }
         }
         #expect((900...1100).contains(made[.slow, default: 0]))
-        for fault in [ProxyFault.reset, .stall, .truncated, .garbage] {
+        for fault in [ProxyHandshakeError.reset, .stall, .truncated, .garbage] {
             #expect((150...250).contains(made[fault, default: 0]), "\(fault)")
         }
     }

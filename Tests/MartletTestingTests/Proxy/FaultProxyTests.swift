@@ -18,7 +18,7 @@ struct FaultProxyTests {
                     #expect(body == TestPattern.bytes(from: 0, count: 300_000))
                 }
                 client.stream.close()
-                try await origin.ledger.waitForOpenConnections(atMost: 0)
+                try await origin.recorder.waitForOpenConnections(atMost: 0)
                 #expect(proxy.counts.connections == 1)
                 #expect(proxy.counts.responses == 3)
                 #expect(proxy.counts.faultCount == 0)
@@ -68,7 +68,7 @@ struct FaultProxyTests {
                 #expect(client.stream.probe() == .quiet)
                 #expect(proxy.counts.openConnections == 1)
                 client.stream.close()
-                try await origin.ledger.waitForOpenConnections(atMost: 0)
+                try await origin.recorder.waitForOpenConnections(atMost: 0)
             }
         }
     }
@@ -162,11 +162,11 @@ struct FaultProxyTests {
             }
             clients.append(try await RawClient(proxy))
             try await origin.waitForRequests(count: 5)
-            try await origin.ledger.waitForConnections(count: 6)
+            try await origin.recorder.waitForConnections(count: 6)
             await proxy.stop()
             await proxy.stop()
             #expect(proxy.counts.openConnections == 0)
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
             await #expect(throws: (any Error).self) { try await RawClient(proxy) }
             for client in clients { client.stream.close() }
         }
@@ -180,7 +180,7 @@ struct FaultProxyTests {
             try await client.send(Self.get)
             try await origin.waitForRequests(count: 1)
             proxy = nil
-            try await origin.ledger.waitForOpenConnections(atMost: 0)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
             client.stream.close()
         }
     }

@@ -152,8 +152,8 @@ struct ConnectRaceMachineTests {
     }
 
     @Test("A delay beyond all measure overflows nothing")
-    func longestDelay() {
-        let settings = ConnectRaceSettings(attemptDelay: .seconds(Int64.max))
+    func maximumDelay() {
+        let settings = HappyEyeballsOptions(attemptDelay: .seconds(Int64.max))
         var race = RaceScene.Race(addresses: ["6a", "4a"], settings: settings, now: .max - 1)
         let effects = race.start(now: .max - 1)
         #expect(effects.timer == .max)

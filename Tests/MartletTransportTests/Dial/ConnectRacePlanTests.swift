@@ -5,7 +5,8 @@ import Testing
 @Suite("Connect race: order of addresses")
 struct ConnectRacePlanTests {
     private func order(
-        _ addresses: [FakeAddress], _ settings: ConnectRaceSettings = .init(), avoiding: Set<FakeAddress> = []
+        _ addresses: [FakeAddress], _ settings: HappyEyeballsOptions = .init(),
+        avoiding: Set<FakeAddress> = []
     ) -> [FakeAddress] {
         ConnectRacePlan.order(addresses, settings: settings) { avoiding.contains($0) }
     }
@@ -28,7 +29,7 @@ struct ConnectRacePlanTests {
 
     @Test("The first family address count puts that many addresses before the other family")
     func firstFamilyCount() {
-        let settings = ConnectRaceSettings(firstFamilyCount: 2)
+        let settings = HappyEyeballsOptions(firstFamilyCount: 2)
         #expect(order(["6a", "6b", "6c", "4a", "4b"], settings) == ["6a", "6b", "4a", "6c", "4b"])
     }
 

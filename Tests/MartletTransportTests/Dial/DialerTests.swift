@@ -18,7 +18,7 @@ struct DialerTests {
         }
 
         func connect(to destination: Destination) async throws(TransportError) -> any ByteStream {
-            entered.fulfil(())
+            entered.fulfill(())
             _ = await released.wait(until: .distantFuture, on: loop)
             return stream
         }
@@ -43,7 +43,7 @@ struct DialerTests {
         }
         _ = await connector.entered.wait(until: .distantFuture, on: loop)
         dial.cancel()
-        connector.released.fulfil(())
+        connector.released.fulfill(())
         let error = try #require(await dial.value)
         guard case .interrupted = error.cause else {
             Issue.record("\(error)")

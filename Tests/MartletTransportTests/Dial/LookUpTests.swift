@@ -14,7 +14,7 @@ struct LookUpTests {
         let running = Atomic(0)
         let mostRunning = Atomic(0)
 
-        func lookUp(_ host: String) -> LookUps.Answer {
+        func lookUp(_ host: String) -> InFlightLookups.StreamedResponse {
             calls.withLock { $0.append(host) }
             let now = running.wrappingAdd(1, ordering: .relaxed).newValue
             mostRunning.max(now, ordering: .relaxed)
@@ -27,17 +27,18 @@ struct LookUpTests {
             return .success([SocketAddress(literal: "127.0.0.1", port: 0)].compactMap { $0 })
         }
 
-        func lookUps(threads: Int = 512, reserve: Int = 0) -> LookUps {
+        func lookUps(threads: Int = 512, reserve: Int = 0) -> InFlightLookups {
             var limits = LookUpMachine.Limits()
             limits.threadCount = threads
             limits.localReserve = reserve
-            return LookUps(limits: limits, isLocal: { $0.hasPrefix("alias") }, lookUp: { self.lookUp($0) })
+            return InFlightLookups(
+                limits: limits, isLocal: { $0.hasPrefix("alias") }, lookUp: { self.lookUp($0) })
         }
 
         /// Waits until so many look-ups of dead names have started.
         func untilEntered(_ count: Int) async {
             let entered = entered
-            await BlockingWorkers.shared.run {
+            await BlockingThreadPool.shared.run {
                 for _ in 0..<count {
                     while !entered.wait(seconds: 60) {}
                 }
@@ -48,11 +49,11 @@ struct LookUpTests {
     private let loop = EventLoop.sharedOrStalled
 
     /// Waits until so many tasks wait for names.
-    private func until(_ lookUps: LookUps, _ count: Int) async {
+    private func until(_ lookUps: InFlightLookups, _ count: Int) async {
         while lookUps.waitingCount != count { await Task.yield() }
     }
 
-    private func request(_ name: String, of lookUps: LookUps) -> Task<[SocketAddress], any Error> {
+    private func request(_ name: String, of lookUps: InFlightLookups) -> Task<[SocketAddress], any Error> {
         Task { try await lookUps.addresses(of: name, port: 80, loop: loop) }
     }
 

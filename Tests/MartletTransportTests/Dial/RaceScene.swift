@@ -13,7 +13,7 @@ final class RaceScene {
     private var armed: UInt64?
 
     init(
-        _ addresses: [FakeAddress], settings: ConnectRaceSettings = ConnectRaceSettings(),
+        _ addresses: [FakeAddress], settings: HappyEyeballsOptions = HappyEyeballsOptions(),
         memory: AddressMemory<FakeAddress> = AddressMemory()
     ) {
         race = Race(addresses: addresses, settings: settings, memory: memory, now: 0)

@@ -17,7 +17,7 @@ struct EventLoopTests {
         func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
             let count = count.wrappingAdd(1, ordering: .relaxed).newValue
             if let again, count < 3 { return now.advanced(by: again) }
-            fired.fulfil(now)
+            fired.fulfill(now)
             return nil
         }
     }
@@ -97,7 +97,7 @@ struct EventLoopTests {
                 group.addTask(executorPreference: loop) {
                     let before = loop.isCurrent
                     let shot = OneShot<Void>()
-                    Task { shot.fulfil(()) }
+                    Task { shot.fulfill(()) }
                     _ = await shot.wait(until: .distantFuture, on: loop)
                     return [before, loop.isCurrent]
                 }

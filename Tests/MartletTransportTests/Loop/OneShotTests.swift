@@ -10,7 +10,7 @@ struct OneShotTests {
     @Test("A value delivered before the wait is there at once")
     func early() async throws {
         let shot = OneShot<Int>()
-        #expect(shot.fulfil(7))
+        #expect(shot.fulfill(7))
         guard case .value(7) = await shot.wait(until: .distantFuture, on: try loop()) else {
             Issue.record("no value")
             return
@@ -20,8 +20,8 @@ struct OneShotTests {
     @Test("The first of two values counts, and the second is told that it lost")
     func twice() async throws {
         let shot = OneShot<Int>()
-        #expect(shot.fulfil(1))
-        #expect(!shot.fulfil(2))
+        #expect(shot.fulfill(1))
+        #expect(!shot.fulfill(2))
         #expect(!shot.interrupt())
         guard case .value(1) = await shot.wait(until: .distantFuture, on: try loop()) else {
             Issue.record("not the first value")
@@ -38,7 +38,7 @@ struct OneShotTests {
             return
         }
         #expect(MonotonicTime.now() >= deadline)
-        #expect(!shot.fulfil(1))
+        #expect(!shot.fulfill(1))
     }
 
     @Test("Of a thousand deliveries that race an interruption, each ends exactly one way")
@@ -46,7 +46,7 @@ struct OneShotTests {
         let loop = try loop()
         for round in 0..<1000 {
             let shot = OneShot<Int>()
-            async let delivered = Task { shot.fulfil(round) }.value
+            async let delivered = Task { shot.fulfill(round) }.value
             async let interrupted = Task { shot.interrupt() }.value
             let outcome = await shot.wait(until: .distantFuture, on: loop)
             let (value, interruption) = await (delivered, interrupted)

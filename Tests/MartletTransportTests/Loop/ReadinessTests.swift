@@ -26,8 +26,8 @@ struct ReadinessTests {
         #expect(await readiness.wait(for: .read, until: ReadinessTests.never) == .ready)
     }
 
-    private final class Watcher: IdleWatcher {
-        func idleStreamStirred() {}
+    private final class Watcher: IdleStreamObserver {
+        func idleStreamBecameReadable() {}
     }
 
     @Test(
@@ -40,9 +40,9 @@ struct ReadinessTests {
             let watcher = Watcher()
             released = watcher
             if how == "close before" { readiness.close() }
-            readiness.watchWhileIdle(watcher)
+            readiness.observeIdle(watcher)
             if how == "close" { readiness.close() }
-            if how == "end" { _ = readiness.endIdleWatch() }
+            if how == "end" { _ = readiness.stopObservingIdle() }
         }
         #expect(released == nil)
     }

@@ -16,7 +16,7 @@ struct BasicProxyAuthenticatorTests {
     func value() {
         let credentials = ProxyCredentials(user: "Aladdin", password: "open sesame")
         #expect(
-            authenticator.unaskedValue(for: request(credentials)) == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
+            authenticator.preemptiveValue(for: request(credentials)) == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
         let short = [("a", "", "Basic YTo="), ("a", "b", "Basic YTpi"), ("", "", "Basic Og==")]
         for (user, password, expected) in short {
             #expect(
@@ -35,22 +35,22 @@ struct BasicProxyAuthenticatorTests {
 
     @Test("Nothing is shown unasked where there is nothing, or it is to be asked for")
     func unasked() {
-        #expect(authenticator.unaskedValue(for: request(nil)) == nil)
-        let shy = ProxyCredentials(user: "a", password: "b", isShownUnasked: false)
-        #expect(authenticator.unaskedValue(for: request(shy)) == nil)
+        #expect(authenticator.preemptiveValue(for: request(nil)) == nil)
+        let shy = ProxyCredentials(user: "a", password: "b", sendsPreemptively: false)
+        #expect(authenticator.preemptiveValue(for: request(shy)) == nil)
     }
 
     @Test("Credentials for Digest alone have no value, whatever the challenge says")
     func digestAlone() {
-        let credentials = ProxyCredentials(user: "a", password: "b", isForDigestAlone: true)
-        #expect(authenticator.unaskedValue(for: request(credentials)) == nil)
+        let credentials = ProxyCredentials(user: "a", password: "b", requiresDigest: true)
+        #expect(authenticator.preemptiveValue(for: request(credentials)) == nil)
         #expect(
             authenticator.value(answering: ["Basic realm=x"], refused: nil, for: request(credentials)) == nil)
     }
 
     @Test("A challenge is answered once, and only one that names Basic")
     func answers() {
-        let shy = request(ProxyCredentials(user: "a", password: "b", isShownUnasked: false))
+        let shy = request(ProxyCredentials(user: "a", password: "b", sendsPreemptively: false))
         for challenge in [
             "Basic", "basic realm=\"x\"", "Digest realm=\"a, Basic b\", nonce=\"\\\"\", Basic realm=\"x\"",
             "Negotiate, Basic", "Negotiate ,\tBASIC realm=x",
@@ -79,7 +79,7 @@ struct BasicProxyAuthenticatorTests {
 
     @Test("A challenge of a megabyte takes no longer than its bytes")
     func large() {
-        let shy = request(ProxyCredentials(user: "a", password: "b", isShownUnasked: false))
+        let shy = request(ProxyCredentials(user: "a", password: "b", sendsPreemptively: false))
         for unit in [",", "a ", "\"", "\\", "Basic=", "x"] {
             let field = String(repeating: unit, count: 1 << 20)
             let start = computed()

@@ -11,7 +11,7 @@ struct Socks5MachineTests {
     private func run(
         _ target: Socks5Machine.Target, _ credentials: ProxyCredentials? = nil, answers: [UInt8],
         pieces: Int = .max
-    ) throws(Socks5Fault) -> (sent: [[UInt8]], used: Int) {
+    ) throws(Socks5Error) -> (sent: [[UInt8]], used: Int) {
         var machine = try Socks5Machine(target: target, credentials: credentials)
         var sent = [machine.start().send]
         var used = 0
@@ -85,7 +85,7 @@ struct Socks5MachineTests {
 
     @Test("Every reply code but success is an error of its own, at once", arguments: UInt8(1)...255)
     func codes(code: UInt8) throws {
-        let fault = #expect(throws: Socks5Fault.self) {
+        let fault = #expect(throws: Socks5Error.self) {
             _ = try run(.name("a", port: 1), answers: [5, 0, 5, code])
         }
         #expect(fault == .refused(Socks5Reply(rawValue: code)))
@@ -95,13 +95,13 @@ struct Socks5MachineTests {
     @Test("Another version is refused at its first byte")
     func versions() throws {
         for answers in [[4], [72, 84, 84, 80], [0], [5, 0, 4], [5, 0, 0]] as [[UInt8]] {
-            let fault = #expect(throws: Socks5Fault.self) {
+            let fault = #expect(throws: Socks5Error.self) {
                 _ = try run(.name("a", port: 1), answers: answers, pieces: 1)
             }
             #expect(
                 fault == .wrongVersion(answers.last(where: { $0 != 5 }) ?? 0) || fault == .wrongVersion(72))
         }
-        let fault = #expect(throws: Socks5Fault.self) {
+        let fault = #expect(throws: Socks5Error.self) {
             _ = try run(
                 .name("a", port: 1), ProxyCredentials(user: "u", password: "p"), answers: [5, 2, 5, 0])
         }
@@ -111,9 +111,9 @@ struct Socks5MachineTests {
     @Test("A way to authenticate that was not offered is refused")
     func methods() throws {
         for (answer, expected) in [
-            (0xFF, Socks5Fault.noAcceptableMethod), (2, .unofferedMethod(2)), (1, .unofferedMethod(1)),
-        ] as [(UInt8, Socks5Fault)] {
-            let fault = #expect(throws: Socks5Fault.self) {
+            (0xFF, Socks5Error.noAcceptableMethod), (2, .unofferedMethod(2)), (1, .unofferedMethod(1)),
+        ] as [(UInt8, Socks5Error)] {
+            let fault = #expect(throws: Socks5Error.self) {
                 _ = try run(.name("a", port: 1), answers: [5, answer])
             }
             #expect(fault == expected)
@@ -122,7 +122,7 @@ struct Socks5MachineTests {
 
     @Test("Refused credentials are told as such")
     func refusedCredentials() throws {
-        let fault = #expect(throws: Socks5Fault.self) {
+        let fault = #expect(throws: Socks5Error.self) {
             _ = try run(
                 .name("a", port: 1), ProxyCredentials(user: "u", password: "p"), answers: [5, 2, 1, 1])
         }
@@ -131,7 +131,7 @@ struct Socks5MachineTests {
 
     @Test("An unknown type of address in the reply is refused")
     func addressType() throws {
-        let fault = #expect(throws: Socks5Fault.self) {
+        let fault = #expect(throws: Socks5Error.self) {
             _ = try run(.name("a", port: 1), answers: [5, 0, 5, 0, 0, 2, 1])
         }
         #expect(fault == .invalidAddressType(2))
@@ -141,7 +141,7 @@ struct Socks5MachineTests {
     func truncation() throws {
         let whole = [5, 0] + Self.success
         for length in 0..<whole.count {
-            let fault = #expect(throws: Socks5Fault.self) {
+            let fault = #expect(throws: Socks5Error.self) {
                 _ = try run(.name("a", port: 1), answers: Array(whole.prefix(length)))
             }
             #expect(fault == .truncated(receivedByteCount: length < 2 ? length : length - 2))
@@ -152,23 +152,23 @@ struct Socks5MachineTests {
     func faultStays() throws {
         var machine = try Socks5Machine(target: .name("a", port: 1), credentials: nil)
         _ = machine.start()
-        #expect(throws: Socks5Fault.wrongVersion(4)) { _ = try machine.receive([4, 0]) }
+        #expect(throws: Socks5Error.wrongVersion(4)) { _ = try machine.receive([4, 0]) }
         #expect(machine.wantedByteCount == 0)
-        #expect(throws: Socks5Fault.wrongVersion(4)) { _ = try machine.receive([5, 0]) }
+        #expect(throws: Socks5Error.wrongVersion(4)) { _ = try machine.receive([5, 0]) }
         #expect(machine.receiveEndOfStream() == .wrongVersion(4))
     }
 
     @Test("Names and credentials that do not fit are refused before anything is sent")
     func lengths() throws {
         let long = String(repeating: "x", count: 256)
-        #expect(throws: Socks5Fault.invalidName(byteCount: 256)) {
+        #expect(throws: Socks5Error.invalidName(byteCount: 256)) {
             _ = try Socks5Machine(target: .name(long, port: 1), credentials: nil)
         }
-        #expect(throws: Socks5Fault.invalidName(byteCount: 0)) {
+        #expect(throws: Socks5Error.invalidName(byteCount: 0)) {
             _ = try Socks5Machine(target: .name("", port: 1), credentials: nil)
         }
         for (user, password) in [("", "p"), (long, "p"), ("u", long)] {
-            #expect(throws: Socks5Fault.invalidCredentials) {
+            #expect(throws: Socks5Error.invalidCredentials) {
                 _ = try Socks5Machine(
                     target: .name("a", port: 1),
                     credentials: ProxyCredentials(user: user, password: password))
@@ -189,7 +189,7 @@ struct Socks5MachineTests {
                 target: .name("a", port: 1), credentials: ProxyCredentials(user: "u", password: "p"))
             _ = machine.start()
             var count = 0
-            do throws(Socks5Fault) {
+            do throws(Socks5Error) {
                 while machine.wantedByteCount > 0 {
                     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
                     // Small numbers get further than any.

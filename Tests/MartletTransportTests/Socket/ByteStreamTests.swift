@@ -44,11 +44,11 @@ struct ByteStreamTests {
         let (client, server) = try await kind.make()
         try await server.send([1, 2, 3])
         #expect(try await client.receive(atMost: 2) == [1, 2])
-        #expect(client.endIdleWatch())
+        #expect(client.stopObservingIdle())
         #expect(try await client.receive(atMost: 2) == [3])
         // The edge of the bytes may come only now, behind the read that took them: one read of nothing answers it.
         var lateEdges = 0
-        while client.endIdleWatch(), lateEdges < 10 {
+        while client.stopObservingIdle(), lateEdges < 10 {
             #expect(try client.readsNothing())
             lateEdges += 1
         }
@@ -173,7 +173,7 @@ struct ByteStreamTests {
     func watching(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
         let noticed = OneShot<Void>()
-        client.watchWhileIdle(calling: { noticed.fulfil(()) })
+        client.observeIdle(calling: { noticed.fulfill(()) })
         server.close()
         guard case .value = await noticed.wait(until: StreamPair.soon, on: try EventLoop.shared.get()) else {
             Issue.record("nobody was told")

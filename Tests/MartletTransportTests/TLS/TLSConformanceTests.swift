@@ -195,7 +195,7 @@ struct TLSConformanceTests {
             nv1YoXkb6g98uBse
             -----END CERTIFICATE-----
             """
-        let certificate = try #require(PEMReader.certificates(in: Array(pem.utf8))?.first)
+        let certificate = try #require(PEMParser.certificates(in: Array(pem.utf8))?.first)
         guard case .weakKey = unsafe ChainRule.fault(of: [certificate.pointer]) else {
             Issue.record("not refused")
             return

@@ -136,13 +136,13 @@ struct TLSCustomTrustTests {
         let cancelled = OneShot<Void>()
         // The closure does not answer before the test is over; then its task ends.
         let end = OneShot<Void>()
-        defer { end.fulfil(()) }
+        defer { end.fulfill(()) }
         let trust = try Certificates.authority.get().trust.evaluated { _, _ in
             asked.store(true, ordering: .releasing)
             await withTaskCancellationHandler {
                 _ = await end.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
             } onCancel: {
-                cancelled.fulfil(())
+                cancelled.fulfill(())
             }
             return .accept
         }
@@ -173,9 +173,9 @@ struct TLSCustomTrustTests {
     func cancel() async throws {
         let asked = OneShot<Void>()
         let end = OneShot<Void>()
-        defer { end.fulfil(()) }
+        defer { end.fulfill(()) }
         let trust = try Certificates.authority.get().trust.evaluated { _, _ in
-            asked.fulfil(())
+            asked.fulfill(())
             _ = await end.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
             return .accept
         }

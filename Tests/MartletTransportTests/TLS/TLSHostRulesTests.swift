@@ -53,7 +53,7 @@ struct TLSHostRulesTests {
 
     @Test("What is read back of a pattern names the same hosts")
     func byPattern() {
-        var rules = TLSHostRules()
+        var rules = TLSHostOverrides()
         rules["*.Example.com."] = TLSHostSettings(verifiesHostName: false)
         rules["[2001:DB8::0:1]"] = TLSHostSettings(verifiesHostName: false)
         #expect(Set(rules.byPattern.keys) == ["*.example.com", "2001:db8::1"])
@@ -63,7 +63,7 @@ struct TLSHostRulesTests {
     func inheritance() {
         var settings = TLSSettings(trust: .only(.file("root")), minimumVersion: .tls13)
         settings.identity = TLSIdentity(certificateChain: .file("own"))
-        settings.hosts["a.example"] = TLSHostSettings(showsNoIdentity: true)
+        settings.hosts["a.example"] = TLSHostSettings(omitsIdentity: true)
         settings.hosts["b.example"] = TLSHostSettings(
             trust: .system, revocation: .lists(.file("list")), verifiesHostName: false)
         let (a, b) = (settings.settings(for: "a.example"), settings.settings(for: "b.example"))
@@ -79,7 +79,7 @@ struct TLSHostRulesTests {
 
     @Test("A rule is read back and taken away by its pattern")
     func subscripts() {
-        var rules = TLSHostRules()
+        var rules = TLSHostOverrides()
         #expect(rules.isEmpty)
         let rule = TLSHostSettings(verifiesHostName: false)
         rules["*.Example.com"] = rule

@@ -60,7 +60,7 @@ struct TLSIdentityTests {
 
     @Test("A PKCS#12 file of the old kind is read by the legacy provider, or the error names it")
     func legacy() async throws {
-        guard LegacyLibrary() != nil else {
+        guard LegacyOpenSSLContext() != nil else {
             Issue.record("OpenSSL's legacy provider is not installed")
             return
         }

@@ -28,14 +28,14 @@ struct Abandoned: SoakScenario {
         }
         // Everything is in use once before anything is counted.
         _ = try await abandon(min(count, 5000), session, peer, seed: ~options.seed)
-        _ = try await session.isQuiet()
+        _ = try await session.isIdle()
         ProcessFigures.trimMemory()
         let descriptors = ProcessFigures.descriptors - session.diagnostics.pool.idle
         let before = ProcessFigures.residentBytes
         let timers = session.diagnostics.processTimers
 
         let tally = try await abandon(count, session, peer, seed: options.seed)
-        let isQuiet = try await session.isQuiet()
+        let isIdle = try await session.isIdle()
         let untrimmed = ProcessFigures.residentBytes - before
         ProcessFigures.trimMemory()
         let growth = ProcessFigures.residentBytes - before
@@ -47,7 +47,7 @@ struct Abandoned: SoakScenario {
         }
         report.add("other endings", tally.others.description, target: "none", isMet: tally.others.isEmpty)
         report.add(
-            "calls and connections at the end", "\(diagnostics)".firstLine, target: "none", isMet: isQuiet)
+            "calls and connections at the end", "\(diagnostics)".firstLine, target: "none", isMet: isIdle)
         report.add(
             "descriptors gone astray", ProcessFigures.descriptors - diagnostics.pool.idle - descriptors,
             exactly: 0)

@@ -17,7 +17,7 @@ struct CacheKills: SoakScenario {
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
         let count = options.count ?? 10_000
         report.note("seed", "\(options.seed)")
-        let folder = try CacheFolder()
+        let folder = try CacheDirectory()
         defer { folder.remove() }
         let pages = try await CachePages()
         let sampler = CacheSampler(folder)
@@ -48,7 +48,7 @@ struct CacheKills: SoakScenario {
 
     /// One process from its start to its death.
     private func live(
-        _ folder: CacheFolder, _ pages: CachePages, _ sampler: CacheSampler,
+        _ folder: CacheDirectory, _ pages: CachePages, _ sampler: CacheSampler,
         _ generator: inout SeededGenerator, _ tally: inout Tally
     ) async throws {
         let work = CacheWork(
@@ -91,7 +91,7 @@ struct CacheKills: SoakScenario {
 
     /// What the next one finds.
     private func look(
-        _ folder: CacheFolder, _ pages: CachePages, _ sampler: CacheSampler, _ tally: inout Tally
+        _ folder: CacheDirectory, _ pages: CachePages, _ sampler: CacheSampler, _ tally: inout Tally
     ) async throws {
         tally.highestAtRest = max(tally.highestAtRest, sampler.look())
         let session = CacheWork.session(

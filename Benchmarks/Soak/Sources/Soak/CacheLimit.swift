@@ -16,7 +16,7 @@ struct CacheLimit: SoakScenario {
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
         let count = options.count ?? 50_000
         report.note("seed", "\(options.seed)")
-        let folder = try CacheFolder()
+        let folder = try CacheDirectory()
         defer { folder.remove() }
         let origin = try await TestOrigin.start { request in
             let numbers = request.path.split(separator: "/").compactMap { UInt64($0) }

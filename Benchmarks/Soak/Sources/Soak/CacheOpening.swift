@@ -11,7 +11,7 @@ struct CacheOpening: SoakScenario {
 
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
         let count = options.count ?? 100_000
-        let folder = try CacheFolder()
+        let folder = try CacheDirectory()
         defer { folder.remove() }
         let origin = try await TestOrigin.start { request in
             OriginResponse(
@@ -57,7 +57,7 @@ struct CacheOpening: SoakScenario {
     }
 
     /// Stores so many pages, and writes the index.
-    private func fill(_ count: Int, _ folder: CacheFolder, _ base: String) async throws {
+    private func fill(_ count: Int, _ folder: CacheDirectory, _ base: String) async throws {
         let cache = try CacheWork.cache(folder.path, limit: CacheOpening.limit, memory: .mebibytes(1))
         let session = CacheWork.session(cache)
         try await withThrowingTaskGroup(of: Void.self) { group in

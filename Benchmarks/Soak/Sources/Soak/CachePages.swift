@@ -38,7 +38,7 @@ struct CachePages: Sendable {
 
     /// Waits until a cache that was just opened has tidied up its folder.
     /// - Returns: What it has left there, for half a minute.
-    static func leftovers(_ folder: CacheFolder) async throws -> [String] {
+    static func leftovers(_ folder: CacheDirectory) async throws -> [String] {
         let deadline = ContinuousClock.now + .seconds(30)
         while true {
             let leftovers = folder.leftovers

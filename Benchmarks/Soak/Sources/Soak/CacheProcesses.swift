@@ -13,7 +13,7 @@ struct CacheProcesses: SoakScenario {
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
         let count = options.count ?? 2000
         report.note("seed", "\(options.seed)")
-        let folder = try CacheFolder()
+        let folder = try CacheDirectory()
         defer { folder.remove() }
         let pages = try await CachePages()
         let sampler = CacheSampler(folder)

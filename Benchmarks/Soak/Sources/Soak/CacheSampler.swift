@@ -7,11 +7,11 @@ final class CacheSampler: Sendable {
         var looks = 0
     }
 
-    private let folder: CacheFolder
+    private let folder: CacheDirectory
     /// Guards the figures: the task that looks, and whoever looks between.
     private let state = Mutex(State())
 
-    init(_ folder: CacheFolder) {
+    init(_ folder: CacheDirectory) {
         self.folder = folder
     }
 

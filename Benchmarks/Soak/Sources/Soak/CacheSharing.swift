@@ -69,7 +69,7 @@ struct CacheSharing: SoakScenario {
 
     /// Lets a second reader join a body in the middle.
     private func join(_ peer: Peer, _ report: inout SoakReport) async throws {
-        let folder = try CacheFolder()
+        let folder = try CacheDirectory()
         defer { folder.remove() }
         let cache = try ResponseCache.at(
             FilePath(folder.path), memory: .mebibytes(1), disk: .mebibytes(2304),

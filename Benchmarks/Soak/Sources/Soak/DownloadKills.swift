@@ -18,7 +18,7 @@ struct DownloadKills: SoakScenario {
         let peer = try Peer(["origin"])
         defer { peer.stop() }
         let control = peer.session()
-        let folder = try CacheFolder()
+        let folder = try CacheDirectory()
         defer { folder.remove() }
         var (kills, files, wrong, failed) = (0, 0, 0, 0)
         let url = try peer.url("/file/\(DownloadKills.byteCount)").absoluteForm

@@ -9,7 +9,7 @@ struct DownloadMemory: SoakScenario {
         let total = UInt64(options.count ?? 10_000_000_000)
         let peer = try Peer(["origin"])
         defer { peer.stop() }
-        let folder = try CacheFolder()
+        let folder = try CacheDirectory()
         defer { folder.remove() }
         let session = peer.session()
         let path = "\(folder.path)/file"

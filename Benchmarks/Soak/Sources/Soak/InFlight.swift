@@ -63,10 +63,10 @@ struct InFlight: SoakScenario {
         report.add(
             "threads", Double(outcome.threads), atMost: Double(ProcessFigures.processors + 4), unit: "")
         await session.finishAndInvalidate()
-        let isQuiet = try await session.isQuiet()
+        let isIdle = try await session.isIdle()
         report.add(
             "calls and connections at the end", "\(session.diagnostics)".firstLine, target: "none",
-            isMet: isQuiet)
+            isMet: isIdle)
         report.add("descriptors gone astray", ProcessFigures.descriptors - descriptors, exactly: 0)
     }
 

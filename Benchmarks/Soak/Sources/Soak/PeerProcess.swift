@@ -53,7 +53,7 @@ enum PeerProcess {
         let all = proxies
         let control = try await TestOrigin.start(
             handler: PeerRoutes.handler(gate) {
-                let sent = plain.ledger.counts.bytesSent &+ secure.ledger.counts.bytesSent
+                let sent = plain.recorder.counts.bytesSent &+ secure.recorder.counts.bytesSent
                 return "sent \(sent)\n" + all.map { "\($0.scheme) \($0.counts)\n" }.joined()
             })
         var words = [

@@ -32,9 +32,9 @@ extension HTTPSession {
 
     /// Waits until nothing runs and nothing is open but idle connections.
     /// - Returns: Whether that came to pass in time.
-    func isQuiet(within limit: Duration = .seconds(30)) async throws -> Bool {
+    func isIdle(within limit: Duration = .seconds(30)) async throws -> Bool {
         let deadline = ContinuousClock.now + limit
-        while !diagnostics.isQuiet {
+        while !diagnostics.isIdle {
             if ContinuousClock.now >= deadline { return false }
             try await Task.sleep(for: .milliseconds(20))
         }

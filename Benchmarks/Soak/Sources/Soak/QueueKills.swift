@@ -13,7 +13,7 @@ struct QueueKills: SoakScenario {
         var generator = SeededGenerator(seed: options.seed)
         let ledger = QueueLedger()
         let origin = try await TestOrigin.start { request in try await ledger.take(request) }
-        let folder = try CacheFolder()
+        let folder = try CacheDirectory()
         defer { folder.remove() }
         var (kills, submitted, failed) = (0, 0, 0)
         while kills < count {

@@ -9,7 +9,7 @@ struct QueueLoad: SoakScenario {
 
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
         let count = options.count ?? 100_000
-        let folder = try CacheFolder()
+        let folder = try CacheDirectory()
         defer { folder.remove() }
         let large = [UInt8](repeating: 0x61, count: 10_000_000)
         let start = ContinuousClock.now

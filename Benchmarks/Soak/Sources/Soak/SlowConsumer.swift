@@ -22,7 +22,7 @@ struct SlowConsumer: SoakScenario {
             "bytes the sender moved while the reader stood still", run.movedWhileStopped, exactly: 0)
         report.note("bytes in the kernel's buffers then", "\(run.underway >> 10) KiB")
         report.note("megabytes a second", SoakReport.short(Double(total) / 1e6 / run.seconds))
-        _ = try await session.isQuiet()
+        _ = try await session.isIdle()
     }
 
     private struct Run {

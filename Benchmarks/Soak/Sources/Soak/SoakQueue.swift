@@ -14,7 +14,8 @@ struct SoakQueue: Sendable {
             session: session, directory: FilePath(directory),
             options: OfflineQueueOptions(
                 limits: OfflineLimits(requests: 1_000_000, bytes: .gibibytes(8)),
-                backoff: OfflineBackoff(first: .milliseconds(1), longest: .milliseconds(20)), isSending: sends
+                backoff: OfflineBackoff(initialDelay: .milliseconds(1), maximumDelay: .milliseconds(20)),
+                sendsRequests: sends
             ))
     }
 

@@ -55,7 +55,7 @@ struct Storm: SoakScenario {
         let elapsed = (ContinuousClock.now - start).seconds
         let load = (ProcessFigures.processorTime - processorTime).seconds / elapsed
         let counts = tally.value
-        let isQuiet = try await session.isQuiet()
+        let isIdle = try await session.isIdle()
         report.note("requests", "\(counts.requests), \(counts.good) of them good")
         for (code, number) in counts.codes.sorted(by: { $0.value > $1.value }) {
             report.note("failed: \(code)", "\(number)")
@@ -81,7 +81,7 @@ struct Storm: SoakScenario {
             "\(Int(samples.first?.y ?? 0) >> 10), \(Int(samples.last?.y ?? 0) >> 10) KiB")
         report.add(
             "calls and connections at the end", "\(session.diagnostics)".firstLine, target: "none",
-            isMet: isQuiet)
+            isMet: isIdle)
         // Both hosts at their limit, the control connections, pipes, epoll and its kin.
         report.add("most descriptors at once", Double(descriptors), atMost: 64, unit: "")
         await session.finishAndInvalidate()

@@ -70,8 +70,8 @@ struct CircuitBreakerTests {
 
 /// Answers challenges.
 private struct Answering: SessionDelegate {
-    func answer(to challenge: AuthenticationChallenge, in context: CallContext) async throws
-        -> ChallengeAnswer
+    func respond(to challenge: AuthenticationChallenge, in context: CallContext) async throws
+        -> ChallengeDisposition
     {
         .credentials(.basic(user: "user", password: "secret"))
     }

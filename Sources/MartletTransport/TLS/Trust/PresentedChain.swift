@@ -9,7 +9,7 @@ public enum TrustDecision: Hashable, Sendable {
 }
 
 /// A question for a custom trust policy.
-struct TrustQuestion: Sendable {
+struct TrustEvaluationRequest: Sendable {
     let evaluator: Identified<TrustPolicy.Evaluator>
     let chain: PresentedChain
 }

@@ -42,10 +42,10 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     /// - Throws: ``TLSError`` of kind `.configuration` that names the source.
     public init(of source: PEMSource) throws(TLSError) {
         let bytes = try source.bytes { .configuration(reason: "public key from \($1): \($0)") }
-        let certificate = (try? PEMReader.readCertificates(in: bytes))?.first
+        let certificate = (try? PEMParser.readCertificates(in: bytes))?.first
         let key =
             certificate.map { unsafe Certificate.publicKey(of: $0.pointer) }
-            ?? PEMReader.publicKey(in: bytes)?.publicBytes
+            ?? PEMParser.publicKey(in: bytes)?.publicBytes
         guard let key else {
             throw TLSError(.configuration(reason: "no readable public key or certificate in \(source)"))
         }
@@ -77,7 +77,7 @@ struct PinSet: Sendable {
         scope = pins.scope
         var digests: Set<[UInt8]> = []
         for source in pins.certificates {
-            for certificate in try PEMReader.certificates(of: source) {
+            for certificate in try PEMParser.certificates(of: source) {
                 unsafe digests.insert(Certificate.sha256(of: certificate.pointer))
             }
         }
@@ -90,7 +90,7 @@ struct PinSet: Sendable {
     }
 
     /// Whether a chain contains what is pinned.
-    func isSatisfied(by evidence: ChainEvidence) -> Bool {
+    func isSatisfied(by evidence: PinCandidates) -> Bool {
         let keys = scope == .leaf ? Array(evidence.publicKeys.prefix(1)) : evidence.publicKeys
         let hasKey = publicKeys.map { keys.contains(where: $0.contains) } ?? true
         let hasCertificate =
@@ -103,7 +103,7 @@ struct PinSet: Sendable {
 /// since only for the leaf's key it is proven that the server has it.
 ///
 /// Stored with the session of a connection, so that pins apply to the connections that resume it as well.
-struct ChainEvidence: Hashable, Sendable {
+struct PinCandidates: Hashable, Sendable {
     /// The keys, the leaf's first.
     var publicKeys: [PublicKeyPin]
     /// SHA-256 of each certificate, the leaf's first.

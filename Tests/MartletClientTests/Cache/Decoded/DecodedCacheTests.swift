@@ -78,17 +78,17 @@ struct DecodedCacheTests {
     @Test(
         "K7: a picture whose body was replaced is decoded anew; the old one is dropped where that is told, and never used",
         arguments: [true, false])
-    func replaced(isTold: Bool) async throws {
+    func replaced(isReported: Bool) async throws {
         let scene = DecodedScene(7)
         let cache = scene.cache()
         _ = try await cache.value(for: Self.url)
         scene.answer { $0 = .init(body: "bc", representation: 8) }
-        if isTold {
+        if isReported {
             cache.representationEnded(7)
             #expect(cache.count == 0 && cache.cost == 0)
         }
         #expect(try await cache.value(for: Self.url).text == "bc")
-        if isTold { #expect(cache.count == 1 && cache.cost == 2) }
+        if isReported { #expect(cache.count == 1 && cache.cost == 2) }
     }
 
     @Test("A16: fifty requests for one picture at once make one request and one decoding")

@@ -18,14 +18,14 @@ final class DecodedScene: Sendable {
     struct Refused: Error {}
 
     /// What the next answers are.
-    struct Answer: Sendable {
+    struct StreamedResponse: Sendable {
         var body = "a"
         var representation: UInt64?
         var status = 200
     }
 
     private struct State {
-        var answer: Answer
+        var answer: StreamedResponse
         var fetchGate: Outcome<Void>?
         var decodeGate: Outcome<Void>?
         var refusals = 0
@@ -39,14 +39,14 @@ final class DecodedScene: Sendable {
     let asked = Counter()
 
     init(_ representation: UInt64?) {
-        state = Mutex(State(answer: Answer(representation: representation)))
+        state = Mutex(State(answer: StreamedResponse(representation: representation)))
     }
 
     var decodings: Int { state.withLock { $0.decodings } }
     var cancelledFetches: Int { state.withLock { $0.cancelledFetches } }
     var cancelledDecodings: Int { state.withLock { $0.cancelledDecodings } }
 
-    func answer(_ change: (inout Answer) -> Void) { state.withLock { change(&$0.answer) } }
+    func answer(_ change: (inout StreamedResponse) -> Void) { state.withLock { change(&$0.answer) } }
     /// The next decodings fail.
     func refuse(_ count: Int) { state.withLock { $0.refusals = count } }
 
@@ -79,10 +79,10 @@ final class DecodedScene: Sendable {
         let sent = try Call(
             request: request, url: try HTTPSession.url(of: request), body: .none, options: call.options,
             settings: SessionSettings(.ephemeral))
-        return MartletCore.Answer(
+        return MartletCore.StreamedResponse(
             call: sent, channel: .stored(ServedBody(representation: answer.representation)),
             head: ResponseHead(status: answer.status, fields: FieldBlock()), codings: [],
-            announcedByteCount: nil, hasTrailers: false, interim: [], attempts: 1, waited: sent.start
+            expectedContentLength: nil, hasTrailers: false, interim: [], attempts: 1, waited: sent.start
         ).exchange(with: Array(answer.body.utf8), isCollected: true)
     }
 

@@ -204,14 +204,15 @@ struct DecodingMachineTests {
         }
         let group = BandwidthGroup(HTTPSession.own(), limit: .none)
         let different = [
-            other { $0.priority = .high }, other { $0.order = .lastComeFirstServed },
-            other { $0.isRaw = true }, other { $0.ignoresContentLength = true },
+            other { $0.priority = .high }, other { $0.queueOrder = .lastComeFirstServed },
+            other { $0.returnsRawBody = true }, other { $0.ignoresContentLength = true },
             other { $0.decompresses = false }, other { $0.bodyLimit = 1 }, other { $0.usesCookies = false },
             other { $0.timeouts = Timeouts() }, other { $0.omittedFields = [.accept] },
-            other { $0.redirects = .refuse }, other { $0.retry = .never }, other { $0.version = .http10 },
+            other { $0.redirects = .doNotFollow }, other { $0.retry = .never },
+            other { $0.version = .http10 },
             other { $0.authentication = AuthenticationSettings() }, alice, bob, key,
             other { $0.cacheMode = .onlyIfCached }, other { $0.cachePartition = "a" },
-            other { $0.bandwidth = BandwidthLimit(down: .bytesPerSecond(1)) },
+            other { $0.bandwidth = BandwidthLimit(download: .bytesPerSecond(1)) },
             other { $0.bandwidthGroup = group },
         ]
         #expect(Set(different).count == different.count && !different.contains(nil))

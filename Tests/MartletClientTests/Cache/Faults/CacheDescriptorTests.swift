@@ -20,7 +20,7 @@ struct CacheDescriptorTests {
 
     /// What a program that this process starts has open, as `ls` tells it. All that is not close-on-exec is its own, too.
     private static func listing(into path: String) async throws -> String {
-        let status = await BlockingWorkers.shared.run { () -> Int32 in
+        let status = await BlockingThreadPool.shared.run { () -> Int32 in
             var actions = unsafe posix_spawn_file_actions_t()
             unsafe posix_spawn_file_actions_init(&actions)
             defer { unsafe posix_spawn_file_actions_destroy(&actions) }

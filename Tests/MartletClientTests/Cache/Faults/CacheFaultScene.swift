@@ -66,8 +66,8 @@ final class CacheFaultScene: Sendable {
     var events: [CacheEvent] { heard.withLock { $0 } }
 
     /// Waits until something is said.
-    func hears(_ isMeant: (CacheEvent) -> Bool) async -> Bool {
-        await eventually { events.contains(where: isMeant) }
+    func hears(_ matchesIfRange: (CacheEvent) -> Bool) async -> Bool {
+        await eventually { events.contains(where: matchesIfRange) }
     }
 
     // MARK: The folder

@@ -105,12 +105,12 @@ struct CacheFolderFaultTests {
     @Test(
         "D12: a folder that others may read or write is refused, with what to do about it",
         arguments: [0o750, 0o707])
-    func openToOthers(_ mode: Int) throws {
+    func accessibleByOthers(_ mode: Int) throws {
         let scene = try CacheFaultScene()
         try FileManager.default.createDirectory(atPath: scene.path, withIntermediateDirectories: true)
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: scene.path)
         let error = #expect(throws: CacheDirectoryError.self) { try scene.cache() }
-        #expect(error == .openToOthers(path: scene.path))
+        #expect(error == .accessibleByOthers(path: scene.path))
         #expect(error?.description.contains("\(scene.path): ") == true)
         #expect(error?.description.contains("chmod 700") == true)
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: scene.path)
@@ -118,7 +118,7 @@ struct CacheFolderFaultTests {
     }
 
     @Test("D12: a folder of another user's is refused")
-    func ownedByOther() throws {
+    func ownedByAnotherUser() throws {
         let scene = try CacheFaultScene()
         var path = "/usr"
         if geteuid() == 0 {
@@ -127,7 +127,7 @@ struct CacheFolderFaultTests {
             try FileManager.default.setAttributes([.ownerAccountID: 4242], ofItemAtPath: scene.path)
             path = scene.path
         }
-        #expect(throws: CacheDirectoryError.ownedByOther(path: path)) {
+        #expect(throws: CacheDirectoryError.ownedByAnotherUser(path: path)) {
             try ResponseCache.at(FilePath(path))
         }
     }

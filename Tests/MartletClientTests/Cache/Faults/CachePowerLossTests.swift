@@ -47,8 +47,8 @@ struct CachePowerLossTests {
     }
 
     /// What each of many cuts leaves.
-    private static func cuts(_ count: Int) -> [PowerCut] {
-        var cuts: [PowerCut] = []
+    private static func cuts(_ count: Int) -> [PowerLoss] {
+        var cuts: [PowerLoss] = []
         for number in 1...count {
             cuts.append(.behind(number))
             if number % 4 == 0 { cuts += [.withoutData(number), .zeros(number)] }

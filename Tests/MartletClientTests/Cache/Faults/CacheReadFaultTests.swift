@@ -102,7 +102,7 @@ struct CacheReadFaultTests {
     }
 
     @Test(
-        "D7, D14: a streamed body ends with storedBodyDamaged where it cannot be read on",
+        "D7, D14: a streamed body ends with cachedBodyCorrupted where it cannot be read on",
         arguments: [true, false])
     func streamed(isFlipped: Bool) async throws {
         let scene = try CacheFaultScene()
@@ -127,7 +127,7 @@ struct CacheReadFaultTests {
             } catch let error as HTTPError {
                 code = error.code
             }
-            #expect(code == .storedBodyDamaged)
+            #expect(code == .cachedBodyCorrupted)
             #expect(received.count >= 256 << 10 && received.count < size)
             #expect(TestPattern.firstMismatch(in: received, at: 1) == nil)
             scene.files.mend()

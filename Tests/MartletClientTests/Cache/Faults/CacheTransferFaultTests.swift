@@ -136,12 +136,12 @@ struct CacheTransferFaultTests {
             let session = scene.session(try await scene.openedCache(disk: .mebibytes(1)))
             #expect(try await CacheFaultScene.get(1, 200_000, session, origin) == .network)
             #expect(try await CacheFaultScene.get(1, 200_000, session, origin) == .network)
-            let isTold = await scene.hears {
+            let isReported = await scene.hears {
                 guard case .tooLarge(let url, let count, let limit) = $0 else { return false }
                 return url == origin.url("/1/200000") && limit == 1 << 17
                     && (isChunked ? count > limit && count <= 200_000 : count == 200_000)
             }
-            #expect(isTold)
+            #expect(isReported)
             #expect(await scene.isTidy())
             #expect(scene.entryFiles.isEmpty)
             try await CacheFaultScene.comesBack(2, 100_000, session, origin)

@@ -1,0 +1,61 @@
+import Glibc
+
+/// A folder for a cache, and what `du` says of it.
+struct CacheDirectory: Sendable {
+    let path: String
+
+    /// Makes one, in the folder for temporary files.
+    init() throws {
+        let parent = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/martlet-soak-XXXXXX".utf8CString)
+        let isMade = unsafe template.withUnsafeMutableBufferPointer { buffer in
+            unsafe buffer.baseAddress.map { unsafe mkdtemp($0) != nil } ?? false
+        }
+        guard isMade else { throw SoakFailure("no folder in \(parent): errno \(errno)") }
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Removes it with all that is in it, which is files.
+    func remove() {
+        for name in names { unsafe unlink("\(path)/\(name)") }
+        unsafe rmdir(path)
+    }
+
+    /// The names in it.
+    var names: [String] {
+        guard let folder = unsafe opendir(path) else { return [] }
+        defer { unsafe closedir(folder) }
+        var names: [String] = []
+        while let entry = unsafe readdir(folder) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// What it and its files occupy in allocated blocks, in bytes. A file that gets another name meanwhile counts once.
+    var allocatedByteCount: Int {
+        var status = stat()
+        var seen: Set<UInt> = []
+        var sum = 0
+        for path in [path] + names.map({ "\(path)/\($0)" }) {
+            guard unsafe lstat(path, &status) == 0, seen.insert(UInt(status.st_ino)).inserted else {
+                continue
+            }
+            sum += Int(status.st_blocks) * 512
+        }
+        return sum
+    }
+
+    /// Files that a process has left half done: still being written, or bodies without an entry.
+    var leftovers: [String] {
+        let names = Set(names)
+        return names.filter { name in
+            let parts = name.split(separator: ".")
+            if parts.count == 2, parts[0] == "new" { return true }
+            return parts.count == 3 && !names.contains("\(parts[0]).\(parts[1])")
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import Martlet
+
+/// Detects a transfer that is too slow: below a mean rate over the last seconds.
+///
+/// As with curl's `-Y` and `-y`, the time counts from the connection on: the wait for the head counts, the wait for a
+/// connection does not.
+struct LowSpeedDetector: Sendable {
+    /// The maximum number of samples in ``time``.
+    private static let sampleLimit = 20
+
+    /// Bytes a second.
+    private let limit: Int
+    /// The period of the mean.
+    private let time: Duration
+    /// The samples of the last ``time``, with one before them; none while there is no connection.
+    private var samples: [(instant: ContinuousClock.Instant, bytes: UInt64)] = []
+
+    /// A detector; `nil` without a limit.
+    init?(_ options: TransferOptions) {
+        guard options.speedLimit > 0, options.speedTime > .zero else { return nil }
+        limit = options.speedLimit
+        time = options.speedTime
+    }
+
+    /// The time between two samples.
+    var interval: Duration { max(time / LowSpeedDetector.sampleLimit, .milliseconds(1)) }
+
+    /// The message for a transfer that is too slow, in curl's words.
+    var message: String {
+        let seconds = time / .seconds(1)
+        let text = seconds == seconds.rounded() ? String(Int(seconds)) : String(seconds)
+        return "Operation too slow. Less than \(limit) bytes/sec transferred the last \(text) seconds"
+    }
+
+    /// Starts with a connection.
+    mutating func begin(at now: ContinuousClock.Instant) { samples = [(now, 0)] }
+
+    /// Stops until there is another connection.
+    mutating func rest() { samples = [] }
+
+    /// Records the bytes that have moved on the connection, in both directions.
+    /// - Returns: Whether the transfer is too slow.
+    mutating func isTooSlow(_ bytes: UInt64, at now: ContinuousClock.Instant) -> Bool {
+        guard let last = samples.last else { return false }
+        // A request that was sent again starts again.
+        if bytes < last.bytes { begin(at: now) }
+        samples.append((now, bytes))
+        while samples.count > 2, now - samples[1].instant >= time { samples.removeFirst() }
+        let elapsed = now - samples[0].instant
+        guard elapsed >= time else { return false }
+        return Double(bytes - samples[0].bytes) < Double(limit) * (elapsed / .seconds(1))
+    }
+}
+
+extension Transfer {
+    /// Runs an attempt, and ends it if it is too slow.
+    func watchingSpeed(
+        of control: TransferControl, _ body: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        guard let watch = LowSpeedDetector(options) else { return try await body() }
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await body() }
+            tasks.addTask {
+                while true {
+                    try await Task.sleep(for: watch.interval)
+                    let bytes = control.downloadedByteCount + control.uploadedByteCount
+                    if ledger.isTooSlow(bytes, at: .now) {
+                        throw Verdict(status: .timedOut, message: watch.message)
+                    }
+                }
+            }
+            defer { tasks.cancelAll() }
+            // Only the attempt can end without an error.
+            try await tasks.next()
+        }
+    }
+}
+
+/// Decides whether a failed transfer is retried, and when: curl's rules for the options `--retry…`.
+struct RetryPlan: Hashable, Sendable {
+    enum Outcome: Hashable, Sendable {
+        /// A response: whether its status is an error because of `-f`, and the delay of its `Retry-After`.
+        case status(Int, isError: Bool = false, retryAfter: Duration?)
+        case failure(ExitStatus, isRefusedConnection: Bool)
+    }
+
+    /// The maximum number of retries.
+    var count = 0
+    /// The delay; `nil` for a second, then two, four and so on.
+    var delay: Duration?
+    /// The time after the start of the first attempt until which others may begin; `nil` for no limit.
+    var timeLimit: Duration?
+    var includesRefusedConnections = false
+    var includesAllErrors = false
+
+    /// The maximum of the doubled delays.
+    private static let maximumDelay = Duration.seconds(600)
+    private static let passingStatuses: Set = [408, 429, 500, 502, 503, 504]
+    private static let passingFailures: Set<ExitStatus> = [.timedOut, .unresolvedHost, .unresolvedProxy]
+    /// Local failures, which no retry can fix.
+    private static let ownFailures: Set<ExitStatus> = [
+        .usage, .malformedURL, .unsupportedScheme, .writeFailed, .readFailed, .interrupted, .notInCache,
+    ]
+
+    /// The delay before the next attempt; `nil` if there is none.
+    /// - Parameters:
+    ///   - tries: The number of attempts so far.
+    ///   - elapsed: The time since the start of the first.
+    func wait(after outcome: Outcome, tries: Int, elapsed: Duration) -> Duration? {
+        guard tries <= count, isPassing(outcome) else { return nil }
+        // More doublings than these exceed the maximum anyway.
+        let doubled = min(.seconds(1 << min(max(tries - 1, 0), 12)), RetryPlan.maximumDelay)
+        var wait = delay ?? doubled
+        if case .status(_, _, let retryAfter?) = outcome, retryAfter > .zero { wait = retryAfter }
+        if let timeLimit, elapsed + wait > timeLimit { return nil }
+        return wait
+    }
+
+    private func isPassing(_ outcome: Outcome) -> Bool {
+        switch outcome {
+        case .status(let status, let isError, _):
+            return RetryPlan.passingStatuses.contains(status) || includesAllErrors && isError
+        case .failure(let status, let isRefusedConnection):
+            if RetryPlan.passingFailures.contains(status) { return true }
+            if includesRefusedConnections, isRefusedConnection { return true }
+            return includesAllErrors && !RetryPlan.ownFailures.contains(status)
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import Glibc
+import Martlet
+import Synchronization
+
+/// SIGINT, SIGTERM and SIGPIPE.
+///
+/// The handler only writes the signal's number into a pipe, which a thread reads. (Blocking the signals and waiting for
+/// them does not work: the Swift runtime has a thread on which they are never blocked.)
+enum SignalHandler {
+    /// The parts of the terminal's state that are restored when a signal ends the program.
+    struct Screen {
+        /// Whether a progress bar is on the last line.
+        var hasBar = false
+        /// Whether the cursor is hidden, after bars on the last lines.
+        var hidesCursor = false
+        var terminal: (descriptor: Int32, state: termios)?
+    }
+
+    private struct State {
+        var screen = Screen()
+        var waiter: CheckedContinuation<Int32, Never>?
+        /// The time at which a task was last notified of a signal.
+        var lastNotified: ContinuousClock.Instant?
+    }
+
+    /// `timeout` signals a process and then its group, which is one signal: nobody presses a key twice that fast.
+    private static let echoTime = Duration.milliseconds(50)
+    private static let thread = BlockingThreadPool(threadLimit: 1)
+    /// Not inherited by programs that this one starts.
+    private static let pipe = try? FileDescriptor.pipe(options: .closeOnExec)
+    /// Guards the above: the thread that reads the pipe, the task that waits for a signal, the task that draws.
+    private static let state = Mutex(State())
+
+    /// Makes SIGINT and SIGTERM end the program, with 130 and 143, unless a task waits for them; signals that were ignored
+    /// before stay ignored. A pipe without a reader is an error of the write, not a signal, and so is a file at its size limit.
+    static func prepare() {
+        signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
+        // Without a free descriptor, the signals keep their default effect.
+        guard let pipe else { return }
+        for number in [SIGINT, SIGTERM] where !isIgnored(number) { signal(number, SignalHandler.note) }
+        thread.submit { while let byte = try? pipe.readEnd.bytes(atMost: 1).first { take(Int32(byte)) } }
+    }
+
+    /// Whether the program was started with a signal ignored, as by `nohup` and a shell's `&`.
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        guard unsafe sigaction(number, nil, &action) == 0 else { return false }
+        let handler = unsafe action.__sigaction_handler.sa_handler
+        return unsafe unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+
+    /// Waits for SIGINT or SIGTERM; the next one ends the program immediately.
+    static func next() async -> Int32 {
+        await withCheckedContinuation { continuation in state.withLock { $0.waiter = continuation } }
+    }
+
+    /// Records a change of the terminal's state.
+    static func update(_ change: (inout Screen) -> Void) { state.withLock { change(&$0.screen) } }
+
+    /// The handler: async-signal-safe. The pipe was made before it was installed.
+    private static let note: @convention(c) (Int32) -> Void = { number in
+        let saved = errno
+        var byte = UInt8(truncatingIfNeeded: number)
+        if let pipe { _ = unsafe write(pipe.writeEnd.rawValue, &byte, 1) }
+        errno = saved
+    }
+
+    private static func take(_ number: Int32) {
+        let now = ContinuousClock.now
+        let (waiter, isEcho, screen) = state.withLock { state in
+            let waiter = state.waiter.take()
+            let isEcho = state.lastNotified.map { now - $0 < echoTime } ?? false
+            if waiter != nil { state.lastNotified = now }
+            return (waiter, isEcho, state.screen)
+        }
+        if let waiter { return waiter.resume(returning: number) }
+        if isEcho { return }
+        // The bytes received are in their file already: nothing is buffered here.
+        if screen.hasBar { _ = unsafe write(STDERR_FILENO, "\n", 1) }
+        // Turns wrapping on, shows the cursor, and begins a new line.
+        let restoration = "\u{1B}[?7h\u{1B}[?25h\r\n"
+        if screen.hidesCursor { _ = unsafe write(STDERR_FILENO, restoration, restoration.utf8.count) }
+        if let terminal = screen.terminal {
+            var state = terminal.state
+            _ = unsafe tcsetattr(terminal.descriptor, TCSANOW, &state)
+        }
+        _exit(128 + number)
+    }
+}
+
+/// Standard input, standard output and standard error at the start of the program.
+enum StandardDescriptors {
+    /// Opens `/dev/null` on each of the three that is closed. Must run before anything else is opened.
+    ///
+    /// Otherwise the next file or socket gets its number: a body would be written into the signal pipe or into another
+    /// connection. Input and output are opened for reading, so that output still fails as on a closed descriptor; missing
+    /// readers of standard error are not an error.
+    static func open() {
+        for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) == -1 {
+            // This is the lowest free number: those below are open by now.
+            _ = unsafe Glibc.open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
+}
+
+/// The command line as other users of the machine see it, for example in `ps`.
+enum ProcessTitle {
+    /// The end of an argument, of which the last bytes stay and the others are secret.
+    private struct Secret {
+        var suffix: String
+        var resumableByteCount = 0
+    }
+
+    /// Overwrites the secrets in the arguments of the process after they were read, as curl does. Until then they are visible:
+    /// secrets that must never be seen belong into a file of options (`-K`).
+    static func hideSecrets(of groups: [TransferOptions]) {
+        let secrets = groups.flatMap(ProcessTitle.secrets).filter { !$0.suffix.isEmpty }
+        guard !secrets.isEmpty else { return }
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            guard let argument = unsafe CommandLine.unsafeArgv[index] else { continue }
+            let text = unsafe String(cString: argument)
+            for secret in secrets where text.ends(with: secret.suffix) {
+                let end = text.utf8.count - secret.resumableByteCount
+                let start = text.utf8.count - secret.suffix.utf8.count
+                for offset in start..<max(start, end) {
+                    // A text with replaced invalid UTF-8 may be longer than the bytes it was read from.
+                    guard unsafe argument[offset] != 0 else { break }
+                    unsafe argument[offset] = 0x2A
+                }
+            }
+        }
+    }
+
+    private static func isSecret(_ name: Substring, in group: TransferOptions) -> Bool {
+        group.queue.hasSecretFields && !name.hasPrefix("@") || HeadText.isSecret(name)
+            || group.queue.secretNames.contains(name.lowercased())
+    }
+
+    private static func secrets(of group: TransferOptions) -> [Secret] {
+        var values: [String] = []
+        var addresses = group.urls
+        // All that was given: values that were replaced later are on the command line as well.
+        for (option, value) in group.given {
+            let colon = value.first(":")
+            switch option {
+            case "user", "oauth2-bearer", "proxy-user", "pass": values.append(value)
+            case "cookie" where !value.begins(with: "@") && value.first("=") != nil: values.append(value)
+            case "cert": if let colon { values.append(value.rest(behind: colon)) }
+            case "header":
+                guard let colon, isSecret(value[..<colon], in: group) else { continue }
+                values.append(value.rest(behind: colon))
+            case "url", "proxy", "socks5", "socks5-hostname": addresses.append(value)
+            default: break
+            }
+        }
+        var secrets = values.map { Secret(suffix: $0) }
+        for url in addresses {
+            let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
+            let authority = url[start...].prefix { !"/?#".contains($0) }
+            guard let mark = authority.lastIndex(of: "@") else { continue }
+            secrets.append(Secret(suffix: String(url[start...]), resumableByteCount: url[mark...].utf8.count))
+        }
+        return secrets
+    }
+}

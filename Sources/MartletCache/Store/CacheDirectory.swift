@@ -1,0 +1,180 @@
+import Glibc
+package import MartletStorage
+
+/// The directory of a cache.
+struct CacheDirectory: Sendable {
+    /// The reason why it cannot be used.
+    enum Fault: Error {
+        /// It belongs to another user or program, or others may read it.
+        case refused(CacheDirectoryError)
+        /// It is missing and cannot be created, or is not a directory.
+        case storage(StorageError)
+
+        /// The fault as an errno.
+        var error: StorageError {
+            switch self {
+            case .refused(.ownedByAnotherUser(let path)), .refused(.accessibleByOthers(let path)):
+                StorageError(operation: "open", path: path, code: EACCES)
+            case .refused(.holdsOtherFiles(let path, _)):
+                StorageError(operation: "open", path: path, code: EEXIST)
+            case .storage(let error): error
+            }
+        }
+    }
+
+    let path: String
+    let files: any FileSystem
+    /// Whether it is created if it is missing: a cache that is only inspected leaves nothing behind.
+    var mayBeMade = true
+
+    /// The path of one of its files.
+    func path(of file: CacheFile) -> String { "\(path)/\(file.name)" }
+
+    /// The size of the directory itself, without its files, in bytes.
+    func allocatedByteCount() throws(StorageError) -> UInt64 {
+        try files.status(at: path + "/.").allocatedByteCount
+    }
+
+    /// Creates the directory if it is missing, checks its owner and mode, and returns the kind of its files.
+    /// - Parameter withParents: whether directories above it may be created, too.
+    func prepare(withParents: Bool) throws(Fault) -> FolderKind.Finding {
+        let status = try converting { () throws(StorageError) -> FileStatus in
+            // The dot makes the system follow a symbolic link: the user decides where the directory is.
+            if let found = try files.statusIfPresent(at: path + "/.") { return found }
+            if mayBeMade { try files.makeFolder(path, withParents: withParents) }
+            return try files.status(at: path + "/.")
+        }
+        guard status.kind == .folder else {
+            throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR))
+        }
+        guard status.access.isOwnedByThisUser else { throw .refused(.ownedByAnotherUser(path: path)) }
+        guard !status.access.isReadableByOthers, !status.access.isWritableByOthers else {
+            throw .refused(.accessibleByOthers(path: path))
+        }
+        return try converting { () throws(StorageError) in try look() }
+    }
+
+    private func converting<Value>(_ body: () throws(StorageError) -> Value) throws(Fault) -> Value {
+        do throws(StorageError) {
+            return try body()
+        } catch {
+            throw .storage(error)
+        }
+    }
+
+    /// The kind of its files: a cache's, another program's, or none.
+    func look() throws(StorageError) -> FolderKind.Finding {
+        try FolderKind.cache.look(at: path, files, isLock: { _ in false }) { name in
+            switch CacheFile(name: name) {
+            case .entry, .index: .typed
+            case .body, .temporary: .unmistakable
+            case .lock, nil: .other
+            }
+        }
+    }
+}
+
+/// A file of the cache, identified by its name. Files with other names are neither read nor removed.
+enum CacheFile: Hashable, Sendable {
+    /// A stored response: its head, and its body if that is small.
+    case entry(EntryName)
+    /// A larger body, in a file that is never written again; the number is the entry's generation.
+    case body(EntryName, generation: UInt64)
+    /// A file that is still being written. Its lock shows whether its writer is alive.
+    case temporary(UInt64)
+    /// The order in which entries were used.
+    case index
+    /// The lock, and the amount that is stored.
+    case lock
+
+    /// The name in the cache's directory.
+    var name: String {
+        switch self {
+        case .entry(let entry): "\(entry.digest.text).\(entry.slot)"
+        case .body(let entry, let generation):
+            "\(entry.digest.text).\(entry.slot).\(CacheDigest.text(of: generation))"
+        case .temporary(let number): "new.\(CacheDigest.text(of: number))"
+        case .index: "index"
+        case .lock: "lock"
+        }
+    }
+
+    /// Parses a name; `nil` if no file of the cache has it.
+    init?(name: String) {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        switch (parts[0], parts.count) {
+        case ("index", 1): self = .index
+        case ("lock", 1): self = .lock
+        case ("new", 2):
+            guard let number = CacheDigest.number(parts[1].utf8) else { return nil }
+            self = .temporary(number)
+        case (_, 2...3):
+            guard let digest = CacheDigest(text: parts[0].utf8), parts[1].utf8.count == 1,
+                let slot = Int(parts[1]), slot < EntryName.slotLimit
+            else { return nil }
+            let entry = EntryName(digest: digest, slot: slot)
+            self = .entry(entry)
+            guard parts.count == 3 else { return }
+            guard let generation = CacheDigest.number(parts[2].utf8) else { return nil }
+            self = .body(entry, generation: generation)
+        default: return nil
+        }
+    }
+}
+
+/// The reason why a directory cannot hold a cache: responses are not stored where others may read or write.
+public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// It belongs to another user.
+    case ownedByAnotherUser(path: String)
+    /// Other users may read or write it.
+    case accessibleByOthers(path: String)
+    /// It has files of another program, which the reason describes, and is not a cache. Nothing in it was changed.
+    case holdsOtherFiles(path: String, reason: String)
+
+    /// The problem and its solution.
+    public var description: String {
+        switch self {
+        case .ownedByAnotherUser(let path):
+            "\(path): the cache's folder belongs to another user; choose one of your own"
+        case .accessibleByOthers(let path):
+            "\(path): others may read or write the cache's folder; chmod 700 it"
+        case .holdsOtherFiles(let path, let reason):
+            "\(path): is not the folder of a response cache: \(reason); "
+                + "nothing in it was changed; choose a new or an empty one"
+        }
+    }
+}
+
+/// The reason why a directory cannot be opened as an existing cache.
+package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// It belongs to another user, or other users may read or write it.
+    case refused(CacheDirectoryError)
+    /// It does not exist.
+    case missing(path: String)
+    /// The path is not that of a directory.
+    case notAFolder(path: String)
+    /// It has files of another program, and is not the directory of a cache. The reason describes the files.
+    case noCache(path: String, reason: String)
+    /// It cannot be inspected.
+    case storage(StorageError)
+
+    /// Converts an error of the file system.
+    init(_ error: StorageError, _ path: String) {
+        switch error.code {
+        case ENOENT: self = .missing(path: path)
+        case ENOTDIR: self = .notAFolder(path: path)
+        default: self = .storage(error)
+        }
+    }
+
+    /// The directory and the problem.
+    package var description: String {
+        switch self {
+        case .refused(let error): error.description
+        case .missing(let path): "\(path): there is no such folder"
+        case .notAFolder(let path): "\(path): is not a folder"
+        case .noCache(let path, let reason): "\(path): is not a cache: \(reason); name the folder of a cache"
+        case .storage(let error): error.description
+        }
+    }
+}

@@ -1,0 +1,225 @@
+import MartletCore
+import MartletCache
+import MartletConnections
+import MartletTransport
+import Synchronization
+
+extension CacheHandler {
+    // MARK: Shared transfers
+
+    /// The response of a shared transfer; `nil` if it is not for this request, which must then be sent separately.
+    /// - Parameter isFirst: Whether the transfer was started for this request.
+    mutating func landed(_ member: FlightMember, isFirst: Bool) async throws -> StreamedResponse? {
+        let flight = member.flight
+        switch try await member.landing(for: call, control) {
+        case .failed(let error):
+            // The transfer was cancelled for others.
+            if error is CancellationError, !isFirst { return nil }
+            throw error
+        case .stored(let response, let answer, let setCookies):
+            guard isFirst || member.wasEarly else { return nil }
+            let provenance = ResponseCacheInfo(.validatedCache, answer.status, setCookies: setCookies)
+            let result = try await make(answer, of: response, provenance)
+            cache.store.noteUse(of: response)
+            cache.count(isFirst ? \.validated : \.shared, served: answer.byteCount(of: response))
+            return result
+        case .offer(let offer, _) where offer.hasStandIn:
+            guard isFirst || member.wasEarly else { return nil }
+            guard flight.claim(isFirst: isFirst) != nil else {
+                return try await staleAnswer(status: offer.network.head.status)
+            }
+            return take(over: offer, flight, standIn: try await standIn(for: offer.network))
+        case .offer:
+            core.flights.note(request.key, isShareable: false)
+            return flight.claim(isFirst: isFirst).map { take(over: $0, flight, standIn: nil) }
+        case .transfer(let transfer, _):
+            let mayShare =
+                isFirst
+                || SharingRule.allows(
+                    transfer.variant, for: request, askedBefore: member.wasEarly, now: .now,
+                    policy: cache.policy)
+            if isFirst { core.flights.note(request.key, isShareable: true) }
+            guard mayShare, !member.isDetached else { return nil }
+            cache.store.noteUse(of: nil)
+            cache.count(isFirst ? \.misses : \.shared)
+            var status = transfer.status
+            status.isCollapsed = !isFirst
+            let network = transfer.network
+            control.download?.update { $0.totalByteCount = network.expectedContentLength }
+            return network.passed(
+                to: call,
+                channel: .stored(CachedBody(.transfer(member), in: cache, of: nil, loop: core.loop)),
+                provenance: ResponseCacheInfo(.network, status, transfer: isFirst ? network : nil))
+        }
+    }
+
+    /// Makes the network's response the call's own.
+    private func take(over offer: CacheFlight.Offer, _ flight: CacheFlight, standIn: StaleFallback?)
+        -> StreamedResponse
+    {
+        let network = offer.network
+        if control.isExposed { flight.gate.pass(to: control) }
+        if case .exchange(let exchange) = network.channel {
+            exchange.adopt(totalDeadline: call.totalDeadline)
+            control.begin(.exchanging(exchange))
+        }
+        control.download?.update { $0.totalByteCount = network.expectedContentLength }
+        if standIn == nil {
+            cache.store.noteUse(of: nil)
+            cache.count(\.misses)
+        }
+        return network.passed(
+            to: call, provenance: ResponseCacheInfo(.network, offer.status, standIn: standIn))
+    }
+
+    /// The stored response that may replace an error of the network, which is ended if that cannot be found out.
+    private mutating func standIn(for network: StreamedResponse) async throws -> StaleFallback? {
+        do {
+            return try await standIn(status: network.head.status)
+        } catch {
+            network.finish()
+            throw error
+        }
+    }
+
+    func makeFlight(isUnattended: Bool) -> CacheFlight {
+        // A validation after the response of a call is not part of that call.
+        let (store, epoch, url) = (cache.store, epoch, request.key.url)
+        return CacheFlight(
+            loop: core.loop, watcher: isUnattended ? nil : control.watcher, isUnattended: isUnattended
+        ) { store.holds(epoch, for: url) }
+    }
+
+    /// Starts a transfer.
+    /// - Parameters:
+    ///   - key: The key by which others join it; `nil` if they cannot.
+    ///   - ended: Called when no request can join it any more.
+    func start(
+        _ flight: CacheFlight, as key: FlightRegistry.Key?, _ ended: @escaping @Sendable () -> Void = {}
+    ) {
+        let driver = FlightDriver(
+            flight: flight, cache: cache, core: core, dialer: dialer,
+            call: flight.isUnattended ? call.unobserved : call, request: request, decision: decision,
+            found: found, epoch: epoch)
+        // Unstructured, since all members share it, and each may leave.
+        Task { [flights = core.flights] in
+            await driver.run {
+                if let key { flights.end(key, flight) }
+                ended()
+            }
+        }
+    }
+
+    /// Validates a response that was served stale, once for all requests in the meantime (RFC 5861 §3).
+    func revalidate() {
+        let key = makeKey()
+        let flight = core.flights.startDetached(key) { makeFlight(isUnattended: true) }
+        guard let flight else { return }
+        guard let number = core.calls.enter(flight.control) else {
+            // The session accepts no more calls; requests that have joined meanwhile are sent separately.
+            flight.land(.failed(CancellationError()))
+            return core.flights.end(key, flight)
+        }
+        cache.count(\.revalidations)
+        start(flight, as: key) { [core] in core.calls.leave(number) }
+    }
+
+    // MARK: Requests that bypass the store
+
+    /// The response to a request that cannot be shared: it has ranges or conditions of the caller's, or asks only for a head.
+    mutating func direct(_ fields: FieldBlock) async throws -> StreamedResponse {
+        let sent = cache.store.requestTime(for: request.key.url, now: .now)
+        let network = try await send(fields)
+        let decider = cache.decider(request, after: decision, found)
+        let decided = decider.received(network.head, requestTime: sent, responseTime: .now)
+        _ = await cache.carryOut(decided, found, epoch, on: core.loop)
+        var fallback: StaleFallback?
+        if case .staleOnError = decided.delivery { fallback = try await standIn(for: network) }
+        if fallback == nil { cache.count(request.isNoStore ? \.bypasses : \.misses) }
+        return network.passed(
+            to: call, provenance: ResponseCacheInfo(.network, decided.status, standIn: fallback))
+    }
+
+    private func send(_ fields: FieldBlock) async throws -> StreamedResponse {
+        try await CallRunner(core: core, dialer: dialer, call: call.asking(fields), control: control).run()
+    }
+
+    /// The response to a request that may change resources (RFC 9111 §4.4).
+    func changing() async throws -> StreamedResponse {
+        let network = try await send(request.fieldsForOthers)
+        let url = call.url
+        let targets = InvalidationRule.targets(
+            method: call.method.rawValue, url: url.absoluteForm, response: network.head
+        ) { reference in (try? url.resolving(reference))?.absoluteForm }
+        if !targets.isEmpty {
+            let (store, partition, now) = (cache.store, request.key.partition, WallTime.now)
+            // Before the disk, which may be held up.
+            for target in targets { store.noteOutdated(target, at: now) }
+            _ = await StoreWork.run(in: store, on: core.loop) {
+                for target in targets {
+                    store.invalidate(CacheKey(url: target, partition: partition), others: now)
+                }
+            }
+        }
+        cache.count(\.bypasses)
+        var status = CacheStatus.nothing
+        (status.forwarding, status.forwardStatus) = (.method, network.head.status)
+        return network.passed(to: call, provenance: ResponseCacheInfo(.network, status))
+    }
+}
+
+/// Work on the store for a response. The response waits for it, so that later requests find the result; but if another process
+/// keeps the directory locked, the work continues alone.
+final class StoreWork<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value?
+        var waiter: OneShot<Void>?
+    }
+
+    private let store: ResponseStore
+    private let loop: EventLoop
+    /// Guards the above: the worker and the one task that waits.
+    private let state = Mutex(State())
+
+    init(in store: ResponseStore, on loop: EventLoop) {
+        self.store = store
+        self.loop = loop
+    }
+
+    /// Runs a closure that blocks on files on a worker.
+    /// - Returns: Its result; `nil` if the directory is held up. The closure still runs to its end.
+    static func run(
+        in store: ResponseStore, on loop: EventLoop, _ body: @escaping @Sendable () -> Value
+    ) async -> Value? {
+        let work = StoreWork(in: store, on: loop)
+        BlockingThreadPool.shared.submit { work.finish(body()) }
+        return await work.value
+    }
+
+    /// Sets the result.
+    func finish(_ value: Value) {
+        let waiter = state.withLock { state in
+            state.value = value
+            return state.waiter.take()
+        }
+        waiter?.fulfill(())
+    }
+
+    /// The result; `nil` if the directory is held up.
+    var value: Value? {
+        get async {
+            while true {
+                let waiter = OneShot<Void>()
+                let value = state.withLock { state in
+                    if state.value == nil { state.waiter = waiter }
+                    return state.value
+                }
+                if let value { return value }
+                let deadline = MonotonicTime.now().advanced(by: .milliseconds(20))
+                if case .timedOut = await waiter.wait(until: deadline, on: loop), store.isHeldUp {
+                    return nil
+                }
+            }
+        }
+    }
+}

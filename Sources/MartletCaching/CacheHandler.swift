@@ -1,0 +1,331 @@
+import MartletContent
+import MartletCore
+import MartletCache
+import MartletWire
+
+/// The handling of a request by the cache: looks up stored responses, asks the network if necessary, and stores its response.
+///
+/// It carries out the decisions of ``CacheDecision``, ``CacheUpdateRule`` and ``InvalidationRule``.
+struct CacheHandler {
+    let cache: ResponseCache
+    let core: SessionCore
+    let dialer: Dialer
+    let call: Call
+    let control: TransferControl
+    let request: CacheRequest
+    /// Whether stored responses are ignored, since one was damaged.
+    private var ignoresStored: Bool
+    /// Stored statuses that are not served: the request is repeated because of them.
+    private let unwantedStatuses: Set<Int>
+    /// Whether the disk was read, or need not be.
+    private var hasLookedIntoDisk = false
+
+    private(set) var found: [StoredResponse] = []
+    private(set) var decision: CacheDecision
+    private(set) var epoch: InvalidationLog.Epoch
+
+    init(
+        _ cache: ResponseCache, core: SessionCore, dialer: Dialer, call: Call, control: TransferControl,
+        ignoresStored: Bool = false, unwantedStatuses: Set<Int> = []
+    ) {
+        self.cache = cache
+        self.core = core
+        self.dialer = dialer
+        self.call = call
+        self.control = control
+        self.ignoresStored = ignoresStored
+        self.unwantedStatuses = unwantedStatuses
+        request = call.cacheRequest()
+        epoch = cache.store.epoch
+        decision = .unsatisfiable(.nothing)
+    }
+
+    /// The response to the request.
+    /// - Throws: ``HTTPError``, or `CancellationError`.
+    mutating func answer() async throws -> StreamedResponse {
+        guard call.isLookedUp else {
+            guard request.isOffline else { return try await changing() }
+            var status = CacheStatus.nothing
+            status.detail = "only-if-cached, and the method is never answered here"
+            return unsatisfiable(status)
+        }
+        if !unwantedStatuses.isEmpty { await removeUnwanted() }
+        var isAlone = false
+        while true {
+            let seen = core.flights.endCount
+            epoch = cache.store.epoch
+            // The disk is only read if memory is not enough.
+            hasLookedIntoDisk = !cache.store.hasDisk || ignoresStored
+            if let answer = answerAtOnce() { return answer }
+            if case .serve(let answer) = decision { return try await stored(answer) }
+            let mayShare = !isAlone && call.method == .get && core.flights.mayShare(request.key)
+            if mayShare, !isAnsweredStale, !request.isOffline,
+                let member = core.flights.join(request.key, makeKey)
+            {
+                if let answer = try await landed(member, isFirst: false) { return answer }
+                isAlone = true
+                continue
+            }
+            if !hasLookedIntoDisk { await lookIntoDisk() }
+            switch decision {
+            case .serve(let answer), .serveStaleWhileRevalidating(let answer, _),
+                .serveThenValidate(let answer, _):
+                do {
+                    let result = try await stored(answer)
+                    if case .serveStaleWhileRevalidating = decision { revalidate() }
+                    return result
+                } catch let error as HTTPError where error.code == .cachedBodyCorrupted {
+                    // The entry may still exist: the file system may have failed to read it, and would again.
+                    ignoresStored = true
+                    continue
+                }
+            case .unsatisfiable(let status): return unsatisfiable(status)
+            case .forward(let plan) where !request.isShareable: return try await direct(plan.fields)
+            case .forward, .validate: break
+            }
+            let key = mayShare ? makeKey() : nil
+            let answer: StreamedResponse?
+            switch core.flights.enter(key, seen: seen, make: { makeFlight(isUnattended: false) }) {
+            case .lookAgain: continue
+            case .joined(let member): answer = try await landed(member, isFirst: false)
+            case .first(let member):
+                start(member.flight, as: key)
+                answer = try await landed(member, isFirst: true)
+            }
+            if let answer { return answer }
+            isAlone = isAlone || mayShare
+        }
+    }
+
+    /// The response from memory, if it need not be waited for; otherwise `nil`, and ``decision`` is based on memory.
+    mutating func answerAtOnce() -> StreamedResponse? {
+        decide(on: ignoresStored ? [] : cache.store.inMemory(request.key))
+        guard case .serve(let answer) = decision else { return nil }
+        let response = found[answer.variant]
+        let body = answer.body(of: response)
+        if case .file = body { return nil }
+        // A coded body takes the longer path, which reports a coding that cannot be decoded.
+        if answer.content == .whole, call.undoesCoding, answer.head.fields.contains("content-encoding") {
+            return nil
+        }
+        cache.noteUse(of: response, answer)
+        return make(answer, of: response, body, ResponseCacheInfo(answer.source, answer.status))
+    }
+
+    /// Removes stored responses with the statuses because of which the request is repeated.
+    private func removeUnwanted() async {
+        let (store, key, statuses) = (cache.store, request.key, unwantedStatuses)
+        _ = await StoreWork.run(in: store, on: core.loop) {
+            for response in store.all(key) where statuses.contains(response.variant.head.status) {
+                store.remove(response)
+            }
+        }
+    }
+
+    /// The key of shared transfers. It costs more than a lookup in memory, so it is only created when it is needed.
+    func makeKey() -> FlightRegistry.Key {
+        FlightRegistry.Key(request, of: call, cache: cache, dialer: dialer)
+    }
+
+    /// Whether a stored response is served although the network is to be asked: then no transfer is waited for.
+    private var isAnsweredStale: Bool {
+        switch decision {
+        case .serveStaleWhileRevalidating, .serveThenValidate: true
+        case .serve, .validate, .forward, .unsatisfiable: false
+        }
+    }
+
+    private mutating func decide(on found: [StoredResponse]) {
+        self.found =
+            unwantedStatuses.isEmpty
+            ? found : found.filter { !unwantedStatuses.contains($0.variant.head.status) }
+        decision = CacheDecision(
+            request, variants: self.found.map(\.variant), now: .now, policy: cache.policy)
+    }
+
+    private mutating func lookIntoDisk() async {
+        let (store, key) = (cache.store, request.key)
+        hasLookedIntoDisk = true
+        // Waking a worker costs ten times as much as reading a small file that is in the kernel's memory.
+        if let found = store.allNonBlocking(key) { return decide(on: found) }
+        let found = await StoreWork.run(in: store, on: core.loop) { store.all(key) }
+        decide(on: found ?? store.inMemory(key))
+    }
+
+    // MARK: Stored responses
+
+    private func stored(_ answer: CachedResponse) async throws -> StreamedResponse {
+        let response = found[answer.variant]
+        var isPreview = false
+        if case .serveThenValidate = decision { isPreview = true }
+        let provenance = ResponseCacheInfo(answer.source, answer.status, isPreview: isPreview)
+        let result = try await make(answer, of: response, provenance)
+        cache.noteUse(of: response, answer)
+        return result
+    }
+
+    /// Makes the response of a stored one.
+    func make(
+        _ answer: CachedResponse, of response: StoredResponse, _ provenance: ResponseCacheInfo
+    ) async throws -> StreamedResponse {
+        let body = answer.body(of: response)
+        var ahead: [UInt8] = []
+        if case .file(let reader, let range) = body {
+            // The first bytes are read before anything is returned: if they are damaged, it is a miss.
+            let limit = Int(min(CachedBody.pieceByteCount, range.upperBound - range.lowerBound))
+            ahead = try await CachedBody.read(reader, at: range.lowerBound, limit, for: call)
+        }
+        let codings: [ContentCoding]
+        do throws(ContentDecodingError) {
+            codings = answer.content == .whole ? try call.codings(of: answer.head) : []
+        } catch {
+            throw HTTPError(
+                .contentDecodingFailed, phase: .receivingBody, message: error.description,
+                origin: call.url.origin.description, underlying: error)
+        }
+        return make(answer, of: response, body, ahead: ahead, codings: codings, provenance)
+    }
+
+    private func make(
+        _ answer: CachedResponse, of response: StoredResponse, _ source: CachedBody.Source,
+        ahead: [UInt8] = [], codings: [ContentCoding] = [], _ provenance: ResponseCacheInfo
+    ) -> StreamedResponse {
+        let count = answer.byteCount(of: response)
+        control.download?.update { $0.totalByteCount = count }
+        let body = CachedBody(source, in: cache, of: response, ahead: ahead, loop: core.loop)
+        return StreamedResponse(
+            call: call, channel: .stored(body), head: answer.head, codings: codings,
+            expectedContentLength: count, hasTrailers: response.variant.head.trailers != nil, interim: [],
+            attempts: 0, waited: call.start, provenance: provenance)
+    }
+
+    /// The response if only the cache may respond and cannot (RFC 9111 §5.2.1.7).
+    private func unsatisfiable(_ status: CacheStatus) -> StreamedResponse {
+        cache.count(\.unsatisfiable)
+        let head = ResponseHead(
+            status: 504, reason: "Gateway Timeout", fields: FieldBlock([("Content-Length", "0")]))
+        return StreamedResponse(
+            call: call, channel: .stored(CachedBody(.bytes([]), in: cache, of: nil, loop: core.loop)),
+            head: head, codings: [], expectedContentLength: 0, hasTrailers: false, interim: [], attempts: 0,
+            waited: call.start, provenance: ResponseCacheInfo(.cache, status))
+    }
+
+    /// The stored response that replaces an error; `nil` if there is none.
+    mutating func staleAnswer(status: Int? = nil) async throws -> StreamedResponse? {
+        try await standIn(status: status)?.use()
+    }
+
+    /// The stored response that may replace an error. It is not counted yet, since another attempt may succeed.
+    /// - Parameter status: The status of the error; `nil` if there was no response.
+    mutating func standIn(status: Int?) async throws -> StaleFallback? {
+        if !hasLookedIntoDisk { await lookIntoDisk() }
+        guard let answer = cache.decider(request, after: decision, found).failed(with: status, now: .now)
+        else { return nil }
+        let response = found[answer.variant]
+        let made: StreamedResponse
+        do {
+            made = try await make(answer, of: response, ResponseCacheInfo(.staleCache, answer.status))
+        } catch let error as HTTPError where error.code == .cachedBodyCorrupted {
+            return nil
+        }
+        let (cache, url, count) = (cache, request.key.url, answer.byteCount(of: response))
+        return StaleFallback(answer: made) {
+            cache.store.noteUse(of: response)
+            cache.count(\.staleOnErrors, served: count)
+            cache.tell(.staleOnError(url: url, status: status))
+        }
+    }
+}
+
+extension ResponseCache {
+    /// Records that a stored response was served.
+    fileprivate func noteUse(of response: StoredResponse, _ answer: CachedResponse) {
+        store.noteUse(of: response)
+        store.promote(response)
+        let byteCount = answer.byteCount(of: response)
+        count {
+            if answer.isStale { $0.staleHits &+= 1 } else { $0.hits &+= 1 }
+            $0.bytesServed &+= byteCount
+        }
+    }
+}
+
+extension CachedResponse {
+    /// Its source.
+    fileprivate var source: HTTPExchange.Source { isStale ? .staleCache : .cache }
+
+    /// The part of the stored body that it has.
+    private func range(of response: StoredResponse) -> Range<UInt64> {
+        switch content {
+        case .none: 0..<0
+        case .whole: 0..<response.variant.bodyLength
+        case .bytes(let range): range
+        }
+    }
+
+    /// The length of that part, in bytes.
+    func byteCount(of response: StoredResponse) -> UInt64 {
+        let range = range(of: response)
+        return range.upperBound - range.lowerBound
+    }
+
+    /// The source of that part.
+    fileprivate func body(of response: StoredResponse) -> CachedBody.Source {
+        let range = range(of: response)
+        if range.isEmpty { return .bytes([]) }
+        return switch response.body {
+        case .bytes(let bytes): .bytes(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+        case .file(let reader): .file(reader, range)
+        }
+    }
+}
+
+/// The part of the cache in a response.
+final class ResponseCacheInfo: AnswerProvenance {
+    let source: HTTPExchange.Source
+    let transfer: StreamedResponse?
+    let setCookies: [[UInt8]]
+    let isPreview: Bool
+    /// The handling of the request by the cache.
+    private let status: CacheStatus
+    /// The stored response that replaces this one, which is an error, unless another attempt follows (RFC 5861 §4).
+    private let standIn: StaleFallback?
+
+    init(
+        _ source: HTTPExchange.Source, _ status: CacheStatus, transfer: StreamedResponse? = nil,
+        standIn: StaleFallback? = nil, setCookies: [[UInt8]] = [], isPreview: Bool = false
+    ) {
+        self.source = source
+        self.status = status
+        self.transfer = transfer
+        self.standIn = standIn
+        self.setCookies = setCookies
+        self.isPreview = isPreview
+    }
+
+    var cacheStatus: String { status.text }
+
+    // A stored response is a hit, even if it is a 504.
+    var isUnsatisfied: Bool { source == .cache && !status.isHit }
+
+    func useFallback() -> StreamedResponse? { standIn?.use() }
+}
+
+/// A stored response that may replace an error (RFC 5861 §4). It is counted, and reported, only when it does.
+struct StaleFallback {
+    /// The stored response.
+    let answer: StreamedResponse
+    /// Called when it replaces the error.
+    let whenUsed: @Sendable () -> Void
+
+    /// Replaces the error.
+    func use() -> StreamedResponse {
+        whenUsed()
+        return answer
+    }
+}
+
+extension SessionCore {
+    /// The requests that are shared by several calls.
+    nonisolated var flights: FlightRegistry { state { FlightRegistry() } }
+}

@@ -1,0 +1,201 @@
+package import MartletTransport
+package import MartletWire
+
+/// One CONNECT request on a connection to a proxy, and its response (RFC 9110 §9.3.6).
+///
+/// The head is read byte by byte, as curl does: the bytes after the head of a 2xx belong to the tunnel, and stay in the
+/// stream.
+struct ConnectHandshake {
+    /// The outcome of the request.
+    enum Outcome {
+        /// The tunnel is established; the heads of the proxy, interim ones first.
+        case open([ResponseHead])
+        /// The proxy refused; whether it may be asked again on this connection.
+        case refused(TunnelRejection, isReusable: Bool)
+    }
+
+    let stream: any ByteStream
+    /// The server and its port, as in the request line and `Host`.
+    let authority: String
+    /// The value of `User-Agent`; `nil` sends none.
+    let userAgent: String?
+    /// The limits of a head.
+    let limits: WireLimits
+    /// The time by which the tunnel must be established.
+    let deadline: MonotonicTime
+
+    /// The maximum wait for a refusal's body: it is for people to read, and no reason to wait for the whole connect clock.
+    private static let bodyPatience = Duration.seconds(1)
+    /// The maximum number of bytes of a head, which is read byte by byte and contains hardly anything.
+    private static let headLimit = 64 * 1024
+
+    /// Sends the request, and waits for the response.
+    /// - Parameter authorization: The value of `Proxy-Authorization`.
+    /// - Returns: The outcome. The stream is left open.
+    /// - Throws: The reason why there is no response.
+    func ask(authorization: String?) async throws(ProxyHandshakeError) -> Outcome {
+        var headLimits = limits
+        headLimits.headByteLimit = min(limits.headByteLimit, ConnectHandshake.headLimit)
+        var machine = ClientMachine(limits: headLimits)
+        machine.startRequest(method: "CONNECT")
+        let request: [UInt8]
+        do throws(WireError) {
+            request = try encoded(authorization)
+        } catch {
+            throw .wire(error)
+        }
+        do throws(TransportError) {
+            try await stream.send(request, until: deadline)
+        } catch .system {
+            // The proxy may have sent the reason before it closed.
+        } catch {
+            throw .lost(error)
+        }
+        machine.requestFinished()
+        var heads = try await heads(&machine)
+        guard let head = heads.popLast() else { throw .wire(WireError(.emptyResponse, at: 0)) }
+        if (200...299).contains(head.status) { return .open(heads + [head]) }
+        return await refusal(head, after: heads, &machine)
+    }
+
+    private func encoded(_ authorization: String?) throws(WireError) -> [UInt8] {
+        var encoder = RequestEncoder()
+        try encoder.begin(method: "CONNECT", target: authority)
+        try encoder.hostField(authority)
+        if let userAgent { try encoder.field(name: "User-Agent", value: userAgent) }
+        if let authorization { try encoder.field(name: "Proxy-Authorization", value: authorization) }
+        encoder.end()
+        return encoder.bytes
+    }
+
+    /// The final head, and before it the interim ones, up to their limit.
+    private func heads(_ machine: inout ClientMachine) async throws(ProxyHandshakeError) -> [ResponseHead] {
+        var heads: [ResponseHead] = []
+        var unread: [UInt8] = []
+        while true {
+            let byte: [UInt8]?
+            do throws(TransportError) {
+                byte = try await stream.receive(atMost: 1, until: deadline)
+            } catch {
+                throw .lost(error)
+            }
+            if let byte { unread += byte }
+            guard byte == nil || ConnectHandshake.isWorthParsing(unread) else { continue }
+            do throws(WireError) {
+                let step = try machine.receive(unread.span)
+                switch step.event {
+                case .head(let head, _): return heads + [head]
+                case .informational(let head):
+                    heads.append(head)
+                    unread.removeFirst(step.consumed)
+                case .needMoreBytes, .body, .end: break
+                }
+                if byte == nil {
+                    _ = try machine.receiveEndOfStream(isClean: true)
+                    // Nothing ends in order before the head has.
+                    throw WireError(.emptyResponse, at: 0)
+                }
+            } catch {
+                throw .wire(error)
+            }
+        }
+    }
+
+    /// Whether to parse a head that came byte by byte: at the end of a line, where it may be over; at its beginning, where a
+    /// peer that speaks another protocol shows itself; and now and then, so that no line is without end.
+    private static func isWorthParsing(_ unread: [UInt8]) -> Bool {
+        unread.last == UInt8(ascii: "\n") || unread.count <= 32 || unread.count.isMultiple(of: 1024)
+    }
+
+    /// Collects the body of a refusal, as far as it comes soon; errors in it do not matter.
+    private func refusal(
+        _ head: ResponseHead, after earlier: [ResponseHead], _ machine: inout ClientMachine
+    ) async -> Outcome {
+        let patience = min(deadline, MonotonicTime.now().advanced(by: ConnectHandshake.bodyPatience))
+        var refusal = TunnelRejection(head: head, earlier: earlier, body: [], isBodyComplete: false)
+        var unread: [UInt8] = []
+        do {
+            while !refusal.isBodyComplete, refusal.body.count < TunnelRejection.bodyLimit {
+                let step = try machine.receive(unread.span)
+                switch step.event {
+                case .body(let range):
+                    refusal.body += unread[range].prefix(TunnelRejection.bodyLimit - refusal.body.count)
+                    unread.removeFirst(step.consumed)
+                case .end:
+                    machine.finish(leftoverByteCount: unread.count - step.consumed)
+                    refusal.isBodyComplete = true
+                case .needMoreBytes, .informational, .head:
+                    unread.removeFirst(step.consumed)
+                    if let piece = try await stream.receive(atMost: 16 * 1024, until: patience) {
+                        unread += piece
+                    } else {
+                        _ = try machine.receiveEndOfStream(isClean: true)
+                        refusal.isBodyComplete = true
+                    }
+                }
+            }
+        } catch {
+            // The head has the facts; the body is for people.
+            refusal.isBodyComplete = false
+        }
+        return .refused(refusal, isReusable: refusal.isBodyComplete && machine.isReusable)
+    }
+}
+
+/// A proxy's response to CONNECT that opened no tunnel; never to be taken for the server's.
+package struct TunnelRejection: Sendable {
+    /// The head.
+    package var head: ResponseHead
+    /// The heads that came before it: interim ones, and those of the responses after which the request was repeated.
+    package var earlier: [ResponseHead]
+    /// The received part of the body, at most ``bodyLimit`` bytes.
+    package var body: [UInt8]
+    /// Whether that is all of it.
+    package var isBodyComplete: Bool
+
+    /// The maximum size of a body: 64 KiB, far above any error page. It keeps a proxy from filling the memory.
+    package static let bodyLimit = 64 * 1024
+
+    /// Creates a refusal.
+    package init(head: ResponseHead, earlier: [ResponseHead] = [], body: [UInt8], isBodyComplete: Bool) {
+        self.head = head
+        self.earlier = earlier
+        self.body = body
+        self.isBodyComplete = isBodyComplete
+    }
+}
+
+/// The reason why a proxy that was reached did not open a way to the server.
+package enum ProxyHandshakeError: Error, Sendable, CustomStringConvertible {
+    /// An HTTP proxy responded to CONNECT with a status other than 2xx.
+    case refused(TunnelRejection)
+    /// The response of an HTTP proxy is not HTTP, breaks its rules, or ended too early.
+    case wire(WireError)
+    /// A SOCKS proxy refused, or broke the rules.
+    case socks(Socks5Error)
+    /// The connection to the proxy broke before the tunnel was established.
+    case lost(TransportError)
+
+    /// Whether the connection ended or failed before a byte of a response.
+    var isConnectionLoss: Bool {
+        switch self {
+        case .lost(.system), .lost(.closed), .lost(.tls): true
+        case .wire(let error): error.code == .emptyResponse
+        default: false
+        }
+    }
+
+    /// The failure. Of the proxy's response it contains only the status.
+    package var description: String {
+        switch self {
+        case .refused(let refusal) where refusal.head.status == 407:
+            "it wants credentials, or others than it was given: it answered CONNECT with 407"
+        case .refused(let refusal): "it answered CONNECT with \(refusal.head.status)"
+        case .wire(let error): "its answer to CONNECT cannot be used: \(error)"
+        case .socks(let fault): fault.description
+        case .lost(.system(let error)): "the connection to it broke before the tunnel stood: \(error)"
+        case .lost(.tls(let error)): "the connection to it broke before the tunnel stood: \(error)"
+        case .lost: "the connection to it ended before the tunnel stood"
+        }
+    }
+}

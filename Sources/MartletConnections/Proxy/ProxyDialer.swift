@@ -1,0 +1,252 @@
+import MartletTransport
+import MartletWire
+
+/// Opens a connection by way of a proxy: to the proxy, its handshake, and TLS with the server inside of the tunnel.
+///
+/// One deadline covers all of it. Cancelling the task interrupts every wait; nothing stays open then.
+struct ProxyDialer {
+    let dialer: Dialer
+    let proxy: ProxyServer
+    /// The server; or the proxy itself, where requests are handed to it.
+    let destination: Destination
+    let limits: WireLimits
+    let deadline: MonotonicTime
+    private let start = MonotonicTime.now()
+
+    /// The maximum number of addresses of a server that a SOCKS proxy is asked for, one after the other.
+    private static let addressLimit = 4
+
+    /// A connection by way of a proxy.
+    struct Way {
+        var connected: Dialer.Connected
+        /// The heads of the proxy's responses to CONNECT, the last of which opened the tunnel.
+        var heads: [ResponseHead] = []
+    }
+
+    /// Opens the connection.
+    func run() async throws(ExchangeError) -> Way {
+        let way: Way
+        if proxy.forwards(isSecure: destination.isSecure) {
+            way = Way(connected: try await reachProxy())
+        } else if case .socks5(let names) = proxy.kind {
+            way = try await tunnelBySocks(names)
+        } else {
+            way = try await tunnelByConnect()
+        }
+        // Cancelling may have interrupted the socket for good in the moment in which everything had succeeded.
+        guard !Task.isCancelled else {
+            way.connected.stream.close()
+            throw failure(.lost(.interrupted))
+        }
+        return way
+    }
+
+    // MARK: The proxy
+
+    private func reachProxy() async throws(ExchangeError) -> Dialer.Connected {
+        do throws(DialError) {
+            var connected = try await dialer.dial(proxy, until: deadline)
+            connected.timings.start = start
+            return connected
+        } catch {
+            throw ExchangeError(error, proxy: proxy)
+        }
+    }
+
+    /// - Parameter connected: The connection to the proxy, where there was one.
+    private func failure(_ fault: ProxyHandshakeError, on connected: Dialer.Connected? = nil) -> ExchangeError
+    {
+        let cause: ExchangeError.Cause =
+            switch fault {
+            case .lost(.timedOut): .timedOut(.connect)
+            case .lost(.interrupted): .cancelled
+            default: .proxy(fault)
+            }
+        var error = ExchangeError(
+            cause: cause, phase: .tunneling, wasSent: false, waited: MonotonicTime.now().since(start),
+            proxy: proxy)
+        error.reached = connected?.reached
+        return error
+    }
+
+    // MARK: CONNECT
+
+    private func tunnelByConnect() async throws(ExchangeError) -> Way {
+        let place = dialer.settings.redirected(host: destination.host, port: destination.port)
+        let isAddress = place.host.utf8.contains(UInt8(ascii: ":"))
+        let authority = "\(isAddress ? "[\(place.host)]" : place.host):\(place.port)"
+        let request = ProxyAuthenticationRequest(proxy: proxy, method: "CONNECT", target: authority)
+        let authenticator = dialer.settings.proxyAuthenticator
+        var authorization = authenticator.preemptiveValue(for: request)
+        var hasSentCredentials = false
+        var heads: [ResponseHead] = []
+        var connected = try await reachProxy()
+        /// Whether the connection carried a response before, and so may have been closed since.
+        var isReused = false
+        while true {
+            let exchange = ConnectHandshake(
+                stream: connected.stream, authority: authority, userAgent: dialer.settings.proxyUserAgent,
+                limits: limits, deadline: deadline)
+            let outcome: ConnectHandshake.Outcome
+            do throws(ProxyHandshakeError) {
+                outcome = try await interruptibly(connected.stream) { () async throws(ProxyHandshakeError) in
+                    try await exchange.ask(authorization: authorization)
+                }
+            } catch {
+                connected.stream.close()
+                guard isReused, error.isConnectionLoss, !Task.isCancelled else {
+                    throw failure(error, on: connected)
+                }
+                isReused = false
+                connected = try await reachProxy()
+                continue
+            }
+            switch outcome {
+            case .open(let last):
+                heads += last
+                return Way(connected: try await secured(connected, after: heads), heads: heads)
+            case .refused(var refusal, let isReusable):
+                guard refusal.head.status == 407, !hasSentCredentials, !Task.isCancelled,
+                    let value = authenticator.value(
+                        answering: refusal.head.fields.values(of: "Proxy-Authenticate"),
+                        refused: authorization, for: request)
+                else {
+                    connected.stream.close()
+                    refusal.earlier = heads + refusal.earlier
+                    throw failure(Task.isCancelled ? .lost(.interrupted) : .refused(refusal), on: connected)
+                }
+                hasSentCredentials = true
+                heads += refusal.earlier + [refusal.head]
+                authorization = value
+                isReused = isReusable
+                if !isReusable {
+                    connected.stream.close()
+                    connected = try await reachProxy()
+                }
+            }
+        }
+    }
+
+    // MARK: SOCKS
+
+    private func tunnelBySocks(_ names: ProxyNameResolution) async throws(ExchangeError) -> Way {
+        var targets = try await targets(names)[...]
+        while true {
+            guard let target = targets.popFirst() else {
+                // Resolvers that succeed give at least one.
+                let nothing = ResolutionError(host: destination.host, message: "the name has no addresses")
+                throw ExchangeError(
+                    cause: .transport(.resolution(nothing)), phase: .resolving, wasSent: false)
+            }
+            let machine: Socks5Machine
+            do throws(Socks5Error) {
+                machine = try Socks5Machine(target: target, credentials: proxy.credentials)
+            } catch {
+                throw failure(.socks(error))
+            }
+            let connected = try await reachProxy()
+            do throws(ProxyHandshakeError) {
+                try await interruptibly(connected.stream) { () async throws(ProxyHandshakeError) in
+                    try await performHandshake(machine, connected.stream)
+                }
+            } catch {
+                connected.stream.close()
+                if case .socks(let fault) = error, fault.isAboutAddress, !targets.isEmpty, !Task.isCancelled {
+                    continue
+                }
+                throw failure(error, on: connected)
+            }
+            return Way(connected: try await secured(connected))
+        }
+    }
+
+    /// Runs a machine until the tunnel is established; no byte of the tunnel is read. The stream is left open.
+    private func performHandshake(
+        _ machine: consuming Socks5Machine, _ stream: any ByteStream
+    ) async throws(ProxyHandshakeError) {
+        var effects = machine.start()
+        while true {
+            let bytes: [UInt8]?
+            do throws(TransportError) {
+                try await stream.send(effects.send, until: deadline)
+                if machine.isEstablished { return }
+                bytes = try await stream.receive(atMost: machine.wantedByteCount, until: deadline)
+            } catch {
+                throw .lost(error)
+            }
+            guard let bytes else {
+                guard let fault = machine.receiveEndOfStream() else { return }
+                throw .socks(fault)
+            }
+            do throws(Socks5Error) {
+                effects = try machine.receive(bytes)
+            } catch {
+                throw .socks(error)
+            }
+        }
+    }
+
+    /// The targets that the proxy is asked for, one after the other.
+    private func targets(_ names: ProxyNameResolution) async throws(ExchangeError) -> [Socks5Machine.Target] {
+        let place = dialer.settings.redirected(host: destination.host, port: destination.port)
+        if let address = SocketAddress(literal: place.host, port: place.port) { return [.address(address)] }
+        if names == .resolvedRemotely {
+            return [.name(place.host, port: UInt16(truncatingIfNeeded: place.port))]
+        }
+        do throws(DialError) {
+            let addresses = try await dialer.addresses(of: destination, until: deadline)
+            return addresses.prefix(ProxyDialer.addressLimit).map { .address($0) }
+        } catch {
+            throw ExchangeError(error)
+        }
+    }
+
+    // MARK: The tunnel
+
+    /// The tunnel, with TLS in it if the server needs that.
+    /// - Parameter heads: The proxy's responses to CONNECT.
+    private func secured(
+        _ tunnel: Dialer.Connected, after heads: [ResponseHead] = []
+    ) async throws(ExchangeError) -> Dialer.Connected {
+        var connected = tunnel
+        connected.timings.tunneled = MonotonicTime.now()
+        connected.timings.secured = nil
+        guard destination.isSecure else { return connected }
+        do throws(DialError) {
+            connected.stream = try await interruptibly(tunnel.stream) { () async throws(DialError) in
+                try await dialer.secure(
+                    tunnel.stream, to: destination, through: proxy, until: deadline, since: start)
+            }
+        } catch {
+            var failure = ExchangeError(error)
+            failure.reached = connected.reached
+            failure.tunnelHeads = heads
+            throw failure
+        }
+        connected.timings.secured = MonotonicTime.now()
+        return connected
+    }
+
+    /// Runs a step on a stream; cancelling the task interrupts it.
+    private func interruptibly<Value: Sendable, Failure: Error>(
+        _ stream: any ByteStream, _ step: () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result: Result<Value, Failure> = await withTaskCancellationHandler {
+            do throws(Failure) {
+                return .success(try await step())
+            } catch {
+                return .failure(error)
+            }
+        } onCancel: {
+            stream.interrupt()
+        }
+        return try result.get()
+    }
+}
+
+extension Dialer.Connected {
+    /// The connection as an error reports it.
+    fileprivate var reached: ReachedConnection {
+        ReachedConnection(information: stream.information, timings: timings)
+    }
+}

@@ -1,0 +1,179 @@
+import FoundationEssentials
+
+/// Encodes any `Encodable` as a ``ParameterValue``.
+struct ParameterEncoder: Encoder {
+    /// The first error of a function that cannot throw: those that create containers.
+    final class Faults { var first: ParameterError? }
+
+    let node: ParameterNode
+    let codingPath: [any CodingKey]
+    /// The number of values around this one, including those that only wrap it.
+    let depth: Int
+    let faults: Faults
+
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    /// The tree of a value.
+    static func value(of value: some Encodable) throws -> ParameterValue {
+        let encoder = ParameterEncoder(node: ParameterNode(), codingPath: [], depth: 0, faults: Faults())
+        try encoder.encode(value)
+        if let fault = encoder.faults.first { throw fault }
+        return encoder.node.value
+    }
+
+    /// The encoder of a value inside.
+    func inner(_ node: ParameterNode, _ key: any CodingKey) -> ParameterEncoder {
+        ParameterEncoder(node: node, codingPath: codingPath + [key], depth: depth + 1, faults: faults)
+    }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        KeyedEncodingContainer(KeyedParameterContainer<Key>(encoder: usable(as: .record)))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        UnkeyedParameterContainer(encoder: usable(as: .list))
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
+
+    /// This encoder if its node can become the kind that a container needs; otherwise one whose values are dropped, with the
+    /// error recorded.
+    private func usable(as kind: ParameterNode.Kind) -> ParameterEncoder {
+        if node.become(kind) { return self }
+        faults.first = faults.first ?? fault(.conflictingContainers)
+        let dropped = ParameterNode()
+        _ = dropped.become(kind)
+        return ParameterEncoder(node: dropped, codingPath: codingPath, depth: depth, faults: faults)
+    }
+
+    private func fault(_ code: ParameterError.Code) -> ParameterError {
+        ParameterError(code, at: ParameterPath(codingPath))
+    }
+}
+
+extension ParameterEncoder: SingleValueEncodingContainer {
+    func encodeNil() { node.set(.null) }
+
+    // One function for all the types that the protocol lists.
+    func encode(_ value: some Encodable) throws {
+        if let fault = faults.first { throw fault }
+        guard depth <= ParameterValue.depthLimit else { throw fault(.tooDeep) }
+        if let plain = try plain(value) { return node.set(plain) }
+        if let set = value as? any EncodableSet {
+            var values: Set<ParameterValue> = []
+            for element in set.encodableElements {
+                let encoder = inner(ParameterNode(), ParameterKey(intValue: values.count))
+                try encoder.encode(element)
+                values.insert(encoder.node.value)
+            }
+            return node.set(.set(values))
+        }
+        let wrapped = ParameterEncoder(node: node, codingPath: codingPath, depth: depth + 1, faults: faults)
+        try value.encode(to: wrapped)
+    }
+
+    /// The value if it is of a type with its own case.
+    private func plain(_ value: some Encodable) throws(ParameterError) -> ParameterValue? {
+        switch value {
+        case let value as ParameterValue: return value
+        case let value as String: return .string(value)
+        case let value as Bool: return .bool(value)
+        case let value as Int: return .integer(value)
+        case let value as Double: return try number(value)
+        // By its digits: 0.1 as Float is not 0.1 as Double.
+        case let value as Float: return try number(Double(value.description) ?? Double(value))
+        case let value as Date:
+            guard value.timeIntervalSince1970.isFinite else { throw fault(.dateOutOfRange) }
+            return .date(value)
+        case let value as Data: return .data(value)
+        case let value as Decimal:
+            guard !value.isNaN else { throw fault(.notFinite) }
+            return .decimal(value)
+        case let value as URL: return .string(value.absoluteString)
+        case let value as any FixedWidthInteger: return try integer(value)
+        default: return nil
+        }
+    }
+
+    private func number(_ value: Double) throws(ParameterError) -> ParameterValue {
+        guard value.isFinite else { throw fault(.notFinite) }
+        return .number(value)
+    }
+
+    private func integer(_ value: some FixedWidthInteger) throws(ParameterError) -> ParameterValue {
+        if let small = Int(exactly: value) { return .integer(small) }
+        if let large = UInt64(exactly: value) { return .unsigned(large) }
+        let digits = String(value)
+        guard let decimal = Decimal(string: digits), decimal.description == digits else {
+            throw fault(.numberOutOfRange)
+        }
+        return .decimal(decimal)
+    }
+}
+
+/// A set with elements that can be encoded.
+private protocol EncodableSet { var encodableElements: [any Encodable] { get } }
+
+extension Set: EncodableSet where Element: Encodable {
+    fileprivate var encodableElements: [any Encodable] { Array(self) }
+}
+
+/// Writes the values of a record.
+private struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let encoder: ParameterEncoder
+
+    var codingPath: [any CodingKey] { encoder.codingPath }
+
+    func encodeNil(forKey key: Key) { encoder.node.replace(key.stringValue).set(.null) }
+
+    // One function for all the types that the protocol lists.
+    func encode(_ value: some Encodable, forKey key: Key) throws { try replacing(key).encode(value) }
+
+    func nestedContainer<Inner: CodingKey>(
+        keyedBy type: Inner.Type, forKey key: Key
+    ) -> KeyedEncodingContainer<Inner> { nested(key).container(keyedBy: type) }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        nested(key).unkeyedContainer()
+    }
+
+    func superEncoder() -> any Encoder { replacing(ParameterKey(stringValue: "super")) }
+
+    func superEncoder(forKey key: Key) -> any Encoder { replacing(key) }
+
+    /// The encoder of a nested container. Its contents are kept: a class and its subclass may write to the same one.
+    private func nested(_ key: Key) -> ParameterEncoder {
+        encoder.inner(encoder.node.child(key.stringValue), key)
+    }
+
+    private func replacing(_ key: any CodingKey) -> ParameterEncoder {
+        encoder.inner(encoder.node.replace(key.stringValue), key)
+    }
+}
+
+/// Writes the values of a list.
+private struct UnkeyedParameterContainer: UnkeyedEncodingContainer {
+    let encoder: ParameterEncoder
+
+    var codingPath: [any CodingKey] { encoder.codingPath }
+
+    var count: Int { encoder.node.count }
+
+    func encodeNil() { encoder.node.append().set(.null) }
+
+    // One function for all the types that the protocol lists.
+    func encode(_ value: some Encodable) throws { try next().encode(value) }
+
+    func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        next().container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { next().unkeyedContainer() }
+
+    func superEncoder() -> any Encoder { next() }
+
+    private func next() -> ParameterEncoder {
+        let key = ParameterKey(intValue: count)
+        return encoder.inner(encoder.node.append(), key)
+    }
+}

@@ -1,0 +1,141 @@
+/// A `Set-Cookie` field that was not stored, and the reason. It does not contain the cookie's value.
+public struct CookieRejection: Sendable, Hashable, CustomStringConvertible {
+    /// The reason why a cookie is not stored.
+    public enum Reason: Error, Sendable, Hashable {
+        /// There is a control character at this byte of the field's value, starting at 0.
+        case controlCharacter(offset: Int)
+        /// Name and value have more than 4,096 bytes.
+        case tooLarge
+        /// There is neither a name nor a value.
+        case empty
+        /// `Domain` is not ASCII.
+        case invalidDomain
+        /// `Path` is not UTF-8; or there is none, and that of the URL has more than 1,024 bytes.
+        case invalidPath
+        /// `Domain` is not the host's own, or one above it.
+        case foreignDomain
+        /// `Domain` is a public suffix, or above the host's.
+        case publicSuffix
+        /// `Secure` over a connection that is not.
+        case insecureOrigin
+        /// Over a connection that is not secure, in the place of a cookie that is.
+        case shadowsSecureCookie
+        /// `SameSite=None` without `Secure`.
+        case crossSiteWithoutSecure
+        /// The name starts with `__Secure-` or `__Host-`, and the cookie does not satisfy that.
+        case prefixNotHonored
+        /// The field is beyond the limit of a response: ``CookieLimits/perResponse``.
+        case overLimit
+
+        /// The reason as text.
+        var explanation: String {
+            switch self {
+            case .controlCharacter(let offset): "a control character at byte \(offset)"
+            case .tooLarge: "name and value have more than 4,096 bytes"
+            case .empty: "neither a name nor a value"
+            case .invalidDomain: "Domain is not a host name"
+            case .invalidPath: "Path is not UTF-8, or that of the address too long"
+            case .foreignDomain: "Domain is not one of the host's"
+            case .publicSuffix: "Domain is a public suffix"
+            case .insecureOrigin: "Secure over a connection that is not"
+            case .shadowsSecureCookie: "it would take the place of a Secure cookie"
+            case .crossSiteWithoutSecure: "SameSite=None without Secure"
+            case .prefixNotHonored: "the name's prefix promises what the cookie is not"
+            case .overLimit: "too many Set-Cookie fields in one response"
+            }
+        }
+    }
+
+    /// The number of the field in the response, starting at 0.
+    public let index: Int
+    /// The name of the cookie; empty if it has none or could not be parsed.
+    public let name: String
+    /// The reason.
+    public let reason: Reason
+
+    /// The field and the reason as text.
+    public var description: String {
+        "Set-Cookie \(index + 1)\(name.isEmpty ? "" : " (\(name))"): \(reason.explanation)"
+    }
+}
+
+/// The reason why a cookie cannot be created. It never contains the value.
+public enum CookieError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The name contains a control character, `;` or `=`, has white space at an end, or is empty together with the value.
+    case invalidName
+    /// The value contains a control character or `;`, or has white space at an end.
+    case invalidValue
+    /// The domain is not a host.
+    case invalidDomain
+    /// The path does not start with `/`, contains a control character, ends in white space, or is longer than 1,024 bytes.
+    case invalidPath
+    /// Name and value have more than 4,096 bytes.
+    case tooLarge
+    /// The name starts with `__Secure-` or `__Host-`, and the cookie does not satisfy that (RFC 6265bis §4.1.3).
+    case prefixNotHonored
+
+    /// The problem.
+    public var description: String {
+        switch self {
+        case .invalidName:
+            "the name of a cookie holds a control character, ';' or '=', or there is nothing in it"
+        case .invalidValue: "the value of a cookie holds a control character or ';', or ends in white space"
+        case .invalidDomain: "the domain of a cookie is not a host"
+        case .invalidPath: "the path of a cookie does not begin with '/', or holds what no path may hold"
+        case .tooLarge: "name and value of a cookie have more than 4,096 bytes"
+        case .prefixNotHonored: "the prefix of a cookie's name promises what the cookie is not"
+        }
+    }
+}
+
+/// The limits of a ``CookieJar``. Each stops a server from filling the memory or the requests.
+///
+/// The limits of a cookie (4,096 bytes of name and value, 1,024 bytes of an attribute) do not depend on these (RFC 6265bis
+/// §5.6).
+public struct CookieLimits: Sendable, Hashable {
+    /// The maximum number of `Set-Cookie` fields of a response; default 50, as in curl.
+    public var perResponse: Int { didSet { perResponse = max(0, perResponse) } }
+    /// The maximum number of cookies of a registrable domain and all names below it; default 180, as in Chrome.
+    public var perDomain: Int { didSet { perDomain = max(0, perDomain) } }
+    /// The maximum number of all cookies; default 3,000 (RFC 6265bis §6.1).
+    public var total: Int { didSet { total = max(0, total) } }
+    /// The maximum length of a `Cookie` value, in bytes; default 8,192. Cookies that do not fit are left out.
+    public var headerBytes: Int { didSet { headerBytes = max(0, headerBytes) } }
+    /// The maximum lifetime of a cookie in days, up to 36,500; default 400 (RFC 6265bis §5.6.1).
+    public var days: Int { didSet { days = CookieLimits.clamped(days) } }
+
+    /// Creates limits. Numbers are clamped to their ranges, here as in the properties.
+    public init(
+        perResponse: Int = 50, perDomain: Int = 180, total: Int = 3000, headerBytes: Int = 8192,
+        days: Int = 400
+    ) {
+        self.perResponse = max(0, perResponse)
+        self.perDomain = max(0, perDomain)
+        self.total = max(0, total)
+        self.headerBytes = max(0, headerBytes)
+        self.days = CookieLimits.clamped(days)
+    }
+
+    private static func clamped(_ days: Int) -> Int { min(max(0, days), 36_500) }
+}
+
+/// The use of cookies by a session.
+public struct CookiePolicy: Sendable, Hashable {
+    /// Whether cookies are sent.
+    public var sendsCookies: Bool
+    /// Whether received cookies are stored.
+    public var storesCookies: Bool
+
+    /// Creates a policy.
+    public init(sendsCookies: Bool, storesCookies: Bool) {
+        self.sendsCookies = sendsCookies
+        self.storesCookies = storesCookies
+    }
+
+    /// Cookies are stored and sent.
+    public static let always = CookiePolicy(sendsCookies: true, storesCookies: true)
+    /// Cookies are neither stored nor sent.
+    public static let never = CookiePolicy(sendsCookies: false, storesCookies: false)
+    /// Existing cookies are sent; none are stored.
+    public static let sendOnly = CookiePolicy(sendsCookies: true, storesCookies: false)
+}

@@ -1,0 +1,250 @@
+import Synchronization
+
+/// Reports the events of one call to subscribers, middleware, instruments and the session's delegate.
+///
+/// Calls without any of these have none.
+package final class CallEventEmitter: Sendable {
+    private struct Counts {
+        var sent = 0
+        var begun = 0
+        var redirects = 0
+        /// Whether the call has ended: a transfer that it began for others as well may continue.
+        var isOver = false
+    }
+
+    let number: UInt64
+    package let delegate: (any SessionDelegate)?
+    /// The progress of the request's body; `nil` without a delegate.
+    let upload: ProgressState?
+    private let start: MonotonicTime
+    private let hub: EventBroadcaster<SessionEvent>
+    private let middleware: [any HTTPMiddleware]
+    private let instruments: [any CallInstrument]
+    private let isDownload: Bool
+    private let userCode: UserCode
+    /// Guards the values of contexts: the call's tasks.
+    private let counts = Mutex(Counts())
+
+    /// Creates the observer of a call, if there is anything to report to.
+    /// - Parameter isDownload: Whether the body is written to a file in any case.
+    init?(_ call: Call, core: SessionCore, control: TransferControl, isDownload: Bool) {
+        let settings = call.settings
+        guard core.observesCalls(settings) else { return nil }
+        number = control.callNumber ?? CallNumber.next()
+        start = call.start
+        hub = core.events
+        delegate = settings.configuration.delegate
+        middleware = settings.configuration.middleware
+        instruments = settings.instruments(for: call, pool: core.pool)
+        upload = delegate != nil && call.body.isPresent ? ProgressState() : nil
+        self.isDownload = isDownload
+        userCode = UserCode(call, control: control, loop: core.loop)
+    }
+
+    // MARK: Events
+
+    func tell(_ kind: SessionEvent.Kind, hop: HTTPHop? = nil) {
+        guard !counts.withLock({ $0.isOver }) else { return }
+        let event = SessionEvent(kind, call: number, elapsed: MonotonicTime.now().since(start))
+        for instrument in instruments { instrument.observe(event, hop: hop) }
+        hub.tell(event)
+        guard !middleware.isEmpty else { return }
+        let context = context
+        for middleware in middleware { middleware.observe(event, in: context) }
+    }
+
+    func requestSent() {
+        let attempt = counts.withLock { counts in
+            counts.begun += 1
+            return counts.begun
+        }
+        tell(.requestSent(attempt: attempt))
+    }
+
+    func connected(_ connection: ConnectionInformation, isReused: Bool) {
+        tell(isReused ? .connectionReused(connection) : .connectionOpened(connection))
+    }
+
+    /// Reports that another request follows.
+    func follows(_ hop: HTTPHop, to target: HTTPURL?) {
+        switch hop.reason {
+        case .redirect:
+            tell(.redirected(status: hop.status ?? 0, to: (target ?? hop.url).bare.absoluteForm), hop: hop)
+        case .challenge: tell(.challenged(status: hop.status ?? 0), hop: hop)
+        case .retry, .middleware:
+            tell(.retrying(status: hop.status, error: hop.error, delay: hop.delay), hop: hop)
+        }
+    }
+
+    var context: CallContext {
+        let counts = counts.withLock { $0 }
+        return CallContext(
+            number: number, sentCount: counts.sent, redirectCount: counts.redirects,
+            elapsed: MonotonicTime.now().since(start))
+    }
+
+    func note(sentCount: Int, redirectCount: Int) {
+        counts.withLock { ($0.sent, $0.redirects) = (sentCount, redirectCount) }
+    }
+
+    var hasInstruments: Bool { !instruments.isEmpty }
+
+    func inject(into fields: inout HTTPFields) {
+        for instrument in instruments { instrument.inject(into: &fields) }
+    }
+
+    // MARK: The delegate
+
+    /// Runs a function of the delegate whose result the call needs.
+    /// - Parameters:
+    ///   - name: The function, for the error of a call that ran out of time.
+    ///   - exchange: The exchange whose connection the call holds.
+    ///   - otherwise: The result without a delegate.
+    func ask<Value: Sendable>(
+        _ name: String, _ phase: HTTPError.Phase, holding exchange: Exchange?, sentCount: Int? = nil,
+        otherwise: Value,
+        _ body: @escaping @Sendable (any SessionDelegate, CallContext) async throws -> Value
+    ) async throws -> Value {
+        guard let delegate else { return otherwise }
+        let context = context
+        return try await userCode.run(
+            "the delegate's \(name)", phase, holding: exchange, sentCount: sentCount ?? context.sentCount
+        ) { try await body(delegate, context) }
+    }
+
+    /// Runs a function of the delegate that is notified, and does not change the call.
+    private func notify(
+        _ body: @escaping @Sendable (any SessionDelegate, CallContext) async -> Void
+    ) async {
+        guard let delegate else { return }
+        let context = context
+        await userCode.tell { await body(delegate, context) }
+    }
+
+    /// Makes the delegate answer challenges before the handler.
+    func addDelegate(to sources: inout CredentialSources) {
+        guard let delegate else { return }
+        let handler = sources.handler
+        sources.handler = { challenge in
+            switch try await delegate.respond(to: challenge, in: self.context) {
+            case .credentials(let credentials): credentials
+            case .performDefaultHandling: try await handler?(challenge)
+            case .returnResponse: nil
+            }
+        }
+    }
+
+    /// Reports the progress of the request's body to the delegate, until its end or until the task is cancelled.
+    /// - Returns: Whether the end was reported.
+    private func tellUpload() async -> Bool {
+        guard let upload, delegate != nil else { return true }
+        var isComplete = false
+        for await progress in ProgressSequence(state: upload) {
+            await notify { await $0.bodySent(progress, in: $1) }
+            isComplete = progress.isFinished
+        }
+        return isComplete
+    }
+
+    /// Decides with the delegate about a response whose head has come.
+    /// - Returns: The response to continue with.
+    func admit(_ answer: StreamedResponse, _ control: TransferControl) async throws -> StreamedResponse {
+        tell(.responseReceived(status: answer.head.status, byteCount: answer.expectedContentLength))
+        guard delegate != nil else { return answer }
+        let response = HeadConversion.response(answer.head)
+        let disposition = try await ask(
+            "received(_:in:)", .processingResponse, holding: answer.channel.heldExchange,
+            otherwise: ResponseDisposition.allow
+        ) { try await $0.received(response, in: $1) }
+        if control.isCancelled { throw CancellationError() }
+        switch disposition {
+        case .allow: return answer
+        case .cancel:
+            control.cancel()
+            throw CancellationError()
+        case .becomeDownload(let path, let overwrites):
+            // A task that became a download before has its own file, to which the whole body goes.
+            let place = DownloadDestination(path: path, overwrites: overwrites)
+            guard !isDownload, control.setDelegatedDestination(place) else { return answer }
+            let reader = BodyReader(answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes)
+            let download = FileDownload(
+                path: path, overwrites: overwrites, origin: answer.call.url.origin.description)
+            try await download.write(reader)
+            await downloadFinished(at: path)
+            return answer.emptied
+        }
+    }
+
+    /// The destination of a download.
+    func destination(of answer: StreamedResponse, proposed: FilePath) async throws -> FilePath {
+        guard delegate != nil else { return proposed }
+        let response = HeadConversion.response(answer.head)
+        return try await ask(
+            "destination(of:proposed:in:)", .processingResponse, holding: answer.channel.heldExchange,
+            otherwise: proposed
+        ) { try await $0.destination(of: response, proposed: proposed, in: $1) ?? proposed }
+    }
+
+    func downloadFinished(at path: FilePath) async {
+        await notify { await $0.downloadFinished(at: path, in: $1) }
+    }
+
+    func bodyReceived(_ byteCount: Int, from channel: ResponseBodySource) async throws {
+        guard delegate != nil else { return }
+        try await ask(
+            "bodyReceived(_:in:)", .receivingBody, holding: channel.heldExchange, otherwise: ()
+        ) { await $0.bodyReceived(byteCount, in: $1) }
+    }
+
+    // MARK: The call
+
+    /// Reports a call from its start to its end.
+    /// - Parameter body: Runs the call, and returns its result and its exchange.
+    func accompany<Result>(
+        _ call: Call, _ body: () async throws -> (result: Result, exchange: HTTPExchange?)
+    ) async throws -> Result {
+        tell(.started(method: call.method, url: call.url.bare.absoluteForm))
+        async let told = tellUpload()
+        do {
+            let (result, exchange) = try await body()
+            upload?.update { $0.isFinished = true }
+            if !(await told) { await tellUploadEnd() }
+            if let exchange { await completed(exchange) }
+            return result
+        } catch {
+            upload?.update { $0.isFinished = true }
+            if !(await told) { await tellUploadEnd() }
+            await failed(ResponseValidationError.reason(of: error))
+            throw error
+        }
+    }
+
+    /// Reports the last state of the request's body, which a cancelled ``tellUpload()`` has not.
+    private func tellUploadEnd() async {
+        if let progress = upload?.value { await notify { await $0.bodySent(progress, in: $1) } }
+    }
+
+    private func completed(_ exchange: HTTPExchange) async {
+        let metrics = exchange.metrics
+        tell(.finished(metrics.bare))
+        counts.withLock { $0.isOver = true }
+        await notify { delegate, context in
+            await delegate.metricsCollected(metrics, in: context)
+            await delegate.completed(.succeeded(exchange), in: context)
+        }
+    }
+
+    private func failed(_ error: any Error) async {
+        tell(error is CancellationError ? .cancelled : .failed((error as? HTTPError)?.code))
+        counts.withLock { $0.isOver = true }
+        await notify { await $0.completed(.failed(error), in: $1) }
+    }
+}
+
+/// Measures or traces one call: what the package traits `Metrics` and `Tracing` add.
+protocol CallInstrument: Sendable {
+    /// Receives an event, and returns quickly.
+    func observe(_ event: SessionEvent, hop: HTTPHop?)
+    /// Adds the fields by which the server can link the request to a trace.
+    func inject(into fields: inout HTTPFields)
+}

@@ -1,0 +1,112 @@
+import MartletContent
+import MartletURL
+import MartletCore
+public import HTTPTypes
+
+/// The secrets that logs and command lines show as `***`. In bodies, these are the fields of forms in ``queryItems``.
+public struct SecretRedaction: Hashable, Sendable {
+    /// Fields with secret values. The scheme of `Authorization` and `Proxy-Authorization` stays, and so do the names of cookies.
+    public var fields: Set<HTTPField.Name>
+    /// Names of items in queries and forms with secret values, in lower case.
+    public var queryItems: Set<String>
+    /// Whether user names and passwords in URLs are secret.
+    public var masksUserInfo: Bool
+
+    /// Creates a mask.
+    public init(fields: Set<HTTPField.Name>, queryItems: Set<String> = [], masksUserInfo: Bool = true) {
+        self.fields = fields
+        self.queryItems = Set(queryItems.map { $0.lowercased() })
+        self.masksUserInfo = masksUserInfo
+    }
+
+    /// The default mask: credentials and cookies, and user names and passwords in URLs.
+    public static let standard = SecretRedaction(
+        fields: [.authorization, .proxyAuthorization, .cookie, .setCookie])
+
+    /// A mask of nothing: the result contains all secrets.
+    public static let none = SecretRedaction(fields: [], masksUserInfo: false)
+
+    /// Names of query items that commonly contain secrets, for ``queryItems``.
+    public static let tokenLikeNames: Set<String> = [
+        "access_token", "api_key", "apikey", "auth", "client_secret", "code", "id_token", "key", "passwd",
+        "password", "refresh_token", "secret", "sig", "signature", "token", "x-amz-credential",
+        "x-amz-security-token", "x-amz-signature",
+    ]
+
+    /// The mask with further fields, such as one that carries an API key.
+    public func adding(fields: Set<HTTPField.Name> = [], queryItems: Set<String> = []) -> SecretRedaction {
+        SecretRedaction(
+            fields: self.fields.union(fields), queryItems: self.queryItems.union(queryItems),
+            masksUserInfo: masksUserInfo)
+    }
+
+    /// The replacement of a secret.
+    static let stars = "***"
+
+    /// The value of a field, masked.
+    func value(of name: HTTPField.Name, _ value: String) -> String {
+        guard fields.contains(name) else { return Self.namesURL(name) ? reference(value) : value }
+        if name == .cookie { return SecretRedaction.cookies(value) }
+        if name == .setCookie { return SecretRedaction.setCookie(value) }
+        guard name == .authorization || name == .proxyAuthorization, let blank = value.firstIndex(of: " ")
+        else { return SecretRedaction.stars }
+        return "\(value[..<blank]) \(SecretRedaction.stars)"
+    }
+
+    /// A URL, masked.
+    func text(of url: HTTPURL) -> String {
+        var userInfo = url.userInfo
+        if let info = userInfo, masksUserInfo {
+            userInfo = HTTPURL.UserInfo(
+                user: SecretRedaction.stars, password: info.password.map { _ in SecretRedaction.stars })
+        }
+        return HTTPURL(
+            scheme: url.scheme, userInfo: userInfo, host: url.host, hostKind: url.hostKind,
+            explicitPort: url.explicitPort, path: url.path, query: url.query.map(query),
+            fragment: url.fragment
+        ).absoluteString
+    }
+
+    /// A query or a form, masked: items with secret values keep their names.
+    func query(_ text: String) -> String {
+        guard !queryItems.isEmpty else { return text }
+        let pairs = text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        let shown = pairs.map { pair -> String in
+            let whole = String(Substring(pair))
+            guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { return whole }
+            let name = String(Substring(pair[..<equals]))
+            return hides(PercentEncoding.decoded(name)) ? "\(name)=\(SecretRedaction.stars)" : whole
+        }
+        return shown.joined(separator: "&")
+    }
+
+    /// Whether the value of an item of a query or form is secret.
+    func hides(_ name: String) -> Bool { queryItems.contains(name.lowercased()) }
+
+    /// The value of a field that is a URL, masked.
+    private func reference(_ value: String) -> String {
+        guard self != .none else { return value }
+        if let url = try? HTTPURL(value, pathAsIs: true) {
+            return url.userInfo != nil || url.query != nil ? text(of: url) : value
+        }
+        // A relative URL has no user info, but may have a query.
+        guard let mark = value.utf8.firstIndex(of: UInt8(ascii: "?")) else { return value }
+        return String(value[...mark]) + query(String(value[value.utf8.index(after: mark)...]))
+    }
+
+    private static func namesURL(_ name: HTTPField.Name) -> Bool {
+        name == .location || name == .contentLocation || name == .referer
+    }
+
+    private static func cookies(_ value: String) -> String {
+        let pairs: [Substring] = value.split(separator: ";", omittingEmptySubsequences: false)
+        return pairs.map { pair in
+            pair.firstIndex(of: "=").map { "\(pair[..<$0])=\(stars)" } ?? stars
+        }.joined(separator: ";")
+    }
+
+    private static func setCookie(_ value: String) -> String {
+        let end = value.firstIndex(of: ";") ?? value.endIndex
+        return cookies(String(value[..<end])) + String(value[end...])
+    }
+}

@@ -1,0 +1,242 @@
+package import MartletCore
+
+/// The meaning of a response to a request for a file, or for a part of it.
+package enum DownloadResponseRule {
+    /// The request.
+    package struct Asked: Hashable, Sendable {
+        /// The requested bytes; `nil` for the whole file without `Range`.
+        package var range: Range<UInt64>?
+        /// Whether `If-Range` bound the response to the known representation.
+        package var isConditional: Bool
+
+        /// The requested bytes in words, for an error.
+        package var words: String { range.map { "bytes \($0.bytePositions)" } ?? "the whole file" }
+    }
+
+    /// The meaning.
+    package enum Verdict: Equatable, Sendable {
+        /// Bytes of the known file: those to skip at the start of the body, and the range of the rest.
+        case part(passingOver: UInt64, Range<UInt64>, total: UInt64)
+        /// The whole file from its first byte, in the known representation or in the only one.
+        case whole
+        /// The whole file from its first byte, in another representation than the known one.
+        case changedWhole
+        /// Perhaps the whole file, but without a validator although the file had a strong one: more likely the page of a captive
+        /// portal or of a login than another representation.
+        case unproven
+        /// A part of the file in another representation than the known one.
+        case changedPart
+        /// The whole file in the known representation, although a part was requested with `If-Range`.
+        case unwilling
+        /// No byte although some were requested; the total is the length of the file.
+        case unsatisfied(total: UInt64?)
+        /// A response that no server should send.
+        case refused(String)
+        /// A status that is not a success.
+        case failed
+
+        /// Whether an additional transfer can use it; if not, there are enough transfers.
+        ///
+        /// A status that is not a success is handled as a failure of the connection.
+        package var isOfUseToAdditional: Bool {
+            switch self {
+            case .part, .unwilling, .failed: true
+            case .whole, .changedWhole, .unproven, .changedPart, .unsatisfied, .refused: false
+            }
+        }
+    }
+
+    /// Classifies a response.
+    /// - Parameters:
+    ///   - asked: the request.
+    ///   - facts: the response.
+    ///   - known: the representation of the received bytes; `nil` if there are none.
+    ///   - former: the representation with a strong validator that was discarded, if no other has been seen since.
+    ///   - total: the length of the file, if it is known.
+    package static func verdict(
+        _ asked: Asked, _ facts: DownloadResponseHead, known: Representation?, former: Representation? = nil,
+        total: UInt64?
+    ) -> Verdict {
+        switch facts.status {
+        case 206: return part(asked, facts, known: known, total: total)
+        case 200, 203:
+            // A coding that the response does not name says nothing about the file.
+            if let known = known ?? former, known.hasCondition,
+                !facts.representation.contradictsValidator(of: known),
+                !known.isProven(by: facts.representation)
+            {
+                return .unproven
+            }
+            guard let known else { return .whole }
+            guard asked.range != nil else {
+                return known.differs(from: facts.representation) ? .changedWhole : .whole
+            }
+            guard known.isProven(by: facts.representation) else { return .changedWhole }
+            return asked.isConditional ? .unwilling : .whole
+        case 416:
+            guard asked.range != nil else { return .failed }
+            // Another representation may have the same length.
+            guard known?.differs(from: facts.representation) != true,
+                case .range(.unsatisfied(let total)) = facts.part
+            else { return .unsatisfied(total: nil) }
+            return .unsatisfied(total: total)
+        default: return .failed
+        }
+    }
+
+    private static func part(
+        _ asked: Asked, _ facts: DownloadResponseHead, known: Representation?, total: UInt64?
+    ) -> Verdict {
+        guard let range = asked.range else {
+            return .refused("a part came, and the whole file was asked for")
+        }
+        guard !facts.isMultipart else { return .refused("several parts came, and one was asked for") }
+        if let known, known.differs(from: facts.representation) { return .changedPart }
+        let came: Range<UInt64>
+        let length: UInt64
+        switch facts.part {
+        case .none: return .refused("the answer does not say which bytes it has")
+        case .unreadable: return .refused("what the answer says of its bytes cannot be read")
+        case .range(.unsatisfied): return .refused("the answer says that it has no bytes")
+        case .range(.satisfied(_, nil)): return .refused("the answer does not say how long the file is")
+        case .range(.satisfied(let bytes, let count?)): (came, length) = (bytes, count)
+        }
+        if let total, length != total {
+            return .refused("the file is \(total) bytes long, and the answer says \(length)")
+        }
+        guard came.lowerBound <= range.lowerBound, came.upperBound > range.lowerBound else {
+            return .refused("the answer has other bytes than those asked for")
+        }
+        if let announced = facts.byteCount, announced < came.byteCount {
+            return .refused("the answer is \(announced) bytes long, and says it has \(came.byteCount)")
+        }
+        if known == nil, facts.representation.coding != nil {
+            // Another request may get the rest of the file without the coding.
+            return .refused("a part came in a content coding, and none was asked for")
+        }
+        if let known, !asked.isConditional, known.hasCondition, !known.isProven(by: facts.representation) {
+            return .refused("nothing in the answer proves that its bytes are those of the file as it was")
+        }
+        if let tag = known?.entityTag, !tag.isWeak, facts.representation.entityTag == nil {
+            // A part has the tag of the whole (RFC 9110 §15.3.7): a server that omits it may ignore If-Range too.
+            return .refused("the answer has no entity tag, and the file had one")
+        }
+        let end = min(came.upperBound, range.upperBound)
+        return .part(passingOver: range.lowerBound - came.lowerBound, range.lowerBound..<end, total: length)
+    }
+}
+
+/// The parts of a response head that a download needs.
+package struct DownloadResponseHead: Sendable {
+    /// The content of `Content-Range`.
+    package enum Part: Hashable, Sendable {
+        /// There is no such field.
+        case none
+        /// There are several fields, or one that cannot be parsed.
+        case unreadable(String)
+        /// The parsed field.
+        case range(ContentRange)
+    }
+
+    /// The status.
+    package var status: Int
+    /// The reason phrase; empty if there is none.
+    package var reason: String
+    /// `Content-Range`.
+    package var part: Part
+    /// Whether the body is `multipart/byteranges`.
+    package var isMultipart: Bool
+    /// The announced length of the body; `nil` if its end is marked otherwise.
+    package var byteCount: UInt64?
+    /// The representation that its bytes belong to.
+    package var representation: Representation
+    /// `Retry-After`; `nil` if there is none that can be parsed.
+    package var retryAfter: Duration?
+    /// The digests of `Repr-Digest` (RFC 9530) whose algorithms are supported.
+    package var digests: [Checksum]
+    /// `Last-Modified`, in seconds since 1970.
+    package var modified: Int64?
+    /// `Content-Disposition`.
+    package var disposition: String?
+    /// The URL of the response.
+    package var url: HTTPURL
+
+    /// Extracts the facts of a response head.
+    /// - Parameters:
+    ///   - head: the head.
+    ///   - byteCount: the announced length of the body.
+    ///   - url: the URL of the response.
+    ///   - now: seconds since 1970.
+    package init(_ head: ResponseHead, byteCount: UInt64?, url: HTTPURL, now: Int64) {
+        status = head.status
+        reason = String(head.reason.prefix(64))
+        let fields = head.fields
+        let ranges = fields.values(of: "Content-Range")
+        switch ranges.count {
+        case 0: part = .none
+        case 1: part = ContentRange(parsing: ranges[0]).map(Part.range) ?? .unreadable(ranges[0])
+        default: part = .unreadable(ranges.joined(separator: ", "))
+        }
+        isMultipart = (fields.firstValue(of: "Content-Type") ?? "").lowercased()
+            .hasPrefix("multipart/byteranges")
+        self.byteCount = byteCount
+        representation = Representation(fields)
+        retryAfter = fields.rawValues(of: "Retry-After").first.flatMap { RetryAfter($0, now: now) }?.delay
+        digests = ReprDigest.checksums(fields.values(of: "Repr-Digest"))
+        modified = representation.lastModified.flatMap { HTTPDate($0) }?.secondsSinceEpoch
+        disposition = fields.firstValue(of: "Content-Disposition")
+        self.url = url
+    }
+
+    /// The status and the range in words, for an error.
+    package var words: String {
+        let status = reason.isEmpty ? "\(status)" : "\(status) \(reason)"
+        return switch part {
+        case .none: status
+        case .unreadable(let text): "\(status) with Content-Range: \(text)"
+        case .range(let range): "\(status) with Content-Range: \(range.text)"
+        }
+    }
+}
+
+/// A request of a download.
+package struct DownloadRequest: Sendable {
+    /// The number of the transfer.
+    package var id: UInt64
+    /// The URL.
+    package var url: HTTPURL
+    /// The requested bytes; `nil` for the whole file without `Range`. A range up to `UInt64.max` has no end.
+    package var range: Range<UInt64>?
+    /// The value of `If-Range`; `nil` for none.
+    package var condition: String?
+    /// The time of the request.
+    var time: MonotonicTime
+    /// The number of bytes at the start of the range that are already received, and are requested for comparison.
+    package var overlap: UInt64 = 0
+
+    /// The request as ``DownloadResponseRule`` needs it.
+    var asked: DownloadResponseRule.Asked {
+        DownloadResponseRule.Asked(range: range, isConditional: condition != nil)
+    }
+
+    /// The value of `Range`; `nil` for none.
+    package var rangeField: String? { range.map { "bytes=\($0.bytePositions)" } }
+}
+
+extension Range<UInt64> {
+    /// The positions of the first and the last byte, as in `Range`; without the last one if it is open.
+    fileprivate var bytePositions: String {
+        upperBound == .max ? "\(lowerBound)-" : "\(lowerBound)-\(upperBound &- 1)"
+    }
+}
+
+/// The use that a transfer makes of its response.
+package enum ResponseAction: Sendable {
+    /// None: the body is not read.
+    case leave
+    /// Writes the body.
+    /// - `passingOver`: the number of bytes to skip at its start.
+    /// - `comparing`: the number of bytes after those to compare with the received ones.
+    /// - `beginsAnew`: whether a new file replaces the received bytes.
+    case take(passingOver: UInt64, comparing: UInt64, beginsAnew: Bool)
+}

@@ -1,0 +1,98 @@
+package import MartletCore
+
+/// The action after a failed transfer.
+package enum DownloadRetryRule {
+    /// The action.
+    package enum Action: Equatable, Sendable {
+        /// Retry a transient failure, after the time in `Retry-After` or a growing delay.
+        case retry(after: Duration?)
+        /// Ask the original URL again: the file is no longer at the URL of a redirect.
+        case askOriginal
+        /// Fail.
+        case fail
+    }
+
+    /// Statuses of transient failures.
+    package static let passing: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
+    /// Statuses of an expired signed URL.
+    package static let expired: Set<Int> = [401, 403, 404, 410]
+
+    /// Statuses with which some servers reject any request that has a `Range`.
+    package static let rejectingRange: Set<Int> = [400, 403, 405, 406, 412, 500, 501, 503]
+
+    /// The action after a status that is not a success.
+    /// - Parameter isCrossOrigin: whether a redirect led to another URL than the original one.
+    package static func action(status: Int, retryAfter: Duration?, isCrossOrigin: Bool) -> Action {
+        if passing.contains(status) { return .retry(after: retryAfter) }
+        return isCrossOrigin && expired.contains(status) ? .askOriginal : .fail
+    }
+
+    /// The action after an error of a call.
+    package static func action(_ error: HTTPError, isCrossOrigin: Bool) -> Action {
+        switch error.code {
+        case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated:
+            return isCrossOrigin && error.isConnectFailure ? .askOriginal : .retry(after: nil)
+        case .tlsFailed where error.phase == .receivingBody || error.phase == .awaitingHead:
+            // An alert in the stream: the connection broke. A failed handshake is a different matter.
+            return .retry(after: nil)
+        case .proxyFailed where error.isTransient, .tlsFailed where error.isCutHandshake:
+            return isCrossOrigin ? .askOriginal : .retry(after: nil)
+        case .timedOut: return error.timeout == .total ? .fail : .retry(after: nil)
+        default: return .fail
+        }
+    }
+
+    /// Whether the failure of one transfer is a failure of all: the local file cannot be written or may not grow, or a limit of
+    /// the caller was reached. Any other failure concerns only its connection.
+    static func concernsAll(_ error: HTTPError) -> Bool {
+        switch error.code {
+        case .fileFailed, .diskFull, .fileExists, .alreadyInProgress, .bodyTooLarge, .sessionInvalidated: true
+        case .timedOut: error.timeout == .total
+        default: false
+        }
+    }
+
+    /// The delay before a retry.
+    /// - Parameters:
+    ///   - failures: the number of failures since the last new byte, including this one.
+    ///   - random: between 0 and 1.
+    package static func delay(
+        _ failures: Int, asked: Duration?, _ retry: DownloadRetry, random: Double
+    ) -> Duration {
+        if let asked { return min(max(.zero, asked), max(.zero, retry.maximumRetryAfter)) }
+        var span = max(.zero, retry.initialDelay)
+        let longest = max(.zero, retry.maximumDelay)
+        for _ in 1..<max(2, min(failures, 40)) where failures > 1 && span < longest { span = span * 2 }
+        return min(span, longest) * min(max(random, 0), 1)
+    }
+}
+
+/// Detects whether our own rate limit holds back the transfers of a download: then another connection brings nothing, and a
+/// transfer that takes over a range only discards bytes that are on their way.
+///
+/// A limit lets a burst pass at first, so that one look without a wait proves nothing.
+package struct ThrottlingDetector: Sendable {
+    /// The number of looks without a wait after which the limit does not bind.
+    package static let freeLooks = 3
+    /// The number of looks without a request after which the transfers stall for another reason.
+    package static let idleLooks = 20
+
+    private var isLimited = false
+    private var free = 0
+    private var idle = 0
+
+    /// Whether the limit binds.
+    package var isHeldBack: Bool {
+        isLimited && free < ThrottlingDetector.freeLooks && idle < ThrottlingDetector.idleLooks
+    }
+
+    /// Adds a look.
+    package mutating func look(_ hold: BandwidthThrottling) {
+        isLimited = hold != .unlimited
+        switch hold {
+        case .unlimited, .held: (free, idle) = (0, 0)
+        case .free: (free, idle) = (min(free + 1, ThrottlingDetector.freeLooks), 0)
+        case .idle: idle = min(idle + 1, ThrottlingDetector.idleLooks)
+        }
+    }
+}

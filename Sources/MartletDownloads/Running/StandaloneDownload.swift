@@ -1,0 +1,112 @@
+import MartletCore
+import Synchronization
+
+/// Runs a download without a manager.
+final class StandaloneDownload: Download.Controller {
+    private struct State {
+        /// The current or the last run.
+        var run: Task<Void, Never>?
+        var isRunning = false
+        var isCancelled = false
+        /// Whether the received bytes are removed.
+        var isDiscarded = false
+    }
+
+    private static let lastNumber = Atomic<UInt64>(0)
+
+    private let job: DownloadJob
+    private let status: DownloadStatus
+    /// Guards the above: the run, and holders of the handle.
+    private let state = Mutex(State())
+
+    init(_ job: DownloadJob, status: DownloadStatus) {
+        self.job = job
+        self.status = status
+    }
+
+    var url: HTTPURL { job.url.withoutUserInfo }
+    var target: DownloadTarget { job.plan.target }
+    var path: FilePath? { job.path }
+
+    static func nextID() -> DownloadID { DownloadID(lastNumber.add(1, ordering: .relaxed).newValue) }
+
+    /// Starts a run, unless one is active or the download is over.
+    func begin() {
+        state.withLock { state in
+            guard !state.isRunning, !isOver, !state.isCancelled else { return }
+            state.isRunning = true
+            // Before the run can enter the next state.
+            status.become(.running)
+            // Unstructured, since the download belongs to its holder: it outlives the scope that started it.
+            state.run = Task { await self.runOnce() }
+        }
+    }
+
+    private var isOver: Bool {
+        switch status.state {
+        case .finished, .cancelled: true
+        case .failed, .waiting, .running, .verifying, .paused: false
+        }
+    }
+
+    private func runOnce() async {
+        let outcome: Result<DownloadResult, any Error>
+        do {
+            outcome = .success(try await job.run())
+        } catch {
+            outcome = .failure(error)
+        }
+        // Together, so that an observer of the outcome can resume immediately.
+        state.withLock { state in
+            state.isRunning = false
+            switch outcome {
+            case .success(let result):
+                status.report(.finished(result), .finished(result))
+                status.end()
+            case .failure(let error as HTTPError): status.report(.failed(error), .failed(error))
+            case .failure where state.isCancelled: break
+            case .failure: status.report(.paused, .paused)
+            }
+        }
+    }
+
+    func pause() async {
+        guard let run = state.withLock({ $0.isRunning ? $0.run : nil }) else { return }
+        run.cancel()
+        await run.value
+    }
+
+    func resume(from url: HTTPURL?) async throws {
+        if isOver {
+            throw HTTPError(
+                .invalidRequest, phase: .preparing, message: "the download is over and cannot be resumed")
+        }
+        guard !state.withLock({ $0.isRunning }) else { return }
+        if let url { job.move(to: url) }
+        begin()
+    }
+
+    func cancel() async {
+        guard !isOver else { return }
+        let run = state.withLock { state in
+            state.isCancelled = true
+            return state.run
+        }
+        run?.cancel()
+        await run?.value
+        // The run may have finished.
+        guard !isOver else { return }
+        try? await job.discard()
+        // Of several callers only the first reports it.
+        let isFirst = state.withLock { state in
+            defer { state.isDiscarded = true }
+            return !state.isDiscarded
+        }
+        guard isFirst else { return }
+        status.report(.cancelled, .cancelled)
+        status.end()
+    }
+
+    /// Has no effect: there are no other downloads.
+    func setPriority(_ priority: DownloadPriority) {}
+}

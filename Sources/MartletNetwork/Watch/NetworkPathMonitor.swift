@@ -1,0 +1,213 @@
+import CLinux
+import Glibc
+import MartletTransport
+import Synchronization
+
+/// Follows the network as long as there are subscribers: without subscribers it has no open socket and no timer.
+///
+/// The event loop waits for news; blocking calls run on a worker's thread.
+final class NetworkPathMonitor: TimerTarget {
+    private struct State {
+        var run = WatchRun<NetworkMonitorMachine>()
+        var news: NetlinkEventSocket?
+    }
+
+    /// The thread for blocking calls. It is not one of those for name resolution, which are all busy when the network is gone.
+    static let workers = BlockingThreadPool(threadLimit: 1)
+
+    /// Guards the state: subscribers, the loop's thread, the worker.
+    private let state = Mutex(State())
+    /// The newest view; `nil` without subscribers, and until it is known.
+    private let newest = CurrentValue<NetworkSnapshot?>(nil)
+    private let loop: EventLoop
+    private let source: any NetworkSource
+
+    init(loop: EventLoop, source: any NetworkSource) {
+        self.loop = loop
+        self.source = source
+    }
+
+    /// Subscribes; the first subscription starts the watch, and the end of the last one ends it.
+    func subscription() -> WatchSubscription<NetworkSnapshot> {
+        if let run = state.withLock({ $0.run.add(NetworkMonitorMachine()) }) { query(run) }
+        return WatchSubscription(to: newest) { [self] in unsubscribe() }
+    }
+
+    /// Whether a socket for news is open.
+    var isListening: Bool { state.withLock { $0.news != nil } }
+
+    private func unsubscribe() {
+        let news = state.withLock { state -> NetlinkEventSocket?? in
+            state.run.remove() ? .some(state.news.take()) : nil
+        }
+        guard let news else { return }
+        news?.close()
+        publish()
+    }
+
+    private func query(_ run: UInt64) { NetworkPathMonitor.workers.submit { self.look(run) } }
+
+    /// Queries the kernel, on a worker's thread. The socket for news is opened before, so that no change is missed.
+    private func look(_ run: UInt64) {
+        let look: NetworkMonitorMachine.Look
+        do throws(SystemError) {
+            guard try listen(run) else { return }
+            look = source.look()
+        } catch {
+            look = NetworkMonitorMachine.Look(error)
+        }
+        change(run) { $0.looked(look, now: MonotonicTime.now()) }
+    }
+
+    /// Opens the socket for news, if it is not open yet.
+    /// - Returns: Whether there are still subscribers.
+    private func listen(_ run: UInt64) throws(SystemError) -> Bool {
+        let (isCurrent, isListening) = state.withLock { ($0.run.isCurrent(run), $0.news != nil) }
+        guard isCurrent, !isListening else { return isCurrent }
+        let news = try NetlinkEventSocket(adopting: try source.openEventSocket(), loop: loop) { [weak self] in
+            self?.change(run) { $0.news(now: MonotonicTime.now()) }
+        }
+        let isLate = state.withLock { state in
+            guard state.run.isCurrent(run) else { return true }
+            state.news = news
+            return false
+        }
+        if isLate { news.close() } else { news.watch() }
+        return !isLate
+    }
+
+    func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+        let (queries, next) = state.withLock { state -> (Bool, MonotonicTime?) in
+            guard let queries = state.run.change(token, { $0.timePassed(now: now) }) else {
+                return (false, nil)
+            }
+            // A timer that fires after an earlier one is not needed.
+            guard queries || state.run.armed <= now else { return (false, nil) }
+            return (queries, state.run.rearm())
+        }
+        if queries { query(token) }
+        return next
+    }
+
+    private func change(_ run: UInt64, _ event: (inout NetworkMonitorMachine) -> Void) {
+        let timer = state.withLock { state -> MonotonicTime?? in
+            state.run.change(run, event) == nil ? nil : .some(state.run.arm())
+        }
+        guard let timer else { return }
+        publish()
+        if let timer { loop.schedule(self, token: run, at: timer) }
+    }
+
+    /// Publishes the machine's view: of several concurrent changes, the last one publishes the result of all.
+    private func publish() { newest.update { state.withLock { $0.run.machine?.view } } }
+}
+
+/// A machine that runs as long as there are subscribers, and its timer.
+struct WatchRun<Machine: WatchMachine> {
+    private var subscribers = SubscriberCount()
+    /// The machine; `nil` without subscribers, and until the run has one.
+    var machine: Machine?
+    /// The time of the next timer.
+    private(set) var armed = MonotonicTime.distantFuture
+
+    func isCurrent(_ run: UInt64) -> Bool { subscribers.run == run }
+
+    /// Adds a subscriber.
+    /// - Returns: The run that starts if it is the only one.
+    mutating func add(_ machine: Machine? = nil) -> UInt64? {
+        guard let run = subscribers.add() else { return nil }
+        self.machine = machine
+        armed = .distantFuture
+        return run
+    }
+
+    /// Removes a subscriber.
+    /// - Returns: Whether it was the last one, which ends the run.
+    mutating func remove() -> Bool {
+        guard subscribers.remove() else { return false }
+        machine = nil
+        return true
+    }
+
+    /// Changes the machine; `nil` after the end of the run.
+    mutating func change<Value>(_ run: UInt64, _ event: (inout Machine) -> Value) -> Value? {
+        guard isCurrent(run), var machine else { return nil }
+        defer { self.machine = machine }
+        return event(&machine)
+    }
+
+    /// The time of a timer that has to be scheduled; `nil` if an earlier one is scheduled, or none is needed.
+    mutating func arm() -> MonotonicTime? {
+        guard let next = machine?.nextEvent, next < armed else { return nil }
+        armed = next
+        return next
+    }
+
+    /// As ``arm()``, after the timer has fired.
+    mutating func rearm() -> MonotonicTime? {
+        armed = .distantFuture
+        return arm()
+    }
+}
+
+/// A machine that acts at certain times.
+protocol WatchMachine: Sendable {
+    /// The time of the next action; `nil` for none before another event.
+    var nextEvent: MonotonicTime? { get }
+}
+
+/// The socket on which the kernel reports changes, watched by the event loop.
+final class NetlinkEventSocket: IdleStreamObserver {
+    private let socket: Socket
+    private let report: @Sendable () -> Void
+
+    /// Takes ownership of a socket.
+    /// - Parameter report: Called on the loop's thread, after ``watch()``, once for all datagrams that have arrived.
+    init(
+        adopting descriptor: Int32, loop: EventLoop, report: @escaping @Sendable () -> Void
+    ) throws(SystemError) {
+        socket = try Socket(adopting: descriptor, loop: loop)
+        self.report = report
+    }
+
+    deinit { close() }
+
+    /// Reports news from now on.
+    func watch() {
+        socket.readiness.observeIdle(self)
+        // The socket retains its watcher until it is closed, which may have happened just before.
+        if socket.isClosed { _ = socket.readiness.stopObservingIdle() }
+    }
+
+    /// Closes the socket; later calls have no effect.
+    func close() { socket.close() }
+
+    /// Reads all datagrams, since the next edge comes when there are more, and reports them if one matters.
+    func idleStreamBecameReadable() {
+        var isNews = false
+        while true {
+            switch socket.withDescriptor({ NetlinkSocket.receive(on: $0) }) {
+            case .datagram(let bytes):
+                // One reason is enough; the rest is only read.
+                isNews = isNews || NetlinkEventRule.matters(bytes[...])
+                continue
+            case .lost:
+                isNews = true
+                continue
+            case .failed: isNews = true
+            case .nothing, nil: break
+            }
+            if isNews { report() }
+            return
+        }
+    }
+}
+
+/// The source of a watch: the kernel, or a fake one in tests.
+protocol NetworkSource: Sendable {
+    /// Opens a non-blocking socket that receives a datagram when something may have changed. It belongs to the caller.
+    func openEventSocket() throws(SystemError) -> Int32
+
+    /// Queries everything. It blocks for as long as that takes, which is below a millisecond on most machines.
+    func look() -> NetworkMonitorMachine.Look
+}

@@ -1,0 +1,182 @@
+package import MartletCore
+
+/// A stored request: everything that other processes know of it.
+package struct QueuedRequest: Hashable, Sendable {
+    /// The state; `sending` also if the process ended while it was being sent.
+    package typealias Stage = OfflineEntry.State
+
+    /// The number.
+    package var id: OfflineID
+    /// The lane.
+    package var lane: String
+    /// The name given by the caller.
+    package var tag: String?
+    /// The method.
+    package var method: String
+    /// The URL, without user info and fragment.
+    package var url: HTTPURL
+    /// The fields without the secret ones.
+    package var fields = HTTPFields()
+    /// The names of the fields that are not stored.
+    package var secretFields: [String] = []
+    /// The value of its field `Idempotency-Key`, which is not among ``fields``.
+    package var idempotencyKey: String?
+    /// The `Content-Type`, unless it is among the fields.
+    package var contentType: String?
+    /// The body.
+    package var body = QueuedBody.none
+    /// The time of submission, in milliseconds since 1970.
+    package var submitted: Int64
+    /// The time of expiry, in milliseconds since 1970.
+    package var expires: Int64
+    /// The time of expiry on the clock that counts from the boot, which is never adjusted.
+    package var bootDeadline: BootDeadline?
+    /// The number of attempts.
+    package var attempts: UInt32 = 0
+    /// The state.
+    package var stage = Stage.waiting
+
+    /// Whether it may be sent twice: the method is idempotent (RFC 9110 §9.2.2), or the server recognizes a repetition by its key.
+    package var isRepeatable: Bool { idempotencyKey != nil || isIdempotent }
+
+    /// Whether its method is idempotent.
+    package var isIdempotent: Bool { HTTPRequest.Method(rawValue: method)?.isIdempotent ?? false }
+}
+
+/// The body of a stored request.
+package enum QueuedBody: Hashable, Sendable {
+    /// No body.
+    case none
+    /// The bytes in the record.
+    case inline([UInt8])
+    /// A file of the queue beside the record.
+    case own(FileIdentity)
+    /// A file of the caller by its absolute path.
+    case file(String, FileIdentity)
+
+    /// The fingerprint of a file when the request was submitted.
+    package struct FileIdentity: Hashable, Sendable {
+        /// The length.
+        package var byteCount: UInt64
+        /// The SHA-256, 32 bytes.
+        package var digest: [UInt8]
+    }
+
+    /// The length in bytes.
+    package var byteCount: UInt64 {
+        switch self {
+        case .none: 0
+        case .inline(let bytes): UInt64(bytes.count)
+        case .own(let mark), .file(_, let mark): mark.byteCount
+        }
+    }
+
+    /// The number of its bytes in the queue's directory beside the record.
+    var storedByteCount: UInt64 { if case .own(let mark) = self { mark.byteCount } else { 0 } }
+}
+
+/// A time on the clock that counts from the boot. It is never adjusted, and valid in all processes until the next boot.
+package struct BootDeadline: Hashable, Sendable {
+    /// The boot, as the kernel names it.
+    package var boot: String
+    /// Milliseconds after the boot.
+    package var milliseconds: Int64
+
+    /// The time on the clock of this process.
+    package var time: MonotonicTime {
+        MonotonicTime(nanoseconds: 0).advanced(by: .milliseconds(max(0, milliseconds)))
+    }
+
+    /// The name of the current boot; `nil` if the kernel does not provide it.
+    package static let currentBoot: String? = {
+        // Its reported length is 0.
+        let reader = try? FileReader(path: "/proc/sys/kernel/random/boot_id")
+        guard let bytes = try? reader?.read(at: 0, limit: 256) else { return nil }
+        let name = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
+        return name.isEmpty ? nil : name
+    }()
+}
+
+extension BootDeadline {
+    /// A time; `nil` if the boot has no name.
+    package init?(_ time: MonotonicTime, boot: String?) {
+        guard let boot else { return nil }
+        self.init(boot: boot, milliseconds: Int64(time.nanoseconds / 1_000_000))
+    }
+}
+
+/// The fields that are not written to disk.
+struct SecretFields: Sendable {
+    private static let always: Set<String> = [
+        "authorization", "cookie", "proxy-authorization", "set-cookie", "authentication-info",
+        "proxy-authentication-info",
+    ]
+    private var names: Set<String>
+
+    init(_ declared: Set<HTTPField.Name>) { names = SecretFields.always.union(declared.map(\.canonicalName)) }
+
+    /// These and other fields.
+    func adding(_ more: [String]) -> SecretFields {
+        var all = self
+        all.names.formUnion(more.compactMap { HTTPField.Name($0)?.canonicalName })
+        return all
+    }
+
+    /// Splits fields into those that may be stored and secret ones.
+    func stripped(from fields: HTTPFields) -> (kept: HTTPFields, secret: HTTPFields) {
+        var (kept, secret) = (HTTPFields(), HTTPFields())
+        for field in fields {
+            if names.contains(field.name.canonicalName) { secret.append(field) } else { kept.append(field) }
+        }
+        return (kept, secret)
+    }
+}
+
+/// The value of `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header §2.1): a string of RFC 8941 §3.3.3.
+enum OfflineKey {
+    /// The value for a request; `nil` for none. The request's own value is kept.
+    static func text(_ key: OfflineSubmission.Key, of request: HTTPRequest) -> String? {
+        if let own = request.headerFields[.idempotencyKey], !own.isEmpty { return own }
+        switch key {
+        case .none: return nil
+        case .value(let text): return quoted(text)
+        case .automatic: return request.method.isIdempotent ? nil : quoted(random())
+        }
+    }
+
+    /// A text as a quoted string, unless it is one. Characters that are not allowed in one become question marks.
+    static func quoted(_ text: String) -> String {
+        if isQuoted(text) { return text }
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case " "..."~": quoted.unicodeScalars.append(scalar)
+            default: quoted += "?"
+            }
+        }
+        return quoted + "\""
+    }
+
+    private static func isQuoted(_ text: String) -> Bool {
+        let quote = UInt8(ascii: "\"")
+        let bytes = Array(text.utf8)
+        guard bytes.count >= 2, bytes.first == quote, bytes.last == quote else { return false }
+        var isEscaped = false
+        for byte in bytes[1..<(bytes.count - 1)] {
+            switch byte {
+            case UInt8(ascii: "\\"): isEscaped.toggle()
+            // Quotes must be escaped, and no other character may be.
+            case 0x20...0x7e where isEscaped == (byte == quote): isEscaped = false
+            default: return false
+            }
+        }
+        return !isEscaped
+    }
+
+    /// 128 random bits in hexadecimal.
+    private static func random() -> String {
+        let digits = String(UInt128.random(in: 0 ... .max), radix: 16)
+        return String(repeating: "0", count: 32 - digits.count) + digits
+    }
+}

@@ -1,0 +1,176 @@
+package import MartletCore
+
+/// The file format of a stored request: a ``RecordEnvelope`` named `MRTo` with the fields of its ``QueuedRequest``.
+///
+/// Version 2 adds the deadline on the clock that counts from the boot. Secret fields were removed before.
+package enum QueuedRequestCodec {
+    /// The maximum length of the file in bytes.
+    package static let byteLimit = 24 << 20
+    private static let textLimit = 1 << 20
+    private static let fieldLimit: UInt16 = 10_000
+    private static let envelope = RecordEnvelope(magic: "MRTo", version: 2, byteLimit: byteLimit)
+
+    /// The bytes of a request's file.
+    package static func encode(_ request: QueuedRequest) throws(RecordEnvelope.Fault) -> [UInt8] {
+        try envelope.encode { write(request, to: &$0) }
+    }
+
+    /// The request in the bytes of a file.
+    package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> QueuedRequest {
+        try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in
+            try request(&reader, version)
+        }
+    }
+
+    // MARK: Writing
+
+    static func write(_ request: QueuedRequest, to writer: inout RecordWriter, version: UInt16 = 2) {
+        writer.write(request.id.number)
+        writer.write(text: request.lane)
+        writer.write(optional: request.tag)
+        writer.write(text: request.method)
+        writer.write(text: request.url.absoluteForm)
+        write(request.fields, to: &writer)
+        writer.write(UInt16(truncatingIfNeeded: request.secretFields.count))
+        for name in request.secretFields { writer.write(text: name) }
+        writer.write(optional: request.idempotencyKey)
+        writer.write(optional: request.contentType)
+        switch request.body {
+        case .none: writer.write(UInt8(0))
+        case .inline(let bytes):
+            writer.write(UInt8(1))
+            writer.write(counted: bytes)
+        case .own(let mark):
+            writer.write(UInt8(2))
+            write(mark, to: &writer)
+        case .file(let path, let mark):
+            writer.write(UInt8(3))
+            writer.write(text: path)
+            write(mark, to: &writer)
+        }
+        writer.write(request.submitted)
+        writer.write(request.expires)
+        writer.write(request.attempts)
+        switch request.stage {
+        case .waiting: writer.write(UInt8(0))
+        case .sending: writer.write(UInt8(1))
+        case .dead(let letter):
+            writer.write(UInt8(2))
+            write(letter, to: &writer)
+        case .uncertain(let letter):
+            writer.write(UInt8(3))
+            write(letter, to: &writer)
+        }
+        guard version >= 2 else { return }
+        writer.write(optional: request.bootDeadline) { deadline, writer in
+            writer.write(text: deadline.boot)
+            writer.write(deadline.milliseconds)
+        }
+    }
+
+    private static func write(_ fields: HTTPFields, to writer: inout RecordWriter) {
+        writer.write(UInt16(truncatingIfNeeded: fields.count))
+        for field in fields {
+            writer.write(text: field.name.rawName)
+            // As on the wire, which need not be UTF-8.
+            writer.write(counted: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })
+        }
+    }
+
+    private static func write(_ mark: QueuedBody.FileIdentity, to writer: inout RecordWriter) {
+        writer.write(mark.byteCount)
+        writer.write(counted: mark.digest)
+    }
+
+    private static func write(_ letter: OfflineDeadLetter, to writer: inout RecordWriter) {
+        writer.write(text: letter.reason.rawValue)
+        writer.write(text: letter.message)
+        writer.write(UInt16(truncatingIfNeeded: letter.statusCode ?? 0))
+        write(letter.fields, to: &writer)
+        writer.write(counted: letter.body)
+    }
+
+    // MARK: Reading
+
+    private static func request(
+        _ reader: inout RecordReader, _ version: UInt16
+    ) throws(RecordReader.Fault) -> QueuedRequest {
+        let id = OfflineID(try reader.number("number"))
+        let lane = try reader.text(limit: textLimit, "lane")
+        let tag = try reader.optionalText(limit: textLimit, "tag")
+        let method = try reader.text(limit: textLimit, "method")
+        guard HTTPRequest.Method(rawValue: method) != nil else { throw reader.fault("method") }
+        // User info and fragments are never written.
+        guard let url = try? HTTPURL(try reader.text(limit: textLimit, "URL"), pathAsIs: true),
+            url.user == nil, url.password == nil, url.fragment == nil
+        else { throw reader.fault("URL") }
+        let fields = try fields(&reader)
+        let secretFields = try reader.list(of: UInt16.self, "secret fields") {
+            reader throws(RecordReader.Fault) in try reader.text(limit: textLimit, "secret field")
+        }
+        var request = QueuedRequest(
+            id: id, lane: lane, tag: tag, method: method, url: url, fields: fields,
+            secretFields: secretFields, idempotencyKey: try reader.optionalText(limit: textLimit, "key"),
+            contentType: try reader.optionalText(limit: textLimit, "content type"), body: try body(&reader),
+            submitted: try reader.number("submission"), expires: try reader.number("expiry"))
+        request.attempts = try reader.number("attempts")
+        request.stage =
+            switch try reader.number("state") as UInt8 {
+            case 0: .waiting
+            case 1: .sending
+            case 2: .dead(try letter(&reader))
+            case 3: .uncertain(try letter(&reader))
+            default: throw reader.fault("state")
+            }
+        if version >= 2, try reader.flag("deadline") {
+            request.bootDeadline = BootDeadline(
+                boot: try reader.text(limit: 256, "boot"), milliseconds: try reader.number("deadline"))
+        }
+        return request
+    }
+
+    private static func fields(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPFields {
+        let list = try reader.list(of: UInt16.self, limit: fieldLimit, "fields") {
+            reader throws(RecordReader.Fault) in
+            guard let name = HTTPField.Name(try reader.text(limit: textLimit, "field name")) else {
+                throw reader.fault("field name")
+            }
+            return HTTPField(name: name, value: try reader.counted(limit: textLimit, "field value"))
+        }
+        return HTTPFields(list)
+    }
+
+    private static func body(_ reader: inout RecordReader) throws(RecordReader.Fault) -> QueuedBody {
+        switch try reader.number("body") as UInt8 {
+        case 0: return .none
+        case 1: return .inline(Array(try reader.counted(limit: byteLimit, "body")))
+        case 2: return .own(try mark(&reader))
+        case 3:
+            let path = try reader.text(limit: textLimit, "path")
+            guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw reader.fault("path") }
+            return .file(path, try mark(&reader))
+        default: throw reader.fault("body")
+        }
+    }
+
+    private static func mark(_ reader: inout RecordReader) throws(RecordReader.Fault)
+        -> QueuedBody.FileIdentity
+    {
+        let byteCount: UInt64 = try reader.number("length")
+        let digest = Array(try reader.counted(limit: 32, "digest"))
+        guard digest.count == 32 else { throw reader.fault("digest") }
+        return QueuedBody.FileIdentity(byteCount: byteCount, digest: digest)
+    }
+
+    private static func letter(_ reader: inout RecordReader) throws(RecordReader.Fault) -> OfflineDeadLetter {
+        // An unknown reason of a later version is treated as a rejection.
+        let reason =
+            OfflineDeadLetter.Reason(rawValue: try reader.text(limit: textLimit, "reason")) ?? .refused
+        let message = try reader.text(limit: textLimit, "message")
+        let status: UInt16 = try reader.number("status")
+        let fields = try fields(&reader)
+        let body = Array(try reader.counted(limit: OfflineDeadLetter.bodyLimit, "answer"))
+        return OfflineDeadLetter(
+            reason, message: message, statusCode: status == 0 ? nil : Int(status), fields: fields, body: body)
+    }
+}

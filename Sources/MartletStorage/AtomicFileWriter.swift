@@ -1,0 +1,138 @@
+import CLinux
+import Glibc
+
+/// A file that gets its name only when it is complete.
+///
+/// Bytes go to a temporary file beside the target, which is synced and renamed at the end. Until then, and whatever fails, the
+/// target stays as it is. The calls block: they belong on a worker, one at a time.
+package final class AtomicFileWriter: Sendable {
+    /// The action for a file that already has the name.
+    package enum Collision: Sendable {
+        /// Fail with `EEXIST`, even if the file appears at the last moment.
+        case fail
+        /// Replace the file.
+        case replace
+    }
+
+    /// The name that the file gets.
+    package let path: String
+    /// The directory, with a slash at its end; empty for the current one.
+    private let folder: String
+    private let temporaryPath: String
+    private let file: OpenFile
+    private let files = LinuxFileSystem()
+
+    /// Creates the temporary file.
+    ///
+    /// - Parameters:
+    ///   - path: the name that the file gets.
+    ///   - collision: the action for a file that already has the name.
+    ///   - mode: the permission bits, reduced by the umask of the process; 0600 for secrets.
+    package init(path: String, collision: Collision, mode: UInt32 = 0o666) throws(StorageError) {
+        if collision == .fail, (try? files.status(at: path)) != nil {
+            throw StorageError(operation: "create", path: path, code: EEXIST)
+        }
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        folder = slash.map { String(path[...$0]) } ?? ""
+        let name = slash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
+        guard !name.isEmpty, name != ".", name != ".." else {
+            throw StorageError(operation: "create", path: path, code: EISDIR)
+        }
+        var generator = SystemRandomNumberGenerator()
+        let suffix = String(generator.next(), radix: 36)
+        // The name may have the maximum length, so it is cut to leave room.
+        let stem = String(decoding: name.utf8.prefix(200), as: UTF8.self)
+        let temporary = "\(folder).\(stem).\(suffix).part"
+        let descriptor = try files.result("create", temporary) {
+            unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
+        }
+        file = OpenFile(path: temporary, descriptor: descriptor)
+        temporaryPath = temporary
+        self.path = path
+    }
+
+    deinit { discard() }
+
+    /// Appends bytes.
+    package func write(_ bytes: [UInt8]) throws(StorageError) {
+        try unsafe bytes.span.withUnsafeBytes { all throws(StorageError) in unsafe try write(all) }
+    }
+
+    /// Appends bytes.
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
+        var offset = 0
+        while offset < bytes.count {
+            offset += try files.result("write", temporaryPath) {
+                unsafe Glibc.write(
+                    file.descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
+            }
+        }
+    }
+
+    /// Syncs the file, renames it to its name, and syncs the directory.
+    package func publish(collision: Collision) throws(StorageError) {
+        _ = try files.result("fdatasync", path) { fdatasync(file.descriptor) }
+        do throws(StorageError) {
+            switch collision {
+            case .fail: try files.renameWithoutReplacing(temporaryPath, to: path)
+            case .replace: try files.rename(temporaryPath, to: path)
+            }
+        } catch  where error.operation == "unlink" {
+            // The file has its name, and a second one beside it.
+        } catch {
+            throw StorageError(operation: error.operation, path: path, code: error.code)
+        }
+        file.close()
+        // Some file systems cannot sync a directory; the file is complete nevertheless.
+        try? files.syncFolder(folder.isEmpty ? "." : folder)
+    }
+
+    /// Removes the temporary file, unless the file was published.
+    package func discard() {
+        guard !file.isClosed else { return }
+        unsafe unlink(temporaryPath)
+        file.close()
+    }
+
+    /// Leaves the temporary file in place, for callers that want its bytes although it could not be renamed.
+    /// - Returns: Its path.
+    package func keep() -> String {
+        file.close()
+        return temporaryPath
+    }
+}
+
+/// The access to a file that its mode and its owner grant.
+package struct FileAccess: Hashable, Sendable {
+    /// Whether users other than the owner, the group included, may read the file.
+    package let isReadableByOthers: Bool
+    /// Whether users other than the owner, the group included, may write the file.
+    package var isWritableByOthers: Bool { writers != 0 }
+    /// The mode bits that let others write the file.
+    private let writers: mode_t
+    private let owner: uid_t
+    /// Whether the file belongs to the effective user of this process. Asks the kernel, which most callers do not need.
+    package var isOwnedByThisUser: Bool { owner == geteuid() }
+
+    /// Whether the file belongs to this user and is writable only by those whom the umask lets write new files.
+    package var isOfThisUserAlone: Bool {
+        isOwnedByThisUser && (writers == 0 || writers & FileAccess.mask == 0)
+    }
+
+    /// The umask of this process, as the kernel reports it (Linux 4.7): `umask` itself returns it only while changing it.
+    private static var mask: mode_t {
+        let files = LinuxFileSystem()
+        guard let file = try? files.open("/proc/self/status", for: .reading),
+            let bytes = try? files.readSome(file, limit: 4_096, at: 0)
+        else { return S_IWOTH }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        let digits = lines.first { $0.hasPrefix("Umask:") }?.split { $0 == "\t" || $0 == " " }.last
+        return digits.flatMap { mode_t($0, radix: 8) } ?? S_IWOTH
+    }
+
+    init(mode: mode_t, owner: uid_t) {
+        isReadableByOthers = mode & (S_IRGRP | S_IROTH) != 0
+        writers = mode & (S_IWGRP | S_IWOTH)
+        self.owner = owner
+    }
+}

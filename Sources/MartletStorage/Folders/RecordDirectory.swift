@@ -1,0 +1,303 @@
+import Glibc
+import Synchronization
+
+/// A locked directory of numbered records, each in a file of its own that is complete at any time. The calls block: they belong
+/// on a worker, one at a time.
+///
+/// | name | content |
+/// |---|---|
+/// | `<number>.<kind>` | a record |
+/// | `<number>.<kind>.new` | a record that is being written; never read |
+/// | `<number>.body` | data of a record that is too large for it, if the kind has bodies |
+/// | `corrupt/<number>.<kind>` | a damaged record; its body is beside it |
+/// | `lock` | locked by the owning process; the last number that may have been assigned, and the mark of the kind |
+///
+/// A directory that has other files, and neither the mark nor records, is rejected (``FolderKind``). Other files in a directory
+/// with the mark are left alone.
+package final class RecordDirectory: Sendable {
+    /// The reason why a directory was not opened.
+    package enum Refusal: Error, Hashable, Sendable {
+        /// A file operation failed.
+        case storage(StorageError)
+        /// It belongs to another user.
+        case foreign
+        /// Users other than its owner may write to it.
+        case writableByOthers
+        /// Another object has it, in this process or another one.
+        case inUse
+        /// It has files of another program. The text says what was found.
+        case otherFiles(String)
+    }
+
+    /// The count of numbers that are reserved on disk at a time.
+    private static let numberBlock: UInt64 = 256
+    private static let bodySuffix = ".body"
+
+    /// The path of the directory.
+    package let path: String
+    /// The suffix of the records, with its dot.
+    private let suffix: String
+    private let hasBodies: Bool
+    private let files: any FileSystem
+    private let lock: OpenFile
+    /// The last number that is reserved on disk. Used only by the worker.
+    private let lastNoted = Mutex<UInt64>(0)
+    /// The mark that the lock file lacks; `nil` if it has it. Used only by the worker.
+    private let missingMark: Mutex<[UInt8]?>
+
+    /// Opens a directory, creating it if it is missing, and owns it until ``release()`` or until this object is released.
+    /// - Parameters:
+    ///   - path: an absolute path.
+    ///   - kind: the suffix of the records, such as `request`.
+    ///   - hasBodies: whether records may have a body beside them.
+    package init(path: String, kind: String, hasBodies: Bool = false, files: any FileSystem) throws(Refusal) {
+        let status = try RecordDirectory.stored { () throws(StorageError) in
+            do throws(StorageError) {
+                return try files.status(at: path + "/.")
+            } catch  where error.code == ENOENT {
+                try files.makeFolder(path, withParents: true)
+                // Its name, too, must survive a power cut.
+                try files.syncFolder(path + "/..")
+                return try files.status(at: path + "/.")
+            }
+        }
+        guard status.kind == .folder else {
+            throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR))
+        }
+        guard status.access.isOwnedByThisUser else { throw .foreign }
+        guard !status.access.isWritableByOthers else { throw .writableByOthers }
+        let folderKind = FolderKind.records(kind)
+        let finding = try RecordDirectory.stored { () throws(StorageError) in
+            try folderKind.look(at: path, files, isLock: { RecordDirectory.number(noted: $0) != nil }) {
+                name in
+                RecordDirectory.meaning(of: name, kind: kind, hasBodies: hasBodies)
+            }
+        }
+        if case .foreign(let reason) = finding { throw .otherFiles(reason) }
+        let lock = try RecordDirectory.stored { () throws(StorageError) in
+            let lock = try files.open(path + "/lock", for: .updating)
+            return try files.tryLock(lock) ? lock : nil
+        }
+        guard let lock else { throw .inUse }
+        self.lock = lock
+        self.path = path
+        suffix = "." + kind
+        self.hasBodies = hasBodies
+        self.files = files
+        missingMark = Mutex(finding == .unmarked ? folderKind.mark : nil)
+        // A full disk must not prevent reading the records. This is tried again before a file is created.
+        try? mark()
+    }
+
+    private static func stored<Value>(_ body: () throws(StorageError) -> Value) throws(Refusal) -> Value {
+        do throws(StorageError) {
+            return try body()
+        } catch {
+            throw .storage(error)
+        }
+    }
+
+    /// The meaning of a name in a directory without a mark.
+    private static func meaning(of name: String, kind: String, hasBodies: Bool) -> FolderKind.Name {
+        if number(of: name, "." + kind) != nil || number(of: name, ".\(kind).new") != nil { return .typed }
+        let isCompanion = name == "corrupt" || hasBodies && number(of: name, bodySuffix) != nil
+        return isCompanion ? .companion : .other
+    }
+
+    /// Writes the mark of the kind if it is missing, and waits until it is on the disk: after a power cut the directory must
+    /// not look like another program's.
+    private func mark() throws(StorageError) {
+        guard let mark = missingMark.withLock({ $0 }) else { return }
+        try files.write(all: RecordDirectory.noted(notedNumber()) + mark, to: lock, at: 0)
+        try files.sync(lock)
+        try files.syncFolder(path)
+        missingMark.withLock { $0 = nil }
+    }
+
+    /// Releases the directory for other owners.
+    package func release() { files.unlock(lock) }
+
+    // MARK: Reading
+
+    /// The numbers of the records in ascending order. Removes the unfinished files of a process that died, and bodies without
+    /// a record.
+    package func numbers() throws(StorageError) -> [UInt64] {
+        var numbers: [UInt64] = []
+        var bodies: [UInt64] = []
+        var last = try notedNumber()
+        for name in try files.names(inFolder: path) {
+            if let number = RecordDirectory.number(of: name, suffix) {
+                numbers.append(number)
+            } else if let number = RecordDirectory.number(of: name, suffix + ".new") {
+                last = max(last, number)
+                try? files.remove("\(path)/\(name)")
+            } else if hasBodies, let number = RecordDirectory.number(of: name, RecordDirectory.bodySuffix) {
+                bodies.append(number)
+            }
+        }
+        numbers.sort()
+        let known = Set(numbers)
+        for body in bodies where !known.contains(body) { removeBody(body) }
+        let names = (try? files.names(inFolder: path + "/corrupt")) ?? []
+        let setAside = names.compactMap { RecordDirectory.number(of: $0, suffix) }
+        last = max(last, numbers.last ?? 0, bodies.max() ?? 0, setAside.max() ?? 0)
+        lastNoted.withLock { $0 = last }
+        return numbers
+    }
+
+    /// The last number that may have been assigned, valid after ``numbers()``.
+    package var lastNumber: UInt64 { lastNoted.withLock { $0 } }
+
+    /// The number in a name. Each number has one spelling, so that no two files belong to one record.
+    private static func number(of name: String, _ suffix: String) -> UInt64? {
+        guard name.hasSuffix(suffix) else { return nil }
+        let digits = name.dropLast(suffix.count)
+        guard let number = UInt64(digits), String(number) == digits else { return nil }
+        return number
+    }
+
+    /// The bytes of a record.
+    /// - Parameter limit: the maximum length of a record; of a longer one, that many bytes and one more are returned.
+    package func read(_ number: UInt64, limit: Int) throws(StorageError) -> [UInt8] {
+        let name = recordPath(number)
+        let file = try files.open(name, for: .reading)
+        let status = try files.status(of: file)
+        guard status.kind == .file else {
+            throw StorageError(operation: "open", path: name, code: status.kind == .folder ? EISDIR : EINVAL)
+        }
+        return try files.read(file, count: Int(min(status.byteCount, UInt64(limit) + 1)), at: 0)
+    }
+
+    /// The path of a record.
+    package func recordPath(_ number: UInt64) -> String { "\(path)/\(number)\(suffix)" }
+
+    /// The path of the body of a record.
+    package func bodyPath(_ number: UInt64) -> String { "\(path)/\(number)\(RecordDirectory.bodySuffix)" }
+
+    // MARK: Writing
+
+    /// Writes a new record. After a failure nothing of it is left, and neither is its body.
+    package func add(_ number: UInt64, _ bytes: [UInt8]) throws(StorageError) {
+        do throws(StorageError) {
+            if number > lastNumber {
+                let (last, overflows) = number.addingReportingOverflow(RecordDirectory.numberBlock)
+                try note(overflows ? .max : last)
+            }
+            try write(number, bytes)
+        } catch {
+            try? files.remove(recordPath(number))
+            if hasBodies { removeBody(number) }
+            throw error
+        }
+    }
+
+    /// Replaces a record and waits for the disk. Whatever fails, the record is either the old or the new one.
+    package func write(_ number: UInt64, _ bytes: [UInt8]) throws(StorageError) {
+        try replace(number, bytes)
+        try syncNames()
+    }
+
+    /// Replaces a record. It is complete at any time, and durable after the next ``syncNames()``.
+    package func replace(_ number: UInt64, _ bytes: [UInt8]) throws(StorageError) {
+        let temporary = recordPath(number) + ".new"
+        do throws(StorageError) {
+            let file = try create(temporary)
+            try files.write(all: bytes, to: file, at: 0)
+            try files.sync(file)
+            file.close()
+            try files.rename(temporary, to: recordPath(number))
+        } catch {
+            try? files.remove(temporary)
+            throw error
+        }
+    }
+
+    /// Waits until the names of the records are on the disk.
+    package func syncNames() throws(StorageError) { try files.syncFolder(path) }
+
+    /// Creates the empty body, for its owner alone, of a record that will be added.
+    package func createBody(_ number: UInt64) throws(StorageError) -> OpenFile {
+        try create(bodyPath(number))
+    }
+
+    /// Closes a body after it and its name are on the disk: the record that is added next must not exist without it.
+    package func finishBody(_ file: OpenFile) throws(StorageError) {
+        try files.sync(file)
+        file.close()
+        try syncNames()
+    }
+
+    /// Removes the body of a record, if it has one.
+    package func removeBody(_ number: UInt64) { try? files.remove(bodyPath(number)) }
+
+    private func create(_ name: String) throws(StorageError) -> OpenFile {
+        try mark()
+        do throws(StorageError) {
+            return try files.open(name, for: .creating)
+        } catch  where error.code == EEXIST {
+            // Left by an earlier failure.
+            try files.remove(name)
+            return try files.open(name, for: .creating)
+        }
+    }
+
+    /// Removes a record and its body; a missing record is no error. The record goes first, durably: without its body it would
+    /// be damaged, whereas a body without its record is removed when the directory is opened the next time.
+    package func remove(_ number: UInt64) throws(StorageError) {
+        do throws(StorageError) {
+            try files.remove(recordPath(number))
+        } catch  where error.code == ENOENT {}
+        try syncNames()
+        if hasBodies { removeBody(number) }
+    }
+
+    /// Moves an invalid record and its body to the directory `corrupt`.
+    /// - Returns: The new path of the record.
+    package func setAside(_ number: UInt64) throws(StorageError) -> String {
+        let aside = path + "/corrupt"
+        try files.makeFolder(aside, withParents: false)
+        // The body first, which most do not have: without a record it would be removed when the directory is opened the next time.
+        if hasBodies {
+            let body = "\(aside)/\(number)\(RecordDirectory.bodySuffix)"
+            try? files.renameWithoutReplacing(bodyPath(number), to: body)
+        }
+        let target = "\(aside)/\(number)\(suffix)"
+        // Numbers are assigned once: a file that already has the name is not Martlet's, and stays.
+        try files.renameWithoutReplacing(recordPath(number), to: target)
+        try files.syncFolder(aside)
+        try syncNames()
+        return target
+    }
+
+    // MARK: Numbers
+
+    /// Notes that numbers up to this one may have been assigned, so that none is assigned twice.
+    package func note(_ number: UInt64) throws(StorageError) {
+        try files.write(all: RecordDirectory.noted(number), to: lock, at: 0)
+        try files.sync(lock)
+        lastNoted.withLock { $0 = number }
+    }
+
+    /// The number in the lock file; 0 if there is no valid one.
+    private func notedNumber() throws(StorageError) -> UInt64 {
+        RecordDirectory.number(noted: try files.read(lock, count: FolderKind.recordMarkOffset, at: 0)) ?? 0
+    }
+
+    /// The bytes in the lock file for a number.
+    static func noted(_ number: UInt64) -> [UInt8] {
+        var writer = RecordWriter()
+        writer.write(number)
+        writer.write(RecordChecksum(writer.bytes.span).value)
+        return writer.bytes
+    }
+
+    /// The number that the bytes of a lock file hold.
+    private static func number(noted bytes: [UInt8]) -> UInt64? {
+        var reader = RecordReader(bytes[...])
+        guard let number: UInt64 = try? reader.number("number"),
+            let checksum: UInt32 = try? reader.number("checksum"),
+            checksum == RecordChecksum(bytes.span.extracting(0..<8)).value
+        else { return nil }
+        return number
+    }
+}

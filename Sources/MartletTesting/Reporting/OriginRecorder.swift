@@ -1,0 +1,179 @@
+/// The counts and requests of a test origin, and the bytes that scripts received; all of it can be awaited.
+public final class OriginRecorder: Sendable {
+    private struct Transcript {
+        var bytes: [UInt8] = []
+        var isComplete = false
+    }
+
+    private struct State {
+        var counts = OriginCounts()
+        var requests: [RecordedRequest] = []
+        var transcripts: [Int: Transcript] = [:]
+        var notes: [String] = []
+    }
+
+    private let state = AwaitableState(State())
+    private let recordLimit: Int
+
+    init(recordLimit: Int) { self.recordLimit = max(0, recordLimit) }
+
+    // MARK: Inspecting
+
+    /// The counts so far.
+    public var counts: OriginCounts { state.read { $0.counts } }
+
+    /// The heads of the requests so far, in the order of their arrival; the newest ones, if there were more than
+    /// ``OriginLimits/recordLimit``.
+    public var requests: [RecordedRequest] { state.read { Array($0.requests.suffix(recordLimit)) } }
+
+    /// Notes of irregularities: bytes that a script did not expect, requests that were not HTTP, handlers that threw errors.
+    public var problems: [String] { state.read { $0.notes } }
+
+    /// The bytes that a script's connection received so far.
+    /// - Parameter connection: The connection's number, from 1.
+    public func transcript(ofConnection connection: Int) -> [UInt8] {
+        state.read { $0.transcripts[connection]?.bytes ?? [] }
+    }
+
+    // MARK: Awaiting
+
+    /// Waits until at least a number of requests arrived.
+    /// - Parameter count: The number of requests since the origin's start.
+    /// - Returns: The requests recorded by then.
+    /// - Throws: ``OriginError/timedOut(waitingFor:)``, or `CancellationError`.
+    @discardableResult
+    public func waitForRequests(
+        count: Int, within limit: Duration = .seconds(120)
+    ) async throws -> [RecordedRequest] {
+        try await wait(for: "\(count) requests", within: limit) { $0.counts.requests >= count }
+        return requests
+    }
+
+    /// Waits until at least a number of connections were accepted; see ``waitForRequests(count:within:)``.
+    public func waitForConnections(count: Int, within limit: Duration = .seconds(120)) async throws {
+        try await wait(for: "\(count) connections", within: limit) { $0.counts.connections >= count }
+    }
+
+    /// Waits until at most a number of connections are open; see ``waitForRequests(count:within:)``.
+    public func waitForOpenConnections(atMost count: Int, within limit: Duration = .seconds(120)) async throws
+    {
+        try await wait(for: "at most \(count) open connections", within: limit) {
+            $0.counts.openConnections <= count
+        }
+    }
+
+    /// Waits until the counts meet a condition; see ``waitForRequests(count:within:)``.
+    public func waitForCounts(
+        within limit: Duration = .seconds(120), _ condition: @escaping @Sendable (OriginCounts) -> Bool
+    ) async throws {
+        try await wait(for: "the counts to meet a condition", within: limit) { condition($0.counts) }
+    }
+
+    /// Waits until a script's connection has received at least a number of bytes, or by default, has ended.
+    /// - Returns: All bytes that it received by then.
+    /// - Throws: The errors of ``waitForRequests(count:within:)``.
+    @discardableResult
+    public func waitForTranscript(
+        ofConnection connection: Int, byteCount: Int? = nil, within limit: Duration = .seconds(120)
+    ) async throws -> [UInt8] {
+        let awaited = byteCount.map { "\($0) bytes on connection" } ?? "the end of connection"
+        try await wait(for: "\(awaited) \(connection)", within: limit) { state in
+            let transcript = state.transcripts[connection] ?? Transcript()
+            return byteCount.map { transcript.bytes.count >= $0 } ?? transcript.isComplete
+        }
+        return transcript(ofConnection: connection)
+    }
+
+    private func wait(
+        for awaited: String, within limit: Duration,
+        until isMet: @escaping @Sendable (State) -> Bool
+    ) async throws {
+        guard try await !state.wait(within: limit, until: isMet) else { return }
+        let counts = counts
+        throw OriginError.timedOut(
+            waitingFor: "\(awaited); there were \(counts.connections) connections "
+                + "(\(counts.openConnections) open), \(counts.requests) requests, "
+                + "\(counts.bytesReceived) bytes")
+    }
+
+    // MARK: Recording
+
+    /// Changes the counts.
+    func count<Value: Sendable>(_ change: (inout OriginCounts) -> Value) -> Value {
+        state.update { change(&$0.counts) }
+    }
+
+    func connectionClosed(_ number: Int) {
+        state.update { state in
+            state.counts.openConnections -= 1
+            state.transcripts[number]?.isComplete = true
+        }
+    }
+
+    func record(_ request: OriginRequest) {
+        let recorded = RecordedRequest(
+            connectionNumber: request.connection.number, requestNumber: request.number,
+            method: request.method, target: request.target, version: request.version, fields: request.fields)
+        state.update { state in
+            state.counts.requests += 1
+            state.requests.append(recorded)
+            // Dropped in halves, so that a long run costs neither memory nor a shift for every request.
+            if state.requests.count > 2 * recordLimit {
+                state.requests.removeFirst(state.requests.count - recordLimit)
+            }
+        }
+    }
+
+    /// The maximum number of notes.
+    private static let noteLimit = 1000
+
+    func note(_ text: String) {
+        state.update { state in if state.notes.count < OriginRecorder.noteLimit { state.notes.append(text) } }
+    }
+
+    func beginTranscript(ofConnection number: Int) { state.update { $0.transcripts[number] = Transcript() } }
+
+    /// The maximum number of bytes in a transcript: enough for any script, and a limit for an upload to one.
+    private static let transcriptLimit = 16 << 20
+
+    func transcribe(_ bytes: [UInt8], ofConnection number: Int) {
+        state.update { state in
+            let room = OriginRecorder.transcriptLimit - (state.transcripts[number]?.bytes.count ?? 0)
+            state.transcripts[number]?.bytes += bytes.prefix(max(0, room))
+        }
+    }
+}
+
+/// The counts of a test origin so far.
+public struct OriginCounts: Sendable, Hashable {
+    /// The number of connections accepted since the start, including those whose TLS handshake failed.
+    public internal(set) var connections = 0
+    /// The number of open connections.
+    public internal(set) var openConnections = 0
+    /// The number of failed TLS handshakes, for example because the client refused the certificate.
+    public internal(set) var failedHandshakes = 0
+    /// The number of received request heads.
+    public internal(set) var requests = 0
+    /// The number of responses that were sent completely.
+    public internal(set) var responses = 0
+    /// The number of received bytes, including heads and without the overhead of TLS.
+    public internal(set) var bytesReceived: UInt64 = 0
+    /// The number of bytes passed to the system to send, counted as the received ones.
+    public internal(set) var bytesSent: UInt64 = 0
+}
+
+/// The head of a request that a test origin received.
+public struct RecordedRequest: Sendable, Hashable {
+    /// The number of its connection, from 1.
+    public let connectionNumber: Int
+    /// The position on that connection, from 1.
+    public let requestNumber: Int
+    /// The method, as sent.
+    public let method: String
+    /// The request target, as sent.
+    public let target: String
+    /// The HTTP version: `1.1` or `1.0`.
+    public let version: String
+    /// The fields, as sent.
+    public let fields: OriginFields
+}

@@ -1,0 +1,202 @@
+import FoundationEssentials
+import MartletTransport
+import MartletURL
+public import SystemPackage
+
+/// Serves the files of a directory: with ranges, validators, types by extension, and an index for directories. Neither `..` nor
+/// a symbolic link leads out of the directory.
+struct StaticFileHandler: Sendable {
+    /// The result of looking up a path in the directory.
+    private enum Item: Sendable {
+        case file(FilePath, length: UInt64, modified: Date)
+        /// The names in a directory; those of directories end in a slash.
+        case directory([String])
+        case nothing
+    }
+
+    private let root: String
+    private let validators: FileValidators
+
+    init(root: FilePath, validators: FileValidators) {
+        self.root = root.string
+        self.validators = validators
+    }
+
+    /// Responds to a request for a path below the directory, percent-encoded as sent.
+    func response(to request: OriginRequest, path: String) async -> OriginResponse {
+        guard request.method == "GET" || request.method == "HEAD" else {
+            return OriginResponse.text("files are read with GET and HEAD\n", status: 405).with {
+                $0.fields["Allow"] = "GET, HEAD"
+            }
+        }
+        guard let names = StaticFileHandler.names(in: path) else {
+            return .text("a path must stay inside the directory\n", status: 400)
+        }
+        let root = root
+        switch await BlockingThreadPool.shared.run({ StaticFileHandler.item(at: names, in: root) }) {
+        case .nothing: return .text("there is no such file\n", status: 404)
+        case .directory(let entries):
+            guard request.path.hasSuffix("/") else {
+                return .redirect(to: request.path + "/" + (request.query.map { "?\($0)" } ?? ""), status: 301)
+            }
+            let title = StaticFileHandler.escaped(PercentEncoding.decoded(request.path))
+            return .page(
+                title,
+                items: entries.map {
+                    "<a href=\"./\(StaticFileHandler.encoded($0))\">\(StaticFileHandler.escaped($0))</a>"
+                })
+        case .file(let path, let length, let modified):
+            return content(path, length: length, modified: modified).response(to: request)
+        }
+    }
+
+    private func content(_ path: FilePath, length: UInt64, modified: Date) -> OriginContent {
+        let body = OriginResponseBody.file(path, range: 0..<length)
+        var content = OriginContent(body: body, type: StaticFileHandler.mediaType(of: path.string))
+        // Microseconds: a file rewritten within one second is another version.
+        let version = UInt64(max(0, modified.timeIntervalSince1970) * 1_000_000)
+        let tag = "\"\(String(length, radix: 16))-\(String(version, radix: 16))\""
+        switch validators {
+        case .strong: content.entityTag = tag
+        case .weak: content.entityTag = "W/" + tag
+        case .lastModifiedOnly, .none: break
+        }
+        if validators != .none { content.lastModified = modified }
+        return content
+    }
+
+    /// The decoded names in a path; `nil` for a path that no file below a directory can have.
+    private static func names(in path: String) -> [String]? {
+        var names: [String] = []
+        for part in path.split(separator: "/") {
+            let name = PercentEncoding.decoded(String(part))
+            if name == "." { continue }
+            guard name != "..", !name.utf8.contains(0), !name.utf8.contains(UInt8(ascii: "/")) else {
+                return nil
+            }
+            names.append(name)
+        }
+        return names
+    }
+
+    /// Looks up a path; blocks.
+    private static func item(at names: [String], in root: String) -> Item {
+        let top = URL(filePath: root).resolvingSymlinksInPath().path
+        let requested = ([root] + names).joined(separator: "/")
+        let real = URL(filePath: requested).resolvingSymlinksInPath().path
+        guard real == top || real.hasPrefix(top.hasSuffix("/") ? top : top + "/") else { return .nothing }
+        if let file = file(at: real) ?? file(at: real + "/index.html") { return file }
+        guard let entries = try? FileManager.default.contentsOfDirectory(atPath: real) else {
+            return .nothing
+        }
+        return .directory(
+            entries.sorted().map { name in
+                let type = try? FilePath("\(real)/\(name)").stat().type
+                return type == .directory ? name + "/" : name
+            })
+    }
+
+    private static func file(at path: String) -> Item? {
+        // An index that is a link could lead anywhere, so links are not followed here.
+        guard let status = try? FilePath(path).stat(followTargetSymlink: false), status.type == .regular,
+            let modified = try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
+        else { return nil }
+        return .file(FilePath(path), length: UInt64(max(0, status.size)), modified: modified)
+    }
+
+    /// Text in HTML.
+    static func escaped(_ text: String) -> String {
+        let entities: [Character: String] = ["<": "&lt;", ">": "&gt;", "&": "&amp;", "\"": "&quot;"]
+        return text.map { entities[$0] ?? String($0) }.joined()
+    }
+
+    /// A name in a URL's path (RFC 3986 §3.3); slashes are not encoded.
+    private static func encoded(_ name: String) -> String {
+        let reserved = PercentEncoding.EncodeSet("!\"#$%&'()*+,:;<=>?@[\\]^`{|} ")
+        var output: [UInt8] = []
+        for byte in name.utf8 {
+            if reserved.contains(byte) {
+                PercentEncoding.append(escaped: byte, to: &output)
+            } else {
+                output.append(byte)
+            }
+        }
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    private static let mediaTypes: [String: String] = [
+        "html": "text/html; charset=utf-8", "htm": "text/html; charset=utf-8",
+        "txt": "text/plain; charset=utf-8", "md": "text/markdown; charset=utf-8",
+        "css": "text/css; charset=utf-8", "csv": "text/csv; charset=utf-8",
+        "js": "text/javascript; charset=utf-8", "json": "application/json", "xml": "application/xml",
+        "pdf": "application/pdf", "zip": "application/zip", "gz": "application/gzip",
+        "tar": "application/x-tar", "wasm": "application/wasm", "png": "image/png", "jpg": "image/jpeg",
+        "jpeg": "image/jpeg", "gif": "image/gif", "svg": "image/svg+xml", "webp": "image/webp",
+        "ico": "image/x-icon", "mp3": "audio/mpeg", "wav": "audio/wav", "mp4": "video/mp4",
+        "webm": "video/webm", "woff": "font/woff", "woff2": "font/woff2",
+    ]
+
+    private static func mediaType(of path: String) -> String {
+        let name = path.split(separator: "/").last ?? ""
+        let dot = name.dropFirst().lastIndex(of: ".")
+        let type = dot.flatMap { mediaTypes[name[name.index(after: $0)...].lowercased()] }
+        return type ?? "application/octet-stream"
+    }
+}
+
+/// An open file of the test origin; every call runs on a worker thread, since file systems block.
+struct ServedFile: Sendable {
+    private let descriptor: FileDescriptor
+    private let path: FilePath
+
+    static func open(_ path: FilePath) async throws(OriginError) -> ServedFile {
+        let descriptor = try await blocking(on: path) {
+            try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+        }
+        return ServedFile(descriptor: descriptor, path: path)
+    }
+
+    /// Reads at an offset.
+    /// - Returns: Fewer bytes than requested near the end, none at the end.
+    func read(at offset: UInt64, count: Int) async throws(OriginError) -> [UInt8] {
+        let descriptor = descriptor
+        return try await ServedFile.blocking(on: path) {
+            try unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+                initialized = try unsafe descriptor.read(
+                    fromAbsoluteOffset: Int64(clamping: offset), into: UnsafeMutableRawBufferPointer(buffer))
+            }
+        }
+    }
+
+    private static func blocking<Value: Sendable>(
+        on path: FilePath, _ body: @escaping @Sendable () throws -> Value
+    ) async throws(OriginError) -> Value {
+        do {
+            return try await BlockingThreadPool.shared.run(throwing: body)
+        } catch {
+            throw .file("\(path): \(error)")
+        }
+    }
+
+    func close() async {
+        let descriptor = descriptor
+        await BlockingThreadPool.shared.run {
+            // A descriptor that was opened for reading loses nothing if closing fails.
+            try? descriptor.close()
+        }
+    }
+}
+
+extension OriginHandler {
+    /// Serves the files of a directory: streamed, with ranges, validators, types by extension, and an index for directories
+    /// without `index.html`. Paths that lead out of the directory are refused.
+    ///
+    /// In a router it serves the value of the pattern's parameter `path`, as in `/files/{path...}`; elsewhere the request's path.
+    /// - Parameter directory: The directory; it may be missing or change at any time.
+    public static func files(in directory: FilePath, validators: FileValidators = .strong) -> OriginHandler {
+        let site = StaticFileHandler(root: directory, validators: validators)
+        return OriginHandler { request in
+            await site.response(to: request, path: request.parameters["path"] ?? request.path)
+        }
+    }
+}

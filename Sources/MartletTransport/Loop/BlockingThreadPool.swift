@@ -1,0 +1,136 @@
+import COpenSSL
+import DequeModule
+import Glibc
+import Synchronization
+
+/// A few threads for calls that block: name resolution, file reads, loading of trust stores.
+///
+/// Swift's cooperative pool has one thread per core; one blocking call there would stop half of a small machine. Threads
+/// start when work waits and none is free, up to the limit, and end after ten idle seconds.
+package final class BlockingThreadPool: Sendable {
+    private struct State {
+        var work = Deque<@Sendable () -> Void>()
+        var threadCount = 0
+        var idleCount = 0
+    }
+
+    /// A value on its way from a worker to the task that waits for it.
+    private final class Parcel<Value: Sendable>: Sendable {
+        let value = Mutex<Value?>(nil)
+    }
+
+    private let state = Mutex(State())
+    private let threadLimit: Int
+    private let stackByteCount: Int?
+    /// Counts the jobs that are queued: idle threads wait on it.
+    private let semaphore = Semaphore()
+
+    /// The workers that all sessions share.
+    package static let shared = BlockingThreadPool(threadLimit: 4)
+
+    /// Creates workers.
+    /// - Parameters:
+    ///   - threadLimit: The maximum number of threads.
+    ///   - stackByteCount: The size of each thread's stack; `nil` for the system's default, mostly 8 MiB.
+    package init(threadLimit: Int, stackByteCount: Int? = nil) {
+        self.threadLimit = max(1, threadLimit)
+        self.stackByteCount = stackByteCount
+    }
+
+    /// The present number of threads.
+    package var threadCount: Int { state.withLock { $0.threadCount } }
+
+    /// Runs a blocking closure on a worker and returns its result.
+    ///
+    /// Cancelling the task does not stop the closure, since a blocking call cannot be stopped; callers that must return
+    /// earlier race it with an event of their own.
+    package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        let parcel = Parcel<Value>()
+        let resumed = await suspend { (waiter: Waiter<Value>) in
+            submit {
+                let value = body()
+                parcel.value.withLock { $0 = value }
+                waiter.resume(returning: value)
+            }
+        }
+        // Read again under the lock, as OneShot does and for the same reason.
+        return parcel.value.withLock { $0 } ?? resumed
+    }
+
+    /// As ``run(_:)``, for a closure that may fail.
+    package func run<Value: Sendable, Failure: Error>(
+        throwing body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value { try await run { Result(catching: body) }.get() }
+
+    /// Queues a closure, which resumes its caller by itself.
+    package func submit(_ body: @escaping @Sendable () -> Void) {
+        let mustStart = state.withLock { state in
+            state.work.append(body)
+            guard state.idleCount < state.work.count, state.threadCount < threadLimit else { return false }
+            state.threadCount += 1
+            return true
+        }
+        if mustStart {
+            do throws(SystemError) {
+                try Thread.start(name: "martlet-worker", stackByteCount: stackByteCount) { self.serve() }
+            } catch {
+                // If there are other threads, one of them will run it; else it runs here.
+                let orphan = state.withLock { state -> (@Sendable () -> Void)? in
+                    state.threadCount -= 1
+                    return state.threadCount == 0 ? state.work.popFirst() : nil
+                }
+                if let orphan { return orphan() }
+            }
+        }
+        semaphore.signal()
+    }
+
+    private func serve() {
+        while true {
+            state.withLock { $0.idleCount += 1 }
+            let signalled = semaphore.wait(seconds: 10)
+            let (work, ends) = state.withLock { state -> ((@Sendable () -> Void)?, Bool) in
+                state.idleCount -= 1
+                let work = state.work.popFirst()
+                let ends = work == nil && !signalled
+                if ends { state.threadCount -= 1 }
+                return (work, ends)
+            }
+            if ends { break }
+            work?()
+        }
+        OPENSSL_thread_stop()
+    }
+}
+
+/// A counting semaphore of the system, on which threads of Martlet's own block; never threads of Swift's pool.
+///
+/// `@unchecked Sendable`: the pointer is set once, and the system guards the semaphore.
+@safe final class Semaphore: @unchecked Sendable {
+    private let pointer: UnsafeMutablePointer<sem_t>
+
+    init() {
+        unsafe pointer = .allocate(capacity: 1)
+        unsafe sem_init(pointer, 0, 0)
+    }
+
+    deinit {
+        unsafe sem_destroy(pointer)
+        unsafe pointer.deallocate()
+    }
+
+    /// Adds one.
+    func signal() { unsafe sem_post(pointer) }
+
+    /// Takes one, and waits for it if there is none.
+    /// - Returns: Whether there was one within the time.
+    func wait(seconds: Int) -> Bool {
+        var limit = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &limit)
+        limit.tv_sec += seconds
+        while unsafe sem_timedwait(pointer, &limit) != 0 {
+            if errno != EINTR { return false }
+        }
+        return true
+    }
+}

@@ -1,0 +1,267 @@
+public import DequeModule
+public import Synchronization
+
+/// A value that changes, and of which each reader gets the latest: state, not events.
+///
+/// A late reader gets the present value immediately; a slow one skips values, which are never queued; all readers get the
+/// last value before the end. Any number of tasks may wait.
+@usableFromInline
+package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
+    @usableFromInline
+    struct State {
+        @usableFromInline var value: Value
+        @usableFromInline var version: UInt64
+        @usableFromInline var isFinished: Bool
+        @usableFromInline var waiters: [UInt64: Waiter<Void>]
+        @usableFromInline var lastWaiter: UInt64
+
+        @inlinable
+        init(value: Value) {
+            self.value = value
+            (version, isFinished, waiters, lastWaiter) = (1, false, [:], 0)
+        }
+    }
+
+    /// Guards the above: writers of the value, and tasks that wait for it.
+    @usableFromInline let state: Mutex<State>
+
+    /// Creates the first value.
+    @inlinable package init(_ value: Value) { state = Mutex(State(value: value)) }
+
+    /// The present value.
+    @inlinable package var value: Value { state.withLock { $0.value } }
+
+    /// Changes the value; does nothing after the end, or if the value is the same.
+    /// - Parameter value: Called under the lock, so that of concurrent changes the last one wins.
+    @inlinable package func update(_ value: () -> Value) { change { $0 = value() } }
+
+    /// Changes the value in place, under the lock; else as ``update(_:)``.
+    @inlinable
+    package func change(_ body: (inout Value) -> Void) {
+        wake { state in
+            var value = state.value
+            body(&value)
+            guard value != state.value else { return false }
+            state.value = value
+            state.version += 1
+            return true
+        }
+    }
+
+    /// Ends all waits, after they have returned the last value.
+    @inlinable
+    package func finish() {
+        wake { state in
+            state.isFinished = true
+            return true
+        }
+    }
+
+    @inlinable
+    func wake(_ change: (inout State) -> Bool) {
+        let waiters = state.withLock { state -> [UInt64: Waiter<Void>] in
+            guard !state.isFinished, change(&state) else { return [:] }
+            defer { if !state.waiters.isEmpty { state.waiters = [:] } }
+            return state.waiters
+        }
+        for waiter in waiters.values { waiter.resume(returning: ()) }
+    }
+
+    /// Waits for a value other than the one seen last; `nil` at the end, or when the task is cancelled.
+    /// - Parameter seen: The version that was returned with the last value; 0 at first.
+    @inlinable
+    package func next(after seen: UInt64) async -> (version: UInt64, value: Value)? {
+        while true {
+            let (version, value, isFinished, number) = state.withLock { state in
+                state.lastWaiter += 1
+                return (state.version, state.value, state.isFinished, state.lastWaiter)
+            }
+            if version != seen { return (version, value) }
+            if isFinished || Task.isCancelled { return nil }
+            await withTaskCancellationHandler {
+                await suspend { (waiter: Waiter<Void>) in
+                    let isLate = state.withLock { state in
+                        if state.version != seen || state.isFinished || Task.isCancelled { return true }
+                        state.waiters[number] = waiter
+                        return false
+                    }
+                    if isLate { waiter.resume(returning: ()) }
+                }
+            } onCancel: {
+                let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
+                waiter?.resume(returning: ())
+            }
+        }
+    }
+}
+
+extension CurrentValue {
+    /// Waits for a value that satisfies a condition; else as ``next(after:)``.
+    package func next(
+        after seen: UInt64 = 0, where isWanted: (Value) -> Bool
+    ) async -> (version: UInt64, value: Value)? {
+        var seen = seen
+        while let (version, value) = await next(after: seen) {
+            if isWanted(value) { return (version, value) }
+            seen = version
+        }
+        return nil
+    }
+}
+
+extension CurrentValue<Bool> {
+    /// Waits until it is true.
+    /// - Returns: Whether it is; `false` when it has ended before, or the task was cancelled.
+    @discardableResult package func becomesTrue() async -> Bool { await next { $0 } != nil }
+}
+
+/// Values from any number of senders for tasks that receive them in turn. It holds as many as are sent: the senders keep
+/// them few.
+///
+/// It is an `AsyncStream` at a part of the cost, since its code is specialized where it is used. Any number of tasks may
+/// wait, and a task that is cancelled does not end it for the others.
+@usableFromInline
+package final class Mailbox<Value: Sendable>: Sendable {
+    @usableFromInline
+    struct State {
+        @usableFromInline var values: Deque<Value>
+        @usableFromInline var isClosed: Bool
+        /// The tasks that wait, while there are no values.
+        @usableFromInline var waiters: Deque<(number: UInt64, waiter: Waiter<Value?>)>
+        @usableFromInline var lastWaiter: UInt64
+
+        @inlinable init() { (values, isClosed, waiters, lastWaiter) = (Deque(), false, Deque(), 0) }
+
+        /// The result for a task that need not wait; `nil` if it has to.
+        @inlinable
+        mutating func takePresent() -> Value?? {
+            if let value = values.popFirst() { return .some(value) }
+            return isClosed || Task.isCancelled ? .some(nil) : nil
+        }
+    }
+
+    /// Guards the above: senders, and the tasks that take.
+    @usableFromInline let state: Mutex<State>
+
+    /// Creates an empty mailbox.
+    @inlinable package init() { state = Mutex(State()) }
+
+    /// Adds a value after the others; does nothing after the end.
+    @inlinable package func send(_ value: Value) { post(value)?.resume(returning: value) }
+
+    /// As ``send(_:)``, for a sender that holds a lock.
+    /// - Returns: The waiter to resume with the value after the lock.
+    @inlinable
+    package func post(_ value: Value) -> Waiter<Value?>? {
+        state.withLock { state in
+            guard !state.isClosed else { return nil }
+            if let first = state.waiters.popFirst() { return first.waiter }
+            state.values.append(value)
+            return nil
+        }
+    }
+
+    /// Ends it after the values that it holds.
+    @inlinable
+    package func close() {
+        let waiters = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiters = Deque() }
+            return state.waiters
+        }
+        for (_, waiter) in waiters { waiter.resume(returning: nil) }
+    }
+
+    /// The next value; without one, `nil` at the end and when the task is cancelled.
+    @inlinable
+    package func next() async -> Value? {
+        let (present, number) = state.withLock { state -> (Value??, UInt64) in
+            if let present = state.takePresent() { return (present, 0) }
+            state.lastWaiter += 1
+            return (nil, state.lastWaiter)
+        }
+        if let present { return present }
+        return await withTaskCancellationHandler {
+            await suspend { (waiter: Waiter<Value?>) in
+                let present = state.withLock { state -> Value?? in
+                    if let present = state.takePresent() { return present }
+                    state.waiters.append((number, waiter))
+                    return nil
+                }
+                if let present { waiter.resume(returning: present) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                state.waiters.firstIndex { $0.number == number }.map { state.waiters.remove(at: $0).waiter }
+            }
+            waiter?.resume(returning: nil)
+        }
+    }
+}
+
+/// A subscription to a value that is followed only while there are subscribers.
+package final class WatchSubscription<Value: Sendable & Equatable>: Sendable {
+    private let newest: CurrentValue<Value?>
+    private let end: @Sendable () -> Void
+
+    /// Subscribes to a value that is `nil` until it is known. The closure is called at the end of the subscription.
+    package init(to newest: CurrentValue<Value?>, end: @escaping @Sendable () -> Void) {
+        self.newest = newest
+        self.end = end
+    }
+
+    deinit { end() }
+
+    /// Waits for a value other than the one seen last; `nil` when the task is cancelled.
+    package func next(after seen: UInt64) async -> (version: UInt64, value: Value)? {
+        let next = await newest.next(after: seen) { $0 != nil }
+        return next.flatMap { (version, value) in value.map { (version, $0) } }
+    }
+}
+
+/// One pass over a value that changes: each value that differs from the one before.
+package struct ValueReader<Value: Sendable & Equatable>: Sendable {
+    private let take: @Sendable (UInt64) async -> (version: UInt64, value: Value)?
+    private var seen: UInt64 = 0
+
+    /// Reads the values of a subscription, and keeps it.
+    package init(_ subscription: WatchSubscription<Value>) { take = { await subscription.next(after: $0) } }
+
+    /// Reads the values of a variable.
+    package init(_ value: CurrentValue<Value>) { take = { await value.next(after: $0) } }
+
+    /// Waits for a value other than the one before; `nil` at the end, or when the task is cancelled.
+    package mutating func next() async -> Value? {
+        guard let found = await take(seen) else { return nil }
+        seen = found.version
+        return found.value
+    }
+}
+
+/// The number of subscribers, and the run that is for them.
+package struct SubscriberCount {
+    private var count = 0
+    /// Counts the times at which a run began or ended, so that timers and results of an earlier one are ignored.
+    package private(set) var run: UInt64 = 0
+
+    /// No subscriber.
+    package init() {}
+
+    /// Adds a subscriber.
+    /// - Returns: The run that begins, if it is the only one.
+    package mutating func add() -> UInt64? {
+        count += 1
+        guard count == 1 else { return nil }
+        run += 1
+        return run
+    }
+
+    /// Removes a subscriber.
+    /// - Returns: Whether it was the last, which ends the run.
+    package mutating func remove() -> Bool {
+        count -= 1
+        guard count == 0 else { return false }
+        run += 1
+        return true
+    }
+}

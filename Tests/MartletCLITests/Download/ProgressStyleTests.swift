@@ -1,0 +1,52 @@
+import MartletNetwork
+import MartletContent
+import Testing
+
+@testable import MartletCLI
+
+@Suite("Which form progress has")
+struct ProgressStyleTests {
+    private func form(
+        _ progress: GlobalOptions.Progress, terminal: Bool = true, silent: Bool = false,
+        _ variables: [String: String] = ["TERM": "xterm"]
+    ) -> ProgressStyle {
+        var global = GlobalOptions()
+        global.progress = progress
+        global.isSilent = silent
+        return ProgressStyle(global, isTerminal: terminal, usesUnicode: true) { variables[$0] }
+    }
+
+    @Test("On a terminal there are bars, elsewhere lines, whatever was asked for")
+    func terminal() {
+        #expect(form(.auto).progress == .bar)
+        #expect(form(.auto, terminal: false).progress == .plain)
+        #expect(form(.bar, terminal: false).progress == .plain)
+        #expect(form(.plain).progress == .plain)
+        #expect(form(.json).progress == .json)
+        #expect(form(.none).progress == .none)
+    }
+
+    @Test("A terminal that cannot move its cursor has lines")
+    func dumb() {
+        #expect(form(.auto, ["TERM": "dumb"]).progress == .plain)
+        #expect(form(.bar, [:]).progress == .plain)
+    }
+
+    @Test("Colours are for terminals, and not where NO_COLOR is set")
+    func colour() {
+        #expect(form(.auto).usesColour)
+        #expect(!form(.auto, ["TERM": "xterm", "NO_COLOR": "1"]).usesColour)
+        #expect(form(.auto, ["TERM": "xterm", "NO_COLOR": ""]).usesColour)
+        #expect(!form(.auto, terminal: false).usesColour)
+    }
+
+    @Test("-s shows nothing, and -S failures all the same")
+    func silence() {
+        #expect(form(.bar, silent: true).progress == .none)
+        #expect(!form(.json, silent: true).tellsErrors)
+        var global = GlobalOptions()
+        (global.isSilent, global.showsErrors) = (true, true)
+        let form = ProgressStyle(global, isTerminal: true, usesUnicode: true) { _ in nil }
+        #expect(form.progress == .none && form.tellsErrors)
+    }
+}

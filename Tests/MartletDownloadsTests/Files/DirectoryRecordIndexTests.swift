@@ -1,0 +1,78 @@
+@testable import MartletDownloads
+import MartletStorage
+import MartletTestSupport
+import MartletTransport
+import Testing
+
+@Suite("Which records lie in a folder")
+struct DirectoryRecordIndexTests {
+    private let now = MonotonicTime(nanoseconds: 1_000_000_000_000)
+
+    /// A folder with a record of one target, and other files.
+    private func folder() throws -> PartFolder {
+        let folder = try PartFolder()
+        for name in ["b.bin.martlet-record", "a.bin.martlet-record", "a.bin.martlet-part", "c.bin"] {
+            try folder.write([1], to: name)
+        }
+        return folder
+    }
+
+    private static let found = ["a.bin.martlet-record", "b.bin.martlet-record"]
+
+    @Test("A folder is listed once a second, however many look")
+    func listed() throws {
+        let folder = try folder()
+        let files = FaultyFileSystem()
+        let records = DirectoryRecordIndex()
+        let path = folder.path + "/"
+        #expect(records.names(known: path, now: now) == nil)
+        for milliseconds in [0, 1, 500, 999] {
+            let later = now.advanced(by: .milliseconds(milliseconds))
+            #expect(try records.names(in: path, files, now: later) == DirectoryRecordIndexTests.found)
+            #expect(records.names(known: path, now: later) == DirectoryRecordIndexTests.found)
+        }
+        #expect(files.count(of: .names) == 1)
+        let later = now.advanced(by: .seconds(1))
+        #expect(records.names(known: path, now: later) == nil)
+        #expect(try records.names(in: path, files, now: later) == DirectoryRecordIndexTests.found)
+        #expect(files.count(of: .names) == 2)
+    }
+
+    @Test("What this process writes is known at once, also while the folder is being listed")
+    func written() throws {
+        let folder = try folder()
+        let files = FaultyFileSystem()
+        let records = DirectoryRecordIndex()
+        let path = folder.path + "/"
+        #expect(try records.names(in: path, files, now: now).count == 2)
+        try folder.write([1], to: "z.bin.martlet-record")
+        records.forget(path)
+        #expect(try records.names(in: path, files, now: now).count == 3)
+        // Behind the look at the folder, and before what it found is known.
+        records.forget(path)
+        files.interrupt(.names) { records.forget(path) }
+        #expect(try records.names(in: path, files, now: now).count == 3)
+        #expect(records.names(known: path, now: now) == nil)
+    }
+
+    @Test("A folder that cannot be listed is looked at again")
+    func failing() throws {
+        let folder = try folder()
+        let files = FaultyFileSystem()
+        let records = DirectoryRecordIndex()
+        files.fail(FaultyFileSystem.Fault(.names, times: 1, code: 5))
+        #expect(throws: StorageError.self) { try records.names(in: folder.path + "/", files, now: now) }
+        #expect(try records.names(in: folder.path + "/", files, now: now) == DirectoryRecordIndexTests.found)
+    }
+
+    @Test("A part that notes a record has its folder listed again")
+    func noting() throws {
+        let folder = try PartFolder()
+        let part = try #require(try folder.open(LinuxFileSystem()))
+        try part.renew(epoch: 1, expecting: nil)
+        let before = try DirectoryRecordIndex.shared.names(in: part.names.folder, LinuxFileSystem())
+        #expect(before.isEmpty)
+        try part.note(PartFolder.record([], total: 300, owner: part.owner), epoch: 1)
+        #expect(DirectoryRecordIndex.shared.names(known: part.names.folder) == nil)
+    }
+}

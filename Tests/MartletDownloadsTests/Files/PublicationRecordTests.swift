@@ -1,0 +1,164 @@
+import FoundationEssentials
+import Glibc
+import Martlet
+@testable import MartletDownloads
+import MartletStorage
+import MartletTestSupport
+import Testing
+
+@Suite("A file that is known again under its name")
+struct PublicationRecordTests {
+    private static let total: UInt64 = 5_000
+    private static let content = PartFolder.bytes(0..<total, version: 1)
+
+    /// A part that is complete and noted.
+    private func part(
+        in folder: PartFolder, _ files: any FileSystem = LinuxFileSystem()
+    ) throws -> (PartFile, PublicationRecord) {
+        let total = PublicationRecordTests.total
+        let part = try #require(try folder.open(files))
+        try part.renew(epoch: 1, expecting: total)
+        try LinuxFileSystem().write(all: PublicationRecordTests.content, to: part.file, at: 0)
+        try part.note(PartFolder.record([0..<total], total: total, owner: part.owner), epoch: 1)
+        let result = DownloadResult(
+            path: FilePath(folder.names.target), byteCount: total, receivedByteCount: total,
+            url: try HTTPURL("http://files.example/a.bin"))
+        return (part, PublicationRecord(result: result, part: try part.seal(total: total, modified: nil)))
+    }
+
+    private func complete(
+        _ publication: PublicationRecord, _ collision: DownloadOptions.Collision = .fail
+    ) throws -> PublishedName? {
+        try publication.complete(collision, files: LinuxFileSystem())
+    }
+
+    /// Gives the part its name, and stops there.
+    private func move(_ folder: PartFolder, to name: String = "a.bin") throws {
+        try LinuxFileSystem().rename(folder.names.part, to: "\(folder.path)/\(name)")
+    }
+
+    @Test("A file that got its name is found, and what lies beside it goes")
+    func found() throws {
+        let folder = try PartFolder()
+        let (_, publication) = try part(in: folder)
+        try move(folder)
+        try folder.write([1], to: "a.bin.martlet-record-")
+        try folder.write([1], to: "a.bin.martlet-part-")
+        let name = try #require(try complete(publication))
+        #expect(name.path == folder.names.target && name.fault == nil)
+        #expect(try folder.list() == ["a.bin"])
+        #expect(try folder.read("a.bin") == PublicationRecordTests.content)
+        // Again is the same.
+        #expect(try complete(publication)?.path == folder.names.target)
+    }
+
+    @Test("Where it still has the name of a part it has no other, and stays as it is")
+    func unnamed() throws {
+        let folder = try PartFolder()
+        let (part, publication) = try part(in: folder)
+        #expect(try complete(publication) == nil)
+        #expect(part.record() != nil)
+        try FileManager.default.removeItem(atPath: folder.names.part)
+        #expect(try complete(publication) == nil)
+    }
+
+    @Test("Another file of that name is not it, though it has the length", arguments: [5_000, 4_999])
+    func other(_ count: Int) throws {
+        let folder = try PartFolder()
+        let (part, publication) = try part(in: folder)
+        try folder.write(Array(PublicationRecordTests.content.prefix(count)), to: "a.bin")
+        #expect(try complete(publication) == nil)
+        #expect(part.record() != nil)
+    }
+
+    @Test("A file that grew or was cut since is not it")
+    func changed() throws {
+        let folder = try PartFolder()
+        let (part, publication) = try part(in: folder)
+        try move(folder)
+        try LinuxFileSystem().write(all: [1], to: part.file, at: PublicationRecordTests.total)
+        #expect(try complete(publication) == nil)
+        try LinuxFileSystem().truncate(part.file, to: 10)
+        #expect(try complete(publication) == nil)
+    }
+
+    @Test("Beside other files it is found under the name that it got, where names were free to choose")
+    func numbered() throws {
+        let folder = try PartFolder()
+        let (_, publication) = try part(in: folder)
+        try folder.write([1], to: "a.bin")
+        try move(folder, to: "a (2).bin")
+        #expect(try complete(publication) == nil)
+        #expect(try complete(publication, .rename)?.path == "\(folder.path)/a (2).bin")
+        #expect(try folder.list() == ["a (2).bin", "a.bin"])
+    }
+
+    @Test("Where both names are there, as between link and unlink, that of the part goes")
+    func bothNames() throws {
+        let folder = try PartFolder()
+        let (_, publication) = try part(in: folder)
+        #expect(unsafe link(folder.names.part, folder.names.target) == 0)
+        #expect(try complete(publication)?.path == folder.names.target)
+        #expect(try folder.list() == ["a.bin"])
+    }
+
+    @Test("A copy that got the name is found, and what it was copied from goes")
+    func copied() throws {
+        let folder = try PartFolder()
+        var (part, publication) = try part(in: folder)
+        publication.copy = try part.copy(total: PublicationRecordTests.total, modified: nil)
+        #expect(try complete(publication) == nil)
+        try LinuxFileSystem().rename(folder.names.nextPart, to: folder.names.target)
+        #expect(try complete(publication)?.path == folder.names.target)
+        #expect(try folder.list() == ["a.bin"])
+    }
+
+    @Test("A download that began since keeps its bytes and its record")
+    func later() throws {
+        let folder = try PartFolder()
+        let (first, publication) = try part(in: folder)
+        try move(folder)
+        first.close()
+        let (second, _) = try part(in: folder)
+        #expect(try complete(publication)?.path == folder.names.target)
+        #expect(second.record() != nil)
+        #expect(try folder.list() == ["a.bin", "a.bin.martlet-part", "a.bin.martlet-record"])
+    }
+
+    @Test("A folder that cannot be synced is told, and what the bytes are known by stays until it can")
+    func unsynced() throws {
+        let folder = try PartFolder()
+        let files = FaultyFileSystem()
+        let (part, publication) = try part(in: folder, files)
+        files.fail(FaultyFileSystem.Fault(.sync, times: 2, code: EIO))
+        let name = try #require(try part.publish(.fail))
+        #expect(name.path == folder.names.target && name.fault?.code == EIO)
+        #expect(try folder.list() == ["a.bin", "a.bin.martlet-record"])
+        let again = try #require(try publication.complete(.fail, files: files))
+        #expect(again.path == folder.names.target && again.fault?.code == EIO)
+        #expect(try folder.list() == ["a.bin", "a.bin.martlet-record"])
+        let last = try #require(try publication.complete(.fail, files: files))
+        #expect(last.path == folder.names.target && last.fault == nil)
+        #expect(try folder.list() == ["a.bin"])
+    }
+
+    @Test("What a restart of the machine changes, or a power cut, makes no other file of it; both do")
+    func marks() throws {
+        let folder = try PartFolder()
+        let (part, publication) = try part(in: folder)
+        var status = try LinuxFileSystem().status(of: part.file)
+        let mark = publication.part
+        #expect(mark.isOf(status) && mark == FileIdentity(status))
+        status.device &+= 1
+        #expect(mark.isOf(status))
+        status.modificationTime -= 1
+        #expect(!mark.isOf(status))
+        status.device = mark.device
+        #expect(mark.isOf(status))
+        status.identity &+= 1
+        #expect(!mark.isOf(status))
+        status = try LinuxFileSystem().status(of: part.file)
+        status.kind = .other
+        #expect(!mark.isOf(status))
+    }
+}

@@ -1,0 +1,158 @@
+import Glibc
+@testable import MartletNetwork
+import MartletTransport
+import Testing
+
+@Suite("Following the network")
+struct NetworkPathMonitorTests {
+    private static let up = NetworkSnapshot(path: NetworkPath([.init(name: "eth0", kind: .wired)]))
+    private static let wireless = NetworkSnapshot(path: NetworkPath([.init(name: "wlan0", kind: .wifi)]))
+    private static let down = NetworkSnapshot(path: .unsatisfied)
+
+    private func watch(_ network: FakeNetwork) throws -> NetworkPathMonitor {
+        NetworkPathMonitor(loop: try EventLoop.shared.get(), source: network)
+    }
+
+    @Test("The first view comes at once, and one whenever news have led to another")
+    func follows() async throws {
+        let network = FakeNetwork(.seen(Self.up))
+        let watch = try watch(network)
+        let subscription = watch.subscription()
+        var (seen, view) = try #require(await subscription.next(after: 0))
+        #expect(view == Self.up)
+        for next in [Self.down, Self.wireless, Self.down] {
+            network.become(.seen(next))
+            network.tell()
+            (seen, view) = try #require(await subscription.next(after: seen))
+            #expect(view == next)
+        }
+    }
+
+    @Test("News that lead to the same view are not told")
+    func repeated() async throws {
+        let network = FakeNetwork(.seen(Self.up))
+        let watch = try watch(network)
+        let subscription = watch.subscription()
+        let (seen, _) = try #require(await subscription.next(after: 0))
+        network.tell()
+        await network.looked(2)
+        network.become(.seen(Self.down))
+        network.tell()
+        let next = try #require(await subscription.next(after: seen))
+        #expect(next.value == Self.down)
+        #expect(next.version == seen + 1)
+    }
+
+    @Test("News that do not matter lead to no look")
+    func irrelevant() async throws {
+        let network = FakeNetwork(.seen(Self.up))
+        let watch = try watch(network)
+        let subscription = watch.subscription()
+        let (seen, _) = try #require(await subscription.next(after: 0))
+        // A route to a network, which is not to everywhere, twenty times; then what matters.
+        for _ in 0..<20 { network.tell(Array(CapturedNetlink.routes4.dropFirst(60))) }
+        network.become(.seen(Self.down))
+        network.tell()
+        #expect(await subscription.next(after: seen)?.value == Self.down)
+        #expect(network.lookCount == 2)
+    }
+
+    @Test("A datagram that was cut, or is none, is news")
+    func cut() async throws {
+        let network = FakeNetwork(.seen(Self.up))
+        let watch = try watch(network)
+        let subscription = watch.subscription()
+        let (seen, _) = try #require(await subscription.next(after: 0))
+        network.become(.seen(Self.down))
+        network.tell([1, 2, 3])
+        #expect(await subscription.next(after: seen)?.value == Self.down)
+    }
+
+    @Test("As long as nobody is subscribed no socket is open; all who are share one")
+    func sharing() async throws {
+        let network = FakeNetwork(.seen(Self.up))
+        let watch = try watch(network)
+        #expect(!watch.isListening)
+        #expect(network.openCount == 0)
+        do {
+            let one = watch.subscription()
+            let other = watch.subscription()
+            #expect(await one.next(after: 0)?.value == Self.up)
+            #expect(await other.next(after: 0)?.value == Self.up)
+            #expect(watch.isListening)
+            #expect(network.openCount == 1)
+        }
+        #expect(!watch.isListening)
+        #expect(network.isClosed)
+        network.become(.seen(Self.down))
+        let later = watch.subscription()
+        #expect(await later.next(after: 0)?.value == Self.down)
+        #expect(network.openCount == 2)
+    }
+
+    @Test("A cancelled wait ends without a view, and the others go on")
+    func cancelling() async throws {
+        let network = FakeNetwork(.seen(Self.up))
+        let watch = try watch(network)
+        let subscription = watch.subscription()
+        let (seen, _) = try #require(await subscription.next(after: 0))
+        let task = Task { await subscription.next(after: seen)?.value }
+        task.cancel()
+        #expect(await task.value == nil)
+        network.become(.seen(Self.down))
+        network.tell()
+        #expect(await subscription.next(after: seen)?.value == Self.down)
+    }
+
+    @Test(
+        "Where netlink is refused nothing is known, and nothing is asked again",
+        arguments: [EPERM, EACCES, EAFNOSUPPORT, EPROTONOSUPPORT])
+    func refused(_ code: Int32) async throws {
+        let network = FakeNetwork(.seen(Self.up), opening: SystemError(operation: "socket", code: code))
+        let watch = try watch(network)
+        let subscription = watch.subscription()
+        #expect(await subscription.next(after: 0)?.value == .unknown)
+        #expect(network.lookCount == 0)
+        #expect(!watch.isListening)
+    }
+
+    @Test("Where there was no descriptor to be had, it is tried again until there is")
+    func shortage() async throws {
+        let network = FakeNetwork(.seen(Self.up), opening: SystemError(operation: "socket", code: EMFILE))
+        let watch = try watch(network)
+        let subscription = watch.subscription()
+        let (seen, view) = try #require(await subscription.next(after: 0))
+        #expect(view == .unknown)
+        network.letOpen()
+        #expect(await subscription.next(after: seen)?.value == Self.up)
+        #expect(watch.isListening)
+    }
+
+    @Test("Fifty changes come to the last of them")
+    func flapping() async throws {
+        let network = FakeNetwork(.seen(Self.up))
+        let watch = try watch(network)
+        let subscription = watch.subscription()
+        var (seen, view) = try #require(await subscription.next(after: 0))
+        for count in 1...50 {
+            network.become(.seen(count.isMultiple(of: 2) ? Self.up : Self.down))
+            network.tell()
+        }
+        network.become(.seen(Self.wireless))
+        network.tell()
+        while view != Self.wireless {
+            (seen, view) = try #require(await subscription.next(after: seen))
+        }
+        #expect(network.lookCount <= 52)
+    }
+
+    @Test("The kernel's own table of this machine can be read, and says which addresses there are")
+    func kernel() throws {
+        guard case .seen(let view) = NetlinkNetworkSource().look() else {
+            // Somebody changes the network at the same time, or the kernel does not tell.
+            return
+        }
+        let addresses = try #require(view.addresses)
+        #expect(addresses.isEmpty || addresses.contains { $0.isLoopback } || view.path.isSatisfied)
+    }
+}

@@ -1,0 +1,94 @@
+import MartletURL
+import Martlet
+import MartletStorage
+import Testing
+
+@testable import MartletOffline
+
+@Suite("Frozen request: its file")
+struct QueuedRequestCodecTests {
+    private static func sample(_ stage: QueuedRequest.Stage = .waiting) throws -> QueuedRequest {
+        var request = QueuedRequest(
+            id: OfflineID(7), lane: "notes", method: "POST",
+            url: try HTTPURL("https://example.com:8443/a/../b%20c?q=ü&x", pathAsIs: true),
+            fields: [.accept: "text/plain", .contentLanguage: "de"], submitted: 1_700_000_000_123,
+            expires: 1_700_600_000_000)
+        request.tag = "note ✓"
+        request.secretFields = ["Authorization", "X-Secret"]
+        request.idempotencyKey = "\"0123\""
+        request.contentType = "application/json"
+        request.body = .inline(Array("{}".utf8))
+        request.attempts = 3
+        request.stage = stage
+        // Not UTF-8.
+        request.fields.append(HTTPField(name: .userAgent, value: [0x61, 0xE4, 0x62]))
+        return request
+    }
+
+    static let letter = OfflineDeadLetter(
+        .refused, message: "no", statusCode: 422, fields: [.contentType: "text/plain"], body: [1, 2, 3])
+
+    @Test("What is written is what is read, in each state and with each kind of body")
+    func roundTrip() throws {
+        let mark = QueuedBody.FileIdentity(byteCount: 12, digest: Array(repeating: 7, count: 32))
+        for stage in [
+            QueuedRequest.Stage.waiting, .sending, .dead(Self.letter), .uncertain(Self.letter),
+        ] {
+            for body in [
+                QueuedBody.none, .inline([]), .inline([0, 255]), .own(mark), .file("/tmp/file", mark),
+            ] {
+                var request = try Self.sample(stage)
+                request.body = body
+                request.tag = body == .none ? nil : request.tag
+                request.bootDeadline = body == .none ? nil : BootDeadline(boot: "a-b", milliseconds: 77)
+                #expect(try QueuedRequestCodec.decode(QueuedRequestCodec.encode(request)) == request)
+            }
+        }
+    }
+
+    @Test("D13: a file that is cut anywhere is not read, and neither is one with bytes behind it")
+    func truncated() throws {
+        let bytes = try QueuedRequestCodec.encode(try Self.sample(.dead(Self.letter)))
+        for count in 0..<bytes.count {
+            #expect(throws: RecordEnvelope.Fault.self) {
+                try QueuedRequestCodec.decode(Array(bytes[..<count]))
+            }
+        }
+        #expect(throws: RecordEnvelope.Fault.length) { try QueuedRequestCodec.decode(bytes + [0]) }
+    }
+
+    @Test("D13: a file of which any byte was changed is not read")
+    func flipped() throws {
+        let bytes = try QueuedRequestCodec.encode(try Self.sample())
+        for place in bytes.indices {
+            var damaged = bytes
+            damaged[place] ^= 0x20
+            #expect(throws: RecordEnvelope.Fault.self, "byte \(place)") {
+                try QueuedRequestCodec.decode(damaged)
+            }
+        }
+    }
+
+    @Test("D15: a file of a later version is told from a damaged one")
+    func later() throws {
+        let later = RecordEnvelope(magic: "MRTo", version: 3, byteLimit: 1000)
+        let bytes = try later.encode { $0.write(UInt64(1)) }
+        #expect(throws: RecordEnvelope.Fault.version(3)) { try QueuedRequestCodec.decode(bytes) }
+    }
+
+    @Test("A file of the first version, which has no deadline since the start of the computer, is read")
+    func first() throws {
+        let request = try Self.sample(.dead(Self.letter))
+        let bytes = try RecordEnvelope(magic: "MRTo", version: 1, byteLimit: 1 << 20).encode { writer in
+            QueuedRequestCodec.write(request, to: &writer, version: 1)
+        }
+        #expect(try QueuedRequestCodec.decode(bytes) == request)
+    }
+
+    @Test("A file of another kind is foreign")
+    func foreign() throws {
+        let other = RecordEnvelope(magic: "MRTx", version: 1, byteLimit: 1000)
+        let bytes = try other.encode { $0.write(UInt64(1)) }
+        #expect(throws: RecordEnvelope.Fault.foreign) { try QueuedRequestCodec.decode(bytes) }
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import MartletStorage
+import MartletTestSupport
+import Testing
+
+@Suite("A folder of records")
+struct RecordDirectoryTests {
+    private let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.path + "/martlet-records-\(UUID().uuidString)"
+    }
+
+    private func open(_ files: any FileSystem = LinuxFileSystem()) throws -> RecordDirectory {
+        try RecordDirectory(path: path, kind: "note", hasBodies: true, files: files)
+    }
+
+    private func names(_ folder: String = "") throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path + folder).sorted().filter { $0 != "lock" }
+    }
+
+    private func end() { try? FileManager.default.removeItem(atPath: path) }
+
+    @Test("Records are read as they were written, and are gone with what belongs to them")
+    func lifetime() throws {
+        defer { end() }
+        let folder = try open()
+        #expect(try folder.numbers() == [])
+        let body = try folder.createBody(7)
+        try LinuxFileSystem().write(all: [9, 9], to: body, at: 0)
+        try folder.finishBody(body)
+        try folder.add(7, [1, 2, 3])
+        try folder.add(12, [])
+        #expect(try folder.numbers() == [7, 12])
+        #expect(try folder.read(7, limit: 10) == [1, 2, 3])
+        #expect(try folder.read(7, limit: 1) == [1, 2], "one more than the limit shows that it is longer")
+        try folder.write(7, [4])
+        #expect(try folder.read(7, limit: 10) == [4])
+        #expect(try names() == ["12.note", "7.body", "7.note"])
+        try folder.remove(7)
+        try folder.remove(7)
+        #expect(try names() == ["12.note"])
+        folder.release()
+    }
+
+    @Test("Numbers that were given away are known to the next, though nothing is left of them")
+    func numbers() throws {
+        defer { end() }
+        var folder = try open()
+        try folder.add(5, [1])
+        try folder.remove(5)
+        folder.release()
+        folder = try open()
+        #expect(try folder.numbers() == [])
+        #expect(folder.lastNumber >= 5)
+        try folder.add(UInt64.max, [1])
+        folder.release()
+        folder = try open()
+        #expect(try folder.numbers() == [.max])
+        #expect(folder.lastNumber == .max)
+    }
+
+    @Test("One that makes no sense goes aside with what belongs to it, and nothing there is replaced")
+    func setAside() throws {
+        defer { end() }
+        let folder = try open()
+        for contents in [[UInt8(1)], [2]] {
+            let body = try folder.createBody(3)
+            try folder.finishBody(body)
+            try folder.add(3, contents)
+            if contents == [1] {
+                #expect(try folder.setAside(3) == "\(path)/corrupt/3.note")
+            } else {
+                #expect(throws: StorageError.self) { try folder.setAside(3) }
+            }
+        }
+        #expect(try names("/corrupt") == ["3.body", "3.note"])
+        #expect(try Data(contentsOf: URL(fileURLWithPath: "\(path)/corrupt/3.note")) == Data([1]))
+        #expect(try names() == ["3.body", "3.note", "corrupt"])
+    }
+
+    @Test("A write that fails anywhere leaves what was there, and nothing else")
+    func failingWrites() throws {
+        defer { end() }
+        for call in [FaultyFileSystem.Call.create, .write, .sync, .rename] {
+            let files = FaultyFileSystem()
+            let folder = try open(files)
+            _ = try folder.numbers()
+            try folder.add(1, [1])
+            files.fail(FaultyFileSystem.Fault(call, path: ".note", times: 1, code: ENOSPC))
+            #expect(throws: StorageError.self, "\(call)") { try folder.write(1, [2]) }
+            #expect(try folder.read(1, limit: 9) == [1])
+            files.fail(FaultyFileSystem.Fault(call, path: ".note", times: 1, code: ENOSPC))
+            #expect(throws: StorageError.self, "\(call)") { try folder.add(2, [2]) }
+            #expect(try names() == ["1.note"])
+            try folder.remove(1)
+            folder.release()
+        }
+    }
+
+    @Test("One at a time has it")
+    func lock() throws {
+        defer { end() }
+        let folder = try open()
+        #expect(throws: RecordDirectory.Refusal.inUse) { try open() }
+        folder.release()
+        (try open()).release()
+    }
+}

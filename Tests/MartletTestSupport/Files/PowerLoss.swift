@@ -1,0 +1,135 @@
+import MartletTesting
+
+/// What a disk has when the power goes: any of the changes may be missing, but for what the rule says.
+package enum PowerLoss: Sendable, CustomStringConvertible {
+    /// All changes up to one, as after a kill.
+    case behind(Int)
+    /// The folder's changes up to one, and nothing of what was written: files are empty.
+    case withoutData(Int)
+    /// The same, but files have their lengths, and are all zeros.
+    case zeros(Int)
+    /// Of the changes up to one any, drawn by a seed: of what was written page by page, and of the folder's one in eight
+    /// missing.
+    case any(Int, seed: UInt64)
+    /// The same, but nothing is missing that was synced before.
+    case unsynced(Int, seed: UInt64)
+
+    /// Which changes are there, and which of them are whole.
+    package var description: String {
+        switch self {
+        case .behind(let count): "all of \(count) changes"
+        case .withoutData(let count): "\(count) changes without data"
+        case .zeros(let count): "\(count) changes with zeros for data"
+        case .any(let count, let seed): "some of \(count) changes, by \(seed)"
+        case .unsynced(let count, let seed): "\(count) changes without some that were not synced, by \(seed)"
+        }
+    }
+
+    /// In what pieces data reach the disk.
+    private static let page = 4096
+
+    private struct Content {
+        var bytes: [UInt8] = []
+
+        mutating func extend(to byteCount: Int) {
+            if bytes.count < byteCount { bytes += [UInt8](repeating: 0, count: byteCount - bytes.count) }
+        }
+
+        mutating func write(_ piece: ArraySlice<UInt8>, at offset: Int) {
+            extend(to: offset + piece.count)
+            bytes.replaceSubrange(offset..<offset + piece.count, with: piece)
+        }
+
+        mutating func cut(to byteCount: Int) {
+            if bytes.count > byteCount { bytes.removeLast(bytes.count - byteCount) }
+            extend(to: byteCount)
+        }
+    }
+
+    /// How many changes there were.
+    private var count: Int {
+        switch self {
+        case .behind(let count), .withoutData(let count), .zeros(let count), .any(let count, _),
+            .unsynced(let count, _):
+            count
+        }
+    }
+
+    private var seed: UInt64 {
+        switch self {
+        case .any(_, let seed), .unsynced(_, let seed): seed
+        case .behind, .withoutData, .zeros: 0
+        }
+    }
+
+    /// The changes that were synced: up to which the folder's are on the disk, and up to which each file's.
+    private func synced(_ changes: [RecordingFileSystem.Change]) -> (folder: Int, files: [Int: Int]) {
+        guard case .unsynced = self else { return (0, [:]) }
+        var folder = 0
+        var files: [Int: Int] = [:]
+        for (place, change) in changes.prefix(count).enumerated() {
+            switch change {
+            case .synced(let file): files[file] = place
+            case .syncedFolder: folder = place
+            case .made, .wrote, .cut, .renamed, .removed: break
+            }
+        }
+        return (folder, files)
+    }
+
+    /// The files that are there afterwards, by their names.
+    package func files(after changes: [RecordingFileSystem.Change]) -> [String: [UInt8]] {
+        var random = SeededGenerator(seed: seed)
+        let synced = synced(changes)
+        var contents: [Int: Content] = [:]
+        // Which file has a name.
+        var names: [String: Int] = [:]
+        for (place, change) in changes.prefix(count).enumerated() {
+            switch change {
+            case .made, .renamed, .removed:
+                switch self {
+                case .any, .unsynced: if place >= synced.folder, random.next() % 8 == 0 { continue }
+                case .behind, .withoutData, .zeros: break
+                }
+                PowerLoss.apply(change, to: &names)
+            case .wrote(let file, let offset, let bytes):
+                if place < synced.files[file] ?? 0 {
+                    contents[file, default: Content()].write(bytes[...], at: offset)
+                } else {
+                    apply(bytes, at: offset, to: &contents[file, default: Content()], &random)
+                }
+            case .cut(let file, let byteCount):
+                if case .withoutData = self { break }
+                contents[file, default: Content()].cut(to: byteCount)
+            case .synced, .syncedFolder: break
+            }
+        }
+        return names.mapValues { contents[$0]?.bytes ?? [] }
+    }
+
+    private static func apply(_ change: RecordingFileSystem.Change, to names: inout [String: Int]) {
+        switch change {
+        case .made(let name, let file): names[name] = file
+        case .renamed(let name, let target):
+            if let file = names.removeValue(forKey: name) { names[target] = file }
+        case .removed(let name): names[name] = nil
+        case .wrote, .cut, .synced, .syncedFolder: break
+        }
+    }
+
+    private func apply(
+        _ bytes: [UInt8], at offset: Int, to content: inout Content, _ random: inout SeededGenerator
+    ) {
+        switch self {
+        case .behind: content.write(bytes[...], at: offset)
+        case .withoutData: break
+        case .zeros: content.extend(to: offset + bytes.count)
+        case .any, .unsynced:
+            // Lengths are the folder's in some file systems, and come with the data in others.
+            if random.next() % 2 == 0 { content.extend(to: offset + bytes.count) }
+            for start in stride(from: 0, to: bytes.count, by: PowerLoss.page) where random.next() % 4 != 0 {
+                content.write(bytes[start..<min(bytes.count, start + PowerLoss.page)], at: offset + start)
+            }
+        }
+    }
+}

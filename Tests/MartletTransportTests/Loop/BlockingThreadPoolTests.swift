@@ -1,0 +1,37 @@
+import MartletTransport
+import Synchronization
+import Testing
+
+@Suite("Workers for calls that block")
+struct BlockingThreadPoolTests {
+    /// How many are inside at once.
+    private final class Gauge: Sendable {
+        let running = Atomic(0)
+        let most = Atomic(0)
+
+        func pass() {
+            let now = running.wrappingAdd(1, ordering: .relaxed).newValue
+            most.max(now, ordering: .relaxed)
+            running.wrappingSubtract(1, ordering: .relaxed)
+        }
+    }
+
+    @Test("No more calls run at once than there may be threads, and all of them run")
+    func bounded() async {
+        let workers = BlockingThreadPool(threadLimit: 3)
+        let gauge = Gauge()
+        let sum = await withTaskGroup(of: Int.self) { group in
+            for number in 0..<200 {
+                group.addTask {
+                    await workers.run {
+                        gauge.pass()
+                        return number
+                    }
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(sum == 199 * 200 / 2)
+        #expect(gauge.most.load(ordering: .relaxed) <= 3)
+    }
+}
