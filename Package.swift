@@ -157,7 +157,7 @@ let package = Package(
             name: "MartletCoding",
             dependencies: [
                 "MartletURL", "MartletTransport", "MartletCache", "MartletContent", "MartletCore",
-                "MartletCookies", "MartletNetwork", "MartletCaching", httpTypes,
+                "MartletCookies", "MartletNetwork", "MartletCaching", "MartletHosts", httpTypes,
             ],
             swiftSettings: strict),
         .target(

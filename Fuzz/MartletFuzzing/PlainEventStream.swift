@@ -30,8 +30,8 @@ struct PlainEventStream {
                 if !data.isEmpty {
                     events.append(
                         ServerSentEvent(
-                            type: type.isEmpty ? "message" : text(type), data: text(joined),
-                            lastEventID: text(id)))
+                            event: type.isEmpty ? "message" : text(type), data: text(joined),
+                            id: text(id)))
                 }
                 (data, type) = ([], [])
                 continue

@@ -51,6 +51,25 @@ public struct AuthenticationSettings: Sendable {
         self.handler = handler
     }
 
+    /// Bearer tokens (RFC 6750) for the origin that a call begins at.
+    ///
+    /// The closure is called when the first token is needed, and again after a 401; in between the token is stored. Concurrent
+    /// calls share one run of it. It may make calls on the same session, or on any host with other credentials. Calls
+    /// that it makes are sent without the token, for which they would wait forever.
+    /// - Parameter token: Returns a token that is valid now. Calls throw its errors.
+    public static func bearer(
+        _ token: @escaping @Sendable () async throws -> String
+    ) -> AuthenticationSettings {
+        AuthenticationSettings(tokens: SingleFlightTokens(ClosureTokens(fetch: token)))
+    }
+
+    private struct ClosureTokens: TokenProvider {
+        let fetch: @Sendable () async throws -> String
+
+        func token() async throws -> String { try await fetch() }
+        func refresh(after token: String) async throws -> String { try await fetch() }
+    }
+
     /// Whether there are no credentials.
     package var isEmpty: Bool {
         credentials == nil && tokens == nil && credentialsByOrigin.isEmpty && netrc == nil && handler == nil
@@ -59,7 +78,7 @@ public struct AuthenticationSettings: Sendable {
     /// The sources of credentials for the machine.
     package var sources: CredentialSources {
         var sources = CredentialSources(credentials: credentials)
-        sources.tokens = tokens
+        sources.tokens = tokens?.isFetchedHere == true ? nil : tokens
         sources.credentialsByOrigin = credentialsByOrigin
         if let netrc {
             sources.credentialsOfHost = { [netrcScheme] host in
@@ -136,6 +155,12 @@ public actor SingleFlightTokens: TokenProvider {
     /// The running fetch.
     private var flight: Outcome<String>?
 
+    /// The sources whose fetch the running task works for.
+    @TaskLocal private static var fetching: [SingleFlightTokens] = []
+
+    /// Whether the running task works for a fetch of this source, and so must not wait for it.
+    nonisolated var isFetchedHere: Bool { SingleFlightTokens.fetching.contains { $0 === self } }
+
     /// Creates a source without a token.
     public init(_ provider: any TokenProvider) { self.provider = provider }
 
@@ -176,7 +201,13 @@ public actor SingleFlightTokens: TokenProvider {
         // Not a child of the caller's task: it must continue when the caller is cancelled.
         Task {
             let result: Result<String, any Error>
-            do { result = .success(try await ask(provider)) } catch { result = .failure(error) }
+            do {
+                let sources = SingleFlightTokens.fetching + [self]
+                result = .success(
+                    try await SingleFlightTokens.$fetching.withValue(sources) { try await ask(provider) })
+            } catch {
+                result = .failure(error)
+            }
             self.land(outcome, result)
         }
         return try await outcome.value

@@ -1,7 +1,6 @@
-import MartletCore
+public import MartletCore
 import MartletStorage
 import MartletTransport
-public import SystemPackage
 
 /// Names and passwords by host, as in the `~/.netrc` of ftp, curl, git and others. It is read on request alone. Neither
 /// ``description`` nor a mirror contains secrets.
@@ -37,8 +36,8 @@ public struct NetrcFile: Hashable, Sendable {
 
     /// Reads a file, on a thread for blocking work.
     /// - Throws: ``StorageError`` if it cannot be read; ``NetrcError`` if it cannot be parsed.
-    public static func load(_ path: FilePath) async throws -> NetrcFile {
-        let path = path.string
+    public static func load(_ path: some FilePathConvertible) async throws -> NetrcFile {
+        let path = path.filePath.string
         let (bytes, warnings) = try await BlockingThreadPool.shared.run { () throws(StorageError) in
             let file = try FileReader(path: path)
             let bytes = try file.read(at: 0, limit: Int(min(file.byteCount, UInt64(byteLimit) + 1)))

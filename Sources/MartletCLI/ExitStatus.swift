@@ -58,7 +58,7 @@ extension ExitStatus {
         let urlError = error.underlying as? HTTPURL.ParseError
         switch error.code {
         case .invalidURL: self = urlError.map { ExitStatus($0) } ?? .malformedURL
-        case .invalidRequest: self = .usage
+        case .invalidRequest, .invalidHeader: self = .usage
         case .resolutionFailed: self = error.proxy == nil ? .unresolvedHost : .unresolvedProxy
         case .proxyFailed: self = ExitStatus.ofProxy(error)
         // To curl, every failure of a handshake is a failure of TLS.

@@ -7,10 +7,10 @@ import MartletDemo
 @main
 struct MartletCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "martlet", abstract: "HTTP from the command line, with curl's options.",
+        commandName: "martlet", abstract: "HTTP from the command line, with curl's options",
         version: "martlet \(martletVersion)", subcommands: subcommands, defaultSubcommand: GetCommand.self)
 
-    private static let subcommands: [any ParsableCommand.Type] = [
+    static let subcommands: [any ParsableCommand.Type] = [
         GetCommand.self, DownloadCommand.self, BatchCommand.self, ServeCommand.self, DemoCommand.self,
         CacheCommand.self, QueueCommand.self, NetworkCommand.self, ManualCommand.self,
         CompletionsCommand.self,
@@ -20,6 +20,9 @@ struct MartletCommand: AsyncParsableCommand {
     static let wordsCommands: [any WordsCommand.Type] = [
         GetCommand.self, DownloadCommand.self, QueueAddCommand.self, QueueRunCommand.self,
     ]
+
+    /// Commands of several words, by the first one.
+    static let groups: [any ParsableCommand.Type] = [CacheCommand.self, QueueCommand.self]
 
     static let commands = subcommands.map {
         (name: $0.configuration.commandName ?? "", purpose: $0.configuration.abstract)
@@ -35,10 +38,14 @@ struct MartletCommand: AsyncParsableCommand {
 
     private static func status(of words: [String]) async -> ExitStatus {
         do {
-            if let command = wordsCommands.first(where: { words.starts(with: $0.path) }) {
+            if let text = HelpText.text(for: words) {
+                try await Console.print(text)
+            } else if let error = CommandName.mistake(in: words) {
+                await error.tell()
+                return error.status
+            } else if let command = wordsCommands.first(where: { words.starts(with: $0.path) }) {
                 try await command.carryOut(Array(words.dropFirst(command.path.count)))
             } else if let first = words.first, !isCommand(first) {
-                try await refuseMistypedCommand(first)
                 try await GetCommand.carryOut(words)
             } else {
                 var command = try parseAsRoot(words)
@@ -61,16 +68,6 @@ struct MartletCommand: AsyncParsableCommand {
         return .success
     }
 
-    /// Throws for a first word that looks like a misspelt command name: it would be fetched as a host.
-    private static func refuseMistypedCommand(_ word: String) async throws(ExitStatus) {
-        guard let name = CommandName.suggestion(for: word, among: commands.map(\.name)) else { return }
-        let error = UsageError(
-            "“\(word)” is not a command: did you mean “\(name)”? To fetch from a host of that name, write http://\(word)/"
-        )
-        await error.tell()
-        throw error.status
-    }
-
     /// Whether a first word is for another command than `get`, whose options only `get` can read.
     private static func isCommand(_ word: String) -> Bool {
         (commands.map(\.name) + ["help", "--help", "-h", "--version"]).contains(word)
@@ -80,6 +77,37 @@ struct MartletCommand: AsyncParsableCommand {
 
 /// The first word of a command line, which may be a misspelt command name.
 enum CommandName {
+    /// The error of words that begin with a misspelt command name, also after `help` and the commands with subcommands;
+    /// `nil` if there is none.
+    static func mistake(in words: [String]) -> UsageError? {
+        guard let first = words.first else { return nil }
+        let commands = MartletCommand.commands.map(\.name) + ["help"]
+        if let group = MartletCommand.groups.first(where: { $0.configuration.commandName == first }),
+            words.count > 1
+        {
+            let names = group.configuration.subcommands.compactMap { $0.configuration.commandName }
+            if names.contains(words[1]) { return nil }
+            return suggestion(for: words[1], among: names).map {
+                unknown("\(first) \(words[1])", "\(first) \($0)")
+            }
+        }
+        if first == "help", words.count > 1, !commands.contains(words[1]) {
+            return suggestion(for: words[1], among: commands).map { unknown(words[1], $0) }
+                ?? UsageError("unknown command “\(words[1])”; “martlet help” lists the commands")
+        }
+        guard !commands.contains(first), let name = suggestion(for: first, among: commands) else {
+            return nil
+        }
+        // It would be fetched as a host.
+        var error = unknown(first, name)
+        error.description += " To fetch from a host of that name, write http://\(first)/"
+        return error
+    }
+
+    private static func unknown(_ given: String, _ meant: String) -> UsageError {
+        UsageError("unknown command “\(given)”; did you mean “\(meant)”?")
+    }
+
     /// The command that a word most likely means; `nil` for a URL or an option.
     ///
     /// Without a command, `martlet WORD` fetches `http://WORD/`. A word of letters only that is one or two mistakes away from
@@ -135,7 +163,7 @@ enum Environment {
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
-        abstract: "Start an origin with TLS on this machine, use each feature once, and print what happened.")
+        abstract: "Run the main features against a local server")
 
     mutating func run() async throws {
         let hasPassed: Bool

@@ -45,7 +45,7 @@ extension CacheHandler {
             var status = transfer.status
             status.isCollapsed = !isFirst
             let network = transfer.network
-            control.download?.update { $0.totalByteCount = network.expectedContentLength }
+            control.expectBody(of: network.expectedContentLength)
             return network.passed(
                 to: call,
                 channel: .stored(CachedBody(.transfer(member), in: cache, of: nil, loop: core.loop)),
@@ -63,7 +63,7 @@ extension CacheHandler {
             exchange.adopt(totalDeadline: call.totalDeadline)
             control.begin(.exchanging(exchange))
         }
-        control.download?.update { $0.totalByteCount = network.expectedContentLength }
+        control.expectBody(of: network.expectedContentLength)
         if standIn == nil {
             cache.store.noteUse(of: nil)
             cache.count(\.misses)
@@ -115,7 +115,7 @@ extension CacheHandler {
         let key = makeKey()
         let flight = core.flights.startDetached(key) { makeFlight(isUnattended: true) }
         guard let flight else { return }
-        guard let number = core.calls.enter(flight.control) else {
+        guard let number = core.calls.enter(flight.control, call, .data) else {
             // The session accepts no more calls; requests that have joined meanwhile are sent separately.
             flight.land(.failed(CancellationError()))
             return core.flights.end(key, flight)
@@ -155,10 +155,15 @@ extension CacheHandler {
             let (store, partition, now) = (cache.store, request.key.partition, WallTime.now)
             // Before the disk, which may be held up.
             for target in targets { store.noteOutdated(target, at: now) }
-            _ = await StoreWork.run(in: store, on: core.loop) {
+            @Sendable func invalidate() {
                 for target in targets {
                     store.invalidate(CacheKey(url: target, partition: partition), others: now)
                 }
+            }
+            if cache.isTransient {
+                invalidate()
+            } else {
+                _ = await StoreWork.run(in: store, on: core.loop, invalidate)
             }
         }
         cache.count(\.bypasses)

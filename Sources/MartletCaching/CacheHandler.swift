@@ -181,7 +181,7 @@ struct CacheHandler {
         } catch {
             throw HTTPError(
                 .contentDecodingFailed, phase: .receivingBody, message: error.description,
-                origin: call.url.origin.description, underlying: error)
+                method: call.method, url: call.url, underlying: error)
         }
         return make(answer, of: response, body, ahead: ahead, codings: codings, provenance)
     }
@@ -191,7 +191,7 @@ struct CacheHandler {
         ahead: [UInt8] = [], codings: [ContentCoding] = [], _ provenance: ResponseCacheInfo
     ) -> StreamedResponse {
         let count = answer.byteCount(of: response)
-        control.download?.update { $0.totalByteCount = count }
+        control.expectBody(of: count)
         let body = CachedBody(source, in: cache, of: response, ahead: ahead, loop: core.loop)
         return StreamedResponse(
             call: call, channel: .stored(body), head: answer.head, codings: codings,

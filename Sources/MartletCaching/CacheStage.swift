@@ -10,7 +10,9 @@ struct CacheStage: CallStage {
 
     func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         if let answer = progress.takeFirstAnswer() { return answer }
-        guard let cache = call.cache else { return try await next(call) }
+        guard let cache = call.cache, !(cache.isTransient && call.cacheRequest().isOffline) else {
+            return try await next(call)
+        }
         while true {
             var step = CacheHandler(
                 cache, core: progress.core, dialer: progress.dialer, call: try progress.begin(call),
@@ -54,6 +56,20 @@ enum CacheKeySetting: StageKey {
     }
 }
 
+/// The setting of ``SessionConfiguration/sharesTransfers``: a cache that stores nothing, where there is no other.
+enum TransferSharingKey: StageKey {
+    static var defaultValue: ResponseCache? { nil }
+    static var position: StagePosition { .cache }
+
+    static func isActive(_ cache: ResponseCache?) -> Bool { cache != nil }
+
+    static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
+        let configuration = call.settings.configuration
+        return configuration.cache == nil && configuration.sharesTransfers
+            ? CacheStage(progress: progress) : nil
+    }
+}
+
 /// The setting of ``SessionConfiguration/cacheMode``.
 enum CacheModeKey: SettingKey { static var defaultValue: CacheMode { .standard } }
 
@@ -71,6 +87,24 @@ extension SessionConfiguration {
     public var cache: ResponseCache? {
         get { self[CacheKeySetting.self] }
         set { self[CacheKeySetting.self] = newValue }
+    }
+
+    /// Whether equal GET requests that run at the same time share one transfer in a session without a ``cache``; `false` by default.
+    /// With a cache they always do.
+    ///
+    /// Requests are equal if their URL, credentials and all header fields are, their timeouts, priority and bandwidth limit, and the
+    /// way they are sent. Each call has its own total timeout, progress and cancellation; the transfer ends with the last of them. An
+    /// error of the transfer is thrown to all calls. The rules are those of a cache (RFC 9111 §4): a response that forbids it, such as
+    /// one with `no-store`, `no-cache` or `max-age=0`, belongs to the first call, and the others send their own requests, for a minute
+    /// without waiting. A reader that is more than 1 MiB behind another for a second ends with
+    /// ``HTTPError/Code/cachedBodyCorrupted``. Nothing is stored.
+    public var sharesTransfers: Bool {
+        get { self[TransferSharingKey.self] != nil }
+        set {
+            if newValue != sharesTransfers {
+                self[TransferSharingKey.self] = newValue ? ResponseCache.transient() : nil
+            }
+        }
     }
 
     /// The use that requests make of the cache; ``CacheMode/standard`` by default.
@@ -117,7 +151,9 @@ extension Call {
     /// The cache in force; `nil` if there is none, or the call bypasses it: its body is wanted as received, its content length
     /// is ignored, or its target is the server as a whole.
     var cache: ResponseCache? {
-        guard let cache = settings.configuration.cache, !options.returnsRawBody, !options.ignoresContentLength
+        let configuration = settings.configuration
+        guard let cache = configuration.cache ?? configuration[TransferSharingKey.self],
+            options.returnsRawBody != true, options.ignoresContentLength != true
         else {
             return nil
         }
@@ -143,8 +179,11 @@ extension Call {
         // The rule on credentials (RFC 9111 §3.5) only applies to the partition without a name, and this one has a name.
         if partition.isEmpty, !server.isEmpty, let caller { partition = [caller] }
         partition += server
-        var mode = self[CacheModeKey.self]
-        if mode == .cacheThenNetwork, !options.takesPreview { mode = .standard }
+        var mode = settings.configuration.cache == nil ? .standard : self[CacheModeKey.self]
+        if !options.takesPreview {
+            if mode == .cacheThenNetwork { mode = .standard }
+            if mode == .cacheThenRevalidate { mode = .revalidate }
+        }
         return CacheRequest(
             method: method.rawValue,
             key: CacheKey(url: url.absoluteForm, partition: partition.joined(separator: " ")),

@@ -1,60 +1,80 @@
 public import MartletCore
-public import HTTPTypes
 public import MartletCache
 import Synchronization
 
 /// The responses of a call that may have two, as an `AsyncSequence`: the stored one immediately, however stale, and then that
 /// of the network.
 ///
-/// There is one response if nothing is stored, or the stored one is fresh. After a preview, the network's response is skipped
-/// if it is byte for byte the same, unless it was validated: that one has ``HTTPExchange/source``
-/// ``HTTPExchange/Source/validatedCache``. The network is not asked before the second response is requested. An error ends the
-/// sequence; after a preview the caller still has that.
+/// There is one response if nothing is stored, or the stored one is fresh and the mode is not ``CacheMode/cacheThenRevalidate``.
+/// After a preview, the network's response is skipped if it is byte for byte the same, unless it was validated: that one has
+/// ``HTTPExchange/source`` ``HTTPExchange/Source/validatedCache``. The network is not asked before the second response is
+/// requested. An error ends the sequence; after a preview the caller still has that.
 ///
 /// Each iterator makes its own call. One task at a time uses an iterator; cancelling it cancels the current request.
 public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
     /// The type of the elements.
     public typealias Element = CacheThenNetworkResponse
+    /// A request with its body and the options of its call.
+    package typealias Prepared = (
+        target: HTTPTargetForm, query: ParameterValue, headers: HTTPHeaders, body: HTTPBody,
+        options: RequestOptions
+    )
 
-    let session: HTTPSession
-    let request: HTTPRequest
-    let body: HTTPBody
-    let options: RequestOptions
+    private let session: HTTPSession
+    private let mode: CacheMode
+    private let prepare: @Sendable () async throws -> Prepared
+    private let accept: @Sendable (HTTPExchange) async throws -> HTTPExchange
+
+    /// Creates the responses of a call.
+    /// - Parameters:
+    ///   - accept: Checks a response, and throws for one that is not delivered; a preview that it rejects is skipped.
+    ///   - prepare: Makes the request, for each iterator.
+    package init(
+        _ session: HTTPSession, _ mode: CacheMode,
+        accept: @escaping @Sendable (HTTPExchange) async throws -> HTTPExchange = { $0 },
+        prepare: @escaping @Sendable () async throws -> Prepared
+    ) {
+        self.session = session
+        self.mode = mode
+        self.prepare = prepare
+        self.accept = accept
+    }
 
     /// An iterator over the responses.
     public struct Iterator: AsyncIteratorProtocol {
         private enum Stage {
             case first
-            case second(HTTPExchange)
+            case second(Prepared, after: HTTPExchange?)
             case over
         }
 
         private let deliveries: CacheThenNetworkResponses
         private var stage = Stage.first
 
-        init(_ deliveries: CacheThenNetworkResponses) { self.deliveries = deliveries }
+        fileprivate init(_ deliveries: CacheThenNetworkResponses) { self.deliveries = deliveries }
 
         /// The next response; `nil` after the last one.
         /// - Throws: An ``HTTPError``; `CancellationError`.
         public mutating func next() async throws -> CacheThenNetworkResponse? {
-            let stage = stage
-            // After an error nothing is retried.
-            self.stage = .over
-            switch stage {
-            case .first:
-                let exchange = try await deliveries.send(deliveries.options)
-                if exchange.isPreview { self.stage = .second(exchange) }
-                return CacheThenNetworkResponse(exchange: exchange, isPreview: exchange.isPreview)
-            case .second(let preview):
-                var options = deliveries.options
-                options.cacheMode = .revalidate
-                let exchange = try await deliveries.send(options)
-                let isSame =
-                    exchange.source != .validatedCache && exchange.statusCode == preview.statusCode
-                    && exchange.body == preview.body
-                return isSame ? nil : CacheThenNetworkResponse(exchange: exchange, isPreview: false)
-            case .over: return nil
+            if case .first = stage {
+                // After an error nothing is retried.
+                stage = .over
+                let prepared = try await deliveries.prepare()
+                let exchange = try await deliveries.send(prepared, takesPreview: true)
+                guard exchange.isPreview else { return try await deliveries.delivery(of: exchange) }
+                if let preview = try? await deliveries.delivery(of: exchange) {
+                    stage = .second(prepared, after: exchange)
+                    return preview
+                }
+                stage = .second(prepared, after: nil)
             }
+            guard case .second(let prepared, let preview) = stage else { return nil }
+            stage = .over
+            let exchange = try await deliveries.send(prepared, takesPreview: false)
+            let isSame =
+                exchange.source != .validatedCache && exchange.statusCode == preview?.statusCode
+                && exchange.body == preview?.body
+            return isSame ? nil : try await deliveries.delivery(of: exchange)
         }
 
         /// The next response; `nil` after the last one.
@@ -66,8 +86,17 @@ public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
     /// Creates an iterator, which makes its own call.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-    fileprivate func send(_ options: RequestOptions) async throws -> HTTPExchange {
-        try await session.send(request, body: body, options: options)
+    private func send(_ prepared: Prepared, takesPreview: Bool) async throws -> HTTPExchange {
+        var options = prepared.options
+        options.takesPreview = takesPreview && (mode == .cacheThenNetwork || mode == .cacheThenRevalidate)
+        options.cacheMode = takesPreview ? mode : .revalidate
+        return try await session.send(
+            prepared.target, query: prepared.query, headers: prepared.headers, body: prepared.body,
+            options: options)
+    }
+
+    private func delivery(of exchange: HTTPExchange) async throws -> CacheThenNetworkResponse {
+        CacheThenNetworkResponse(exchange: try await accept(exchange), isPreview: exchange.isPreview)
     }
 }
 
@@ -75,25 +104,22 @@ extension HTTPSession {
     /// Sends a request whose response may be delivered twice: the stored one immediately, then that of the network.
     ///
     /// ```swift
-    /// for try await delivery in session.deliveries(for: request) { show(delivery.exchange, stale: delivery.isPreview) }
+    /// for try await delivery in session.deliveries(for: request) { show(delivery.exchange, stale: delivery.isStale) }
     /// ```
-    /// - Parameter cache: The use of the cache; modes other than ``CacheMode/cacheThenNetwork`` lead to one response.
+    /// An invalid URL is reported when the first response is requested.
+    /// - Parameters:
+    ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
+    ///   - timeout: The maximum duration of each of the two requests.
+    ///   - cache: The use of the cache: ``CacheMode/cacheThenNetwork`` by default; with
+    ///     ``CacheMode/cacheThenRevalidate`` a fresh response is followed by that of the network too. Other modes lead to one
+    ///     response.
     public nonisolated func deliveries(
-        for request: HTTPRequest, body: HTTPBody = .none, cache: CacheMode = .cacheThenNetwork,
+        for target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        body: HTTPBody = .none, cache: CacheMode = .cacheThenNetwork, timeout: Duration? = nil,
         options: RequestOptions = RequestOptions()
     ) -> CacheThenNetworkResponses {
-        var options = options
-        options.cacheMode = cache
-        options.takesPreview = cache == .cacheThenNetwork
-        return CacheThenNetworkResponses(session: self, request: request, body: body, options: options)
-    }
-
-    /// Fetches a URL whose response may be delivered twice, as ``deliveries(for:body:cache:options:)`` does.
-    /// - Throws: An ``HTTPError`` for a URL that cannot be parsed.
-    public nonisolated func deliveries(
-        for url: String, cache: CacheMode = .cacheThenNetwork, options: RequestOptions = RequestOptions()
-    ) throws(HTTPError) -> CacheThenNetworkResponses {
-        deliveries(for: try HTTPRequest(method: .get, url: url), cache: cache, options: options)
+        let (target, options) = (target.httpTarget, options.limited(to: timeout))
+        return CacheThenNetworkResponses(self, cache) { (target, query, headers, body, options) }
     }
 }
 
@@ -102,8 +128,10 @@ public struct CacheThenNetworkResponse: Sendable {
     /// The response.
     public let exchange: HTTPExchange
     /// Whether it is the stored response, unvalidated.
-    public var isFromCache: Bool { exchange.source == .cache || exchange.source == .staleCache }
-    /// Whether it is a preview, which the response of the network may follow.
+    public var isFromCache: Bool { isStale || exchange.source == .cache }
+    /// Whether it is a stored response that is stale.
+    public var isStale: Bool { exchange.source == .staleCache }
+    /// Whether it is a preview, fresh or stale, which the response of the network may follow.
     public let isPreview: Bool
 }
 

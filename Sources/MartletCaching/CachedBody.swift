@@ -82,8 +82,9 @@ final class CachedBody: StoredBody {
         if control.isCancelled || Task.isCancelled { throw CancellationError() }
         guard MonotonicTime.now() < call.totalDeadline else {
             throw HTTPError(
-                .timedOut, phase: .receivingBody, message: "the total clock ran out while the body was read",
-                wasSent: true, origin: call.url.origin.description, timeout: .total,
+                .timedOut, phase: .receivingBody,
+                message: "the total timeout expired while the body was read",
+                wasSent: true, method: call.method, url: call.url, timeout: .total,
                 elapsed: MonotonicTime.now().since(call.start))
         }
         switch state.withLock({ $0.source }) {
@@ -152,6 +153,6 @@ final class CachedBody: StoredBody {
         HTTPError(
             .cachedBodyCorrupted, phase: .receivingBody,
             message: "the stored body turned out damaged, or could not be read on",
-            origin: call.url.origin.description)
+            method: call.method, url: call.url)
     }
 }

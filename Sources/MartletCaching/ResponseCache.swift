@@ -93,6 +93,8 @@ public final class ResponseCache: Sendable {
     }
 
     package let store: ResponseStore
+    /// Whether it stores nothing: it is only there for transfers that requests share.
+    let isTransient: Bool
     let policy: MartletCache.CachePolicy
     /// The directory; `nil` for a cache in memory only.
     public let directory: FilePath?
@@ -112,10 +114,10 @@ public final class ResponseCache: Sendable {
     /// - Throws: ``CacheDirectoryError`` if the directory belongs to another user, others may read or write it, or it has other
     ///   files and is not a cache's.
     public static func at(
-        _ path: FilePath, memory: ByteCount = .mebibytes(32), disk: ByteCount = .mebibytes(256),
-        options: Options = Options()
+        _ path: some FilePathConvertible, memory: ByteCount = .mebibytes(32),
+        disk: ByteCount = .mebibytes(256), options: Options = Options()
     ) throws(CacheDirectoryError) -> ResponseCache {
-        try at(path, memory: memory, disk: disk, options: options, files: LinuxFileSystem())
+        try at(path.filePath, memory: memory, disk: disk, options: options, files: LinuxFileSystem())
     }
 
     package static func at(
@@ -135,10 +137,22 @@ public final class ResponseCache: Sendable {
         ResponseCache(memory: limit, disk: nil, directory: nil, options: options, teller: CacheEventEmitter())
     }
 
+    /// A cache that stores nothing, for the transfers that requests of a session without a cache share.
+    static func transient() -> ResponseCache {
+        var options = Options()
+        options.memoryPressure = nil
+        return ResponseCache(
+            memory: 0, disk: nil, directory: nil, options: options, teller: CacheEventEmitter(),
+            isTransient: true)
+    }
+
     private init(
-        memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options, teller: CacheEventEmitter
+        memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options,
+        teller: CacheEventEmitter,
+        isTransient: Bool = false
     ) {
         self.teller = teller
+        self.isTransient = isTransient
         self.directory = directory
         let store = ResponseStore(memoryLimit: memory.bytes, disk: disk, order: options.eviction.order)
         self.store = store

@@ -2,6 +2,7 @@ import MartletContent
 import MartletURL
 import MartletCaching
 import MartletCookies
+import MartletNetwork
 public import MartletCore
 import HTTPTypes
 import MartletCache
@@ -16,23 +17,25 @@ extension RequestOptions: Codable {
             proxy
         case queueOrder, redirects, retry, usesCookies, idempotencyKey, bandwidth,
             allowsResendingNonIdempotentMethods
-        case cacheMode, cachePartition, ignoresContentLength
+        case cacheMode, cachePartition, ignoresContentLength, meteredNetworks, serviceClass
     }
 
     private static let settings: [CodedSetting<RequestOptions, CodingKeys>] = [
-        .init(.timeouts, optional: \.timeouts), .init(.priority, optional: \.priority),
+        .init(.timeouts, \.timeouts) { $0 == Timeouts() ? nil : $0 }, .init(.priority, optional: \.priority),
         .init(.queueOrder, optional: \.queueOrder), .init(.bodyLimit, optional: \.bodyLimit),
-        .init(.decompresses, optional: \.decompresses), .init(.version, \.version),
-        .init(.returnsRawBody, \.returnsRawBody),
-        .init(.allowsResendingNonIdempotentMethods, \.allowsResendingNonIdempotentMethods),
+        .init(.decompresses, optional: \.decompresses), .init(.version, optional: \.version),
+        .init(.returnsRawBody, optional: \.returnsRawBody),
+        .init(.allowsResendingNonIdempotentMethods, optional: \.allowsResendingNonIdempotentMethods),
         .init(.proxy, optional: \.proxy), .init(.redirects, optional: \.redirects),
         .init(.retry, optional: \.retry), .init(.cacheMode, optional: \.cacheMode),
         .init(.cachePartition, optional: \.cachePartition),
+        .init(.meteredNetworks, optional: \.meteredNetworks),
+        .init(.serviceClass, optional: \.serviceClass),
         .init(.idempotencyKey, optional: \.idempotencyKey),
         .init(.omittedFields, \.omittedFields) { $0.isEmpty ? nil : $0 },
         .init(.trailers, \.trailers) { $0.withoutSecrets.isEmpty ? nil : $0.withoutSecrets },
-        .init(.usesCookies, \.usesCookies) { $0 ? nil : false },
-        .init(.ignoresContentLength, \.ignoresContentLength) { $0 ? true : nil },
+        .init(.usesCookies, optional: \.usesCookies),
+        .init(.ignoresContentLength, optional: \.ignoresContentLength),
         .init(.bandwidth, \.bandwidth) { $0 == .none ? nil : $0 },
     ]
 

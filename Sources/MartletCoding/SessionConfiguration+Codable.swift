@@ -20,7 +20,7 @@ extension SessionConfiguration: Codable {
         case timeouts, bufferedBodyLimit, headers, userAgent, decompressesResponses, decompressionLimits
         case continueTimeout, pool, bandwidth, wireLimits, tls, proxy, redirects, retry
         case resolveOverrides, connectOverrides, unixSocketPath, happyEyeballs, socketOptions, priority
-        case queueOrder, concurrency, cacheMode, cachePartition
+        case queueOrder, concurrency, cacheMode, cachePartition, meteredNetworks
     }
 
     /// All settings but those that are encoded, or checked, in another way.
@@ -36,7 +36,7 @@ extension SessionConfiguration: Codable {
         .init(.socketOptions, \.socketOptions), .init(.priority, \.priority),
         .init(.queueOrder, \.queueOrder),
         .init(.concurrency, optional: \.concurrency), .init(.cacheMode, \.cacheMode),
-        .init(.cachePartition, optional: \.cachePartition),
+        .init(.cachePartition, optional: \.cachePartition), .init(.meteredNetworks, \.meteredNetworks),
     ]
 
     /// Decodes a configuration.
@@ -118,10 +118,21 @@ extension HTTPFields {
     /// The fields without those with credentials, which are never encoded.
     package var withoutSecrets: HTTPFields {
         var fields = self
-        for name in [HTTPField.Name.authorization, .proxyAuthorization, .cookie, .setCookie] {
-            fields[name] = nil
-        }
+        for name in HTTPFields.secretNames { fields[name] = nil }
         return fields
+    }
+
+    fileprivate static let secretNames: [HTTPField.Name] = [
+        .authorization, .proxyAuthorization, .cookie, .setCookie,
+    ]
+}
+
+extension HTTPHeaders {
+    /// The fields without those with credentials, which are never encoded.
+    package var withoutSecrets: HTTPHeaders {
+        var headers = self
+        for name in HTTPFields.secretNames { headers[name] = nil }
+        return headers
     }
 }
 

@@ -75,6 +75,8 @@ enum ConnectionUse: UInt8, CaseIterable, Sendable {
     case receiving
     /// The body is handed to a closure, which has not returned.
     case closure
+    /// The body is held by the program.
+    case held
 
     /// The calls in that state, in words that follow their number.
     var words: String {
@@ -83,6 +85,7 @@ enum ConnectionUse: UInt8, CaseIterable, Sendable {
         case .awaitingResponse: "waiting for a response"
         case .receiving: "receiving"
         case .closure: "by streams whose closure has not returned"
+        case .held: "by opened responses whose body is not read to its end"
         }
     }
 }

@@ -50,12 +50,13 @@ public actor CookieJar {
     ///   - limits: the limits on cookies.
     ///   - trustsLoopback: whether http to `localhost`, names below it, 127.0.0.0/8 and ::1 counts as secure; default no.
     public init(
-        file: FilePath? = nil, keepsSessionCookies: Bool = false, policy: CookiePolicy = .always,
+        file: (any FilePathConvertible)? = nil, keepsSessionCookies: Bool = false,
+        policy: CookiePolicy = .always,
         publicSuffixes: any PublicSuffixes = .system, limits: CookieLimits = CookieLimits(),
         trustsLoopback: Bool = false
     ) {
         self.init(
-            file: file, keepsSessionCookies: keepsSessionCookies, policy: policy,
+            file: file?.filePath, keepsSessionCookies: keepsSessionCookies, policy: policy,
             publicSuffixes: publicSuffixes, limits: limits, trustsLoopback: trustsLoopback, now: { Date() })
     }
 
@@ -241,8 +242,10 @@ public actor CookieJar {
     /// Imports a cookie file in the format of Netscape and curl.
     /// - Throws: ``StorageError`` if it cannot be read, or is larger than 64 MiB.
     @discardableResult
-    public func importNetscape(contentsOf path: FilePath) async throws(StorageError) -> CookieImportReport {
-        let name = path.string
+    public func importNetscape(contentsOf path: some FilePathConvertible) async throws(StorageError)
+        -> CookieImportReport
+    {
+        let name = path.filePath.string
         let text = try await BlockingThreadPool.shared.run { () throws(StorageError) in
             try FileReader(path: name).contents(limit: CookieFile.byteLimit)
         }
@@ -255,9 +258,9 @@ public actor CookieJar {
 
     /// Writes all cookies that have not expired to a file in the format of Netscape and curl, which replaces an existing file and
     /// is readable only by its owner.
-    public func exportNetscape(to path: FilePath) async throws(StorageError) {
+    public func exportNetscape(to path: some FilePathConvertible) async throws(StorageError) {
         let text = await exportNetscape()
-        try await write(to: path) { text }
+        try await write(to: path.filePath) { text }
     }
 
     // MARK: Private functions

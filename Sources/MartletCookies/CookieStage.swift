@@ -78,14 +78,14 @@ extension SessionConfiguration {
 }
 
 extension RequestOptions {
-    /// Whether the session's cookies are sent, and those of the response stored; `true` by default.
-    public var usesCookies: Bool {
-        get { self[UsesCookiesKey.self] ?? true }
-        set { self[UsesCookiesKey.self] = newValue ? nil : false }
+    /// Whether the session's cookies are sent, and those of the response stored; they are for `nil`.
+    public var usesCookies: Bool? {
+        get { self[UsesCookiesKey.self] }
+        set { self[UsesCookiesKey.self] = newValue }
     }
 }
 
 extension Call {
     /// The cookie jar in force; `nil` if the call uses none.
-    package var cookieJar: CookieJar? { options.usesCookies ? settings.configuration.cookies : nil }
+    package var cookieJar: CookieJar? { options.usesCookies == false ? nil : settings.configuration.cookies }
 }

@@ -37,8 +37,7 @@ enum DemoFaults {
     }
 
     private static func faults(_ stage: DemoEnvironment) async throws -> [String] {
-        var short = RequestOptions()
-        short.timeouts = Timeouts(connect: .seconds(120), head: .milliseconds(300))
+        let short = RequestOptions { $0.timeouts.head = .milliseconds(300) }
         let cases: [(String, HTTPError.Code)] = [
             ("/truncate/1000", .truncated), ("/truncate/1000?chunked", .truncated),
             ("/reset/1000", .connectionLost), ("/stall", .timedOut),

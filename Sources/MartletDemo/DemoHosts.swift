@@ -15,9 +15,9 @@ enum DemoHosts {
         var families = ["Apodidae", "Trochilidae"]
         var place = ["city": "Köln", "watchers": "👩‍👩‍👧‍👦"]
 
-        /// The encoding of AFNetworking and of Martlet.
+        /// The default encoding.
         static let encoded =
-            "families%5B%5D=Apodidae&families%5B%5D=Trochilidae&name=Apus%20apus&place%5Bcity%5D=K%C3%B6ln"
+            "families=Apodidae&families=Trochilidae&name=Apus%20apus&place%5Bcity%5D=K%C3%B6ln"
             + "&place%5Bwatchers%5D=%F0%9F%91%A9%E2%80%8D%F0%9F%91%A9%E2%80%8D%F0%9F%91%A7%E2%80%8D%F0%9F%91%A6"
     }
 
@@ -42,7 +42,7 @@ enum DemoHosts {
             api.tls = TLSHostSettings(trust: .only(.text(origin.authorityPEM ?? "")))
             let bird = Bird()
 
-            let got: EchoReport = try await api.get("/birds", parameters: bird).decode()
+            let got: EchoReport = try await api.get("/birds", query: bird).decode()
             try check(got.path == "/v2/birds", "the path was \(got.path)")
             try check(got.query == Bird.encoded, "the query was \(got.query ?? "missing")")
             let fields = [got.header("Accept"), got.header("User-Agent")]

@@ -65,7 +65,7 @@ enum DemoTasks {
             let sent = origin.recorder.counts.bytesSent
             looks = sent == last ? looks + 1 : 0
             last = sent
-            _ = try await stage.session.get(stage.origin.url("/delay/40")).validated()
+            _ = try await stage.session.get(stage.origin.url("/delay/0.04")).validated()
         }
         return last ?? 0
     }

@@ -97,7 +97,7 @@ enum DemoTransfers {
         let path = stage.folder.appending("download.bin")
         let states = Mutex((count: 0, last: TransferProgress()))
         let exchange = try await stage.session.download(
-            try stage.request(.get, "/bytes/\(size)"), to: path,
+            try stage.request(.get, "/bytes/\(size)"), to: path, overwrites: false,
             progress: { value in states.withLock { $0 = ($0.count + 1, value) } })
         let (count, last) = states.withLock { $0 }
         try check(last.isFinished && last.completedByteCount == size, "the progress ended early")

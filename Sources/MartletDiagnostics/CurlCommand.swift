@@ -50,13 +50,13 @@ struct CurlCommand {
             // curl sends a body without a type as a form.
             words += ["-H", body.contentType.map { "Content-Type: \($0)" } ?? "Content-Type:"]
         }
-        switch body.storage {
+        switch body.encoded(by: BodyEncoder.json()).storage {
         case .bytes(let bytes): add(bytes, contentType: contentType ?? body.contentType)
         case .file(let path): words += ["--data-binary", "@\(path.string)"]
         case .stream(nil, _), .once(nil, _):
             words += ["-H", "Transfer-Encoding: chunked", "--data-binary", "@-"]
         case .stream, .once: words += ["--data-binary", "@-"]
-        case .none, .failure, .multipart: break
+        case .none, .failure, .multipart, .value: break
         }
     }
 

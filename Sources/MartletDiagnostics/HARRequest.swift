@@ -64,7 +64,7 @@ struct HARRequest {
     private var postData: JSONValue {
         let type = fields[.contentType] ?? body.contentType ?? "application/octet-stream"
         var members = JSONObject([("mimeType", .string(type))])
-        switch body.storage {
+        switch body.encoded(by: BodyEncoder.json()).storage {
         case .bytes(let bytes):
             if MediaType(type)?.essence == "application/x-www-form-urlencoded" {
                 // A value that is cut by the limit follows its name, which decides whether it is secret.
@@ -87,7 +87,7 @@ struct HARRequest {
         case .file(let path):
             members["text"] = ""
             members["comment"] = "the file \(path.string)"
-        case .none, .stream, .once, .failure:
+        case .none, .stream, .once, .value, .failure:
             members["text"] = ""
             members["comment"] = "a stream"
         }

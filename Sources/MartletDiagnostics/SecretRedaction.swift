@@ -26,12 +26,8 @@ public struct SecretRedaction: Hashable, Sendable {
     /// A mask of nothing: the result contains all secrets.
     public static let none = SecretRedaction(fields: [], masksUserInfo: false)
 
-    /// Names of query items that commonly contain secrets, for ``queryItems``.
-    public static let tokenLikeNames: Set<String> = [
-        "access_token", "api_key", "apikey", "auth", "client_secret", "code", "id_token", "key", "passwd",
-        "password", "refresh_token", "secret", "sig", "signature", "token", "x-amz-credential",
-        "x-amz-security-token", "x-amz-signature",
-    ]
+    /// Names of query items that commonly contain secrets, for ``queryItems``: ``HTTPURL/secretQueryNames``.
+    public static var tokenLikeNames: Set<String> { HTTPURL.secretQueryNames }
 
     /// The mask with further fields, such as one that carries an API key.
     public func adding(fields: Set<HTTPField.Name> = [], queryItems: Set<String> = []) -> SecretRedaction {
@@ -70,14 +66,7 @@ public struct SecretRedaction: Hashable, Sendable {
     /// A query or a form, masked: items with secret values keep their names.
     func query(_ text: String) -> String {
         guard !queryItems.isEmpty else { return text }
-        let pairs = text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
-        let shown = pairs.map { pair -> String in
-            let whole = String(Substring(pair))
-            guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { return whole }
-            let name = String(Substring(pair[..<equals]))
-            return hides(PercentEncoding.decoded(name)) ? "\(name)=\(SecretRedaction.stars)" : whole
-        }
-        return shown.joined(separator: "&")
+        return HTTPURL.masked(text, where: hides)
     }
 
     /// Whether the value of an item of a query or form is secret.

@@ -1,6 +1,5 @@
 public import MartletCore
 public import HTTPTypes
-public import SystemPackage
 
 /// A request of a service, with the type of its response.
 ///
@@ -31,10 +30,10 @@ public protocol HTTPEndpoint<Response> {
     /// A body as it is; `nil` (the default) for one made of the parameters.
     var body: HTTPBody? { get }
     /// Fields that replace those of the host; none by default.
-    var headers: HTTPFields { get }
+    var headers: HTTPHeaders { get }
     /// The encoding of the parameters; `nil` (the default) for that of the host.
     var encoding: ParameterEncoding? { get }
-    /// The options of the call; `nil` (the default) for those of the host.
+    /// The options of the call, which override those of the host one by one; `nil` (the default) for none.
     var options: RequestOptions? { get }
     /// Whether a status that is not 2xx is an error, before ``response(from:)`` is called; `true` by default.
     var validatesStatus: Bool { get }
@@ -49,7 +48,7 @@ extension HTTPEndpoint {
     /// `nil`.
     public var body: HTTPBody? { nil }
     /// No fields.
-    public var headers: HTTPFields { HTTPFields() }
+    public var headers: HTTPHeaders { HTTPHeaders() }
     /// `nil`: that of the host.
     public var encoding: ParameterEncoding? { nil }
     /// `nil`: those of the host.
@@ -80,7 +79,7 @@ extension HTTPEndpoint where Response == Void {
 
 extension HTTPHost {
     /// Sends the request of an endpoint and decodes its response.
-    /// - Throws: An ``HTTPError`` or its replacement by ``errorMapper``; the status is judged by the endpoint alone, whatever
+    /// - Throws: An ``HTTPError`` or its replacement by ``errors``; the status is judged by the endpoint alone, whatever
     ///   ``validatesStatus`` says. Errors of the endpoint's `response(from:)`, unchanged unless an ``HTTPError``.
     ///   `CancellationError`.
     public func call<Endpoint: HTTPEndpoint>(_ endpoint: Endpoint) async throws -> Endpoint.Response {
@@ -90,38 +89,43 @@ extension HTTPHost {
         }
         let exchange = try await host.send(
             endpoint.method, endpoint.path, endpoint.parameters, endpoint.body, endpoint.headers,
-            endpoint.options)
-        return try await mapped { try endpoint.response(from: exchange) }
+            nil, endpoint.options)
+        return try mapped { try endpoint.response(from: exchange) }
     }
 
     /// Sends a request by any method and collects the response. The parameters are those of
-    /// ``prepare(_:_:parameters:body:headers:options:)``.
-    /// - Throws: An ``HTTPError`` or its replacement by ``errorMapper``; `CancellationError`.
-    public func request(
-        method: HTTPRequest.Method, _ path: String = "", parameters: some Encodable, body: HTTPBody? = nil,
-        headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(method, path, parameters, body, headers, options) }
+    /// ``prepare(_:_:parameters:body:headers:timeout:options:)``.
+    /// - Throws: An ``HTTPError`` or its replacement by ``errors``; `CancellationError`.
+    public func request<Target: HTTPTarget>(
+        method: HTTPRequest.Method, _ path: Target = "", parameters: some Encodable, body: HTTPBody? = nil,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil
+    ) async throws -> HTTPExchange {
+        try await send(method, path, parameters, body, headers, timeout, options)
+    }
 
     /// Sends a request with parameters written as literals; otherwise as the other function of this name.
-    public func request(
-        method: HTTPRequest.Method, _ path: String = "", parameters: ParameterValue = .null,
-        body: HTTPBody? = nil, headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(method, path, parameters, body, headers, options) }
+    public func request<Target: HTTPTarget>(
+        method: HTTPRequest.Method, _ path: Target = "", parameters: ParameterValue = .null,
+        body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil
+    ) async throws -> HTTPExchange {
+        try await send(method, path, parameters, body, headers, timeout, options)
+    }
 
     /// Sends a request and passes the response to a closure as it arrives; otherwise as
-    /// ``HTTPSession/stream(_:body:options:_:)``.
+    /// ``HTTPSession/stream(_:method:query:headers:body:timeout:options:validate:_:)``.
     ///
     /// With ``validatesStatus``, a response that is not 2xx is thrown with up to 64 KiB of its body, and the closure is not
     /// called; the same holds for a response that the validator of the call or the session rejects (``ResponseValidator``).
-    public func stream<Result>(
-        _ path: String = "", method: HTTPRequest.Method = .get, parameters: ParameterValue = .null,
-        body: HTTPBody? = nil, headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil,
-        _ handle: (HTTPResponse, ResponseBody) async throws -> Result
+    public func stream<Result, Target: HTTPTarget>(
+        _ path: Target = "", method: HTTPRequest.Method? = nil, parameters: ParameterValue = .null,
+        body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil, _ handle: (HTTPResponse, ResponseBody) async throws -> Result
     ) async throws -> Result {
-        let call = try await makeCall(method, path, parameters, body, headers, options)
+        let call = try makeCall(method, path, parameters, body, headers, timeout, options)
         let control = TransferControl(tellsProgress: false)
         let validates = validatesStatus
-        return try await session.run(call, control) { answer in
+        return try await session.run(call, control, kind: .stream) { answer in
             let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
             if validates { try await ResponseValidator.success.admit(answer, reader) }
             if let validator = call.validator { try await validator.admit(answer, reader) }
@@ -133,32 +137,47 @@ extension HTTPHost {
         }
     }
 
-    /// Sends a body, by POST unless another method is given, and reports progress; parameters go into the URL.
-    /// - Parameter progress: Called with the latest state, not with every one; the last state is always reported.
+    /// Sends a request and returns its response, whose body is still to be read; otherwise as
+    /// ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)``.
+    ///
+    /// With ``validatesStatus``, a response that is not 2xx is thrown with up to 64 KiB of its body.
+    public func open<Target: HTTPTarget>(
+        _ path: Target = "", method: HTTPRequest.Method? = nil, parameters: ParameterValue = .null,
+        body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil
+    ) async throws -> OpenResponse {
+        let call = try makeCall(method, path, parameters, body, headers, timeout, options)
+        let own = call.validator.map { [$0] } ?? []
+        return try await session.open(call, (validatesStatus ? [.success] : []) + own)
+    }
+
+    /// Sends a body, by POST unless another method or a request is given, and reports progress.
+    /// - Parameter progress: Called on the caller's actor with the latest state, not with every one; the last is always reported.
     @discardableResult
-    public func upload(
-        _ body: HTTPBody, to path: String = "", method: HTTPRequest.Method = .post,
-        parameters: ParameterValue = .null, headers: HTTPFields = HTTPFields(),
-        options: RequestOptions? = nil, progress: (@Sendable (TransferProgress) -> Void)? = nil
+    public func upload<Target: HTTPTarget>(
+        _ body: HTTPBody, to path: Target = "", method: HTTPRequest.Method? = nil,
+        query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil, progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
-        let call = try await makeCall(method, path, parameters, body, headers, options)
+        let call = try makeCall(method, path, query, body, headers, timeout, options)
         let control = TransferControl()
         let session = session
-        return try await validated(
+        return try validated(
             try await HTTPSession.reporting(control.upload, to: progress) {
                 try await session.collect(call, control)
             })
     }
 
-    /// Fetches a path into a file; otherwise as ``HTTPSession/download(_:to:overwrites:body:options:progress:)``.
+    /// Fetches a path into a file; otherwise as
+    /// ``HTTPSession/download(_:to:overwrites:query:headers:body:timeout:options:progress:)``.
     @discardableResult
     public func download(
-        _ path: String, to file: FilePath, overwrites: Bool = false, parameters: ParameterValue = .null,
-        headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil,
-        progress: (@Sendable (TransferProgress) -> Void)? = nil
+        _ path: some HTTPTarget, to file: some FilePathConvertible, overwrites: Bool = false,
+        query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil, progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
-        let call = try await makeCall(.get, path, parameters, nil, headers, options)
-        let control = TransferControl()
+        let call = try makeCall(nil, path, query, nil, headers, timeout, options, inURL: true)
+        let (file, control) = (file.filePath, TransferControl())
         let session = session
         return try await HTTPSession.reporting(control.download, to: progress) {
             try await session.download(call, to: file, overwrites: overwrites, control: control)
@@ -167,33 +186,41 @@ extension HTTPHost {
 
     /// Starts a call and returns it: an upload if it has a body, otherwise a data task.
     /// - Throws: If the request cannot be made. Errors of the call are thrown by ``HTTPTask/value``.
-    public func task(
-        method: HTTPRequest.Method = .get, _ path: String = "", parameters: ParameterValue = .null,
-        body: HTTPBody? = nil, headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
+    public func task<Target: HTTPTarget>(
+        method: HTTPRequest.Method? = nil, _ path: Target = "", parameters: ParameterValue = .null,
+        body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil
     ) async throws -> HTTPTask {
-        let prepared = try await mapped { try preparing(method, path, parameters, body, headers, options) }
+        let prepared = try mapped {
+            try preparing(method, path, parameters, body, headers, timeout, options)
+        }
         return HTTPTask(
             kind: prepared.body.isPresent ? .upload : .data, request: prepared.request, core: session.core
         ) { control, head in
-            let call = try await mapped { try makeCall(prepared) }
-            return try await validated(try await session.collect(call, control, head: head))
+            let call = try mapped { try makeCall(prepared) }
+            return try validated(try await session.collect(call, control, head: head))
         }
     }
 
     /// Sends a request and collects the response.
     func send(
-        _ method: HTTPRequest.Method, _ path: String, _ parameters: some Encodable, _ body: HTTPBody?,
-        _ headers: HTTPFields, _ options: RequestOptions?
+        _ method: HTTPRequest.Method, _ path: some HTTPTarget, _ parameters: some Encodable,
+        _ body: HTTPBody?, _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
+        inURL: Bool = false
     ) async throws -> HTTPExchange {
-        let call = try await makeCall(method, path, parameters, body, headers, options)
-        return try await validated(try await session.collect(call, TransferControl(tellsProgress: false)))
+        let call = try makeCall(method, path, parameters, body, headers, timeout, options, inURL: inURL)
+        return try validated(try await session.collect(call))
     }
 
     private func makeCall(
-        _ method: HTTPRequest.Method, _ path: String, _ parameters: some Encodable, _ body: HTTPBody?,
-        _ headers: HTTPFields, _ options: RequestOptions?
-    ) async throws -> Call {
-        try await mapped { try makeCall(preparing(method, path, parameters, body, headers, options)) }
+        _ method: HTTPRequest.Method?, _ path: some HTTPTarget, _ parameters: some Encodable,
+        _ body: HTTPBody?, _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
+        inURL: Bool = false
+    ) throws -> Call {
+        try mapped {
+            try makeCall(
+                preparing(method, path, parameters, body, headers, timeout, options, inURL: inURL))
+        }
     }
 
     private func makeCall(_ prepared: PreparedRequest) throws -> Call {
@@ -202,13 +229,17 @@ extension HTTPHost {
             options: prepared.options, settings: session.settings)
     }
 
-    private func validated(_ exchange: HTTPExchange) async throws -> HTTPExchange {
-        guard validatesStatus else { return exchange }
-        return try await mapped { try exchange.validated() }
+    /// Checks the status of a response if the host validates it.
+    package func validated(_ exchange: HTTPExchange) throws -> HTTPExchange {
+        // Mapped here too, for an exchange of a session with another mapper.
+        validatesStatus ? try mapped { try exchange.validated() } : exchange
     }
 
     /// Runs code that is not part of a call of the session, so that its errors reach the mapper too.
-    private func mapped<Value>(_ body: () throws -> Value) async throws -> Value {
-        do { return try body() } catch { throw await session.settings.mapped(error) }
+    package func mapped<Value>(_ body: () throws -> Value) throws -> Value {
+        do { return try body() } catch { throw mapped(error) }
     }
+
+    /// The error that is thrown in place of another, which was not mapped.
+    package func mapped(_ error: any Error) -> any Error { session.settings.mapped(error) }
 }

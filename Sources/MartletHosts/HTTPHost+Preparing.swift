@@ -8,32 +8,46 @@ public import HTTPTypes
 extension HTTPHost {
     /// Prepares a request without sending it.
     /// - Parameters:
-    ///   - path: A path below the base, or a whole URL; see ``url(for:)``.
+    ///   - path: A path below the base, or a whole URL; see ``url(for:)``. A request brings its URL and its header fields.
     ///   - parameters: Encoded by ``encoding``: into the URL for GET, HEAD and DELETE and if there is a body, otherwise as
     ///     the body; null for none.
     ///   - body: Sent as it is; `nil` for one made of the parameters.
     ///   - headers: Fields of this request, which replace those of the host.
-    ///   - options: `nil` for those of the host.
-    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` if the parameters cannot be encoded, with the underlying
+    ///   - timeout: The maximum duration of the whole call; the other timeouts are unchanged.
+    ///   - options: Options that override those of the host one by one (``RequestOptions/merged(over:)``).
+    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` if the parameters cannot be encoded, with the underlying
     ///   error. The error of a ``QueryEncoding/serializer``.
-    public func prepare(
-        _ method: HTTPRequest.Method, _ path: String = "", parameters: some Encodable, body: HTTPBody? = nil,
-        headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
-    ) throws -> PreparedRequest { try preparing(method, path, parameters, body, headers, options) }
+    public func prepare<Target: HTTPTarget>(
+        _ method: HTTPRequest.Method, _ path: Target = "", parameters: some Encodable, body: HTTPBody? = nil,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil
+    ) throws -> PreparedRequest { try preparing(method, path, parameters, body, headers, timeout, options) }
 
     /// Prepares a request with parameters written as literals; otherwise as the other function of this name.
-    public func prepare(
-        _ method: HTTPRequest.Method, _ path: String = "", parameters: ParameterValue = .null,
-        body: HTTPBody? = nil, headers: HTTPFields = HTTPFields(), options: RequestOptions? = nil
-    ) throws -> PreparedRequest { try preparing(method, path, parameters, body, headers, options) }
+    public func prepare<Target: HTTPTarget>(
+        _ method: HTTPRequest.Method, _ path: Target = "", parameters: ParameterValue = .null,
+        body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil
+    ) throws -> PreparedRequest { try preparing(method, path, parameters, body, headers, timeout, options) }
 
     func preparing(
-        _ method: HTTPRequest.Method, _ path: String, _ parameters: some Encodable, _ body: HTTPBody?,
-        _ headers: HTTPFields, _ options: RequestOptions?
+        _ method: HTTPRequest.Method?, _ path: some HTTPTarget, _ parameters: some Encodable,
+        _ body: HTTPBody?, _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
+        inURL: Bool = false
     ) throws -> PreparedRequest {
-        var url = try url(for: path)
+        let target = path.httpTarget
+        let method = method ?? target.method ?? (body == nil ? .get : .post)
+        var (url, headers) = (base, headers)
+        switch target {
+        case .text(let path): url = try self.url(for: path)
+        case .url(let given): url = given
+        case .request(let request):
+            guard request.path != "*" else { throw fault("OPTIONS * has no path: send it by the session") }
+            url = try HTTPSession.url(of: request)
+            headers.fill(from: request.headerFields)
+        }
         let isAtHome = url.origin == base.origin
-        var options = options ?? defaultOptions(isAtHome: isAtHome)
+        var options = self.options(merging: options, isAtHome: isAtHome)
+        if let timeout { options.timeouts.total = timeout }
         if isAtHome, options.authentication == nil { options.authentication = authentication }
         if let user = url.user {
             if options.authentication == nil {
@@ -43,12 +57,14 @@ extension HTTPHost {
             url = url.withoutUserInfo
         }
         var body = body
-        if body != nil || encoding.methodsWithParametersInURL.contains(method) {
-            url = try encoded { try encoding.url(url, adding: parameters) }
+        if inURL || body != nil || encoding.methodsWithParametersInURL.contains(method) {
+            url = try encoded(method, url) { try encoding.url(url, adding: parameters) }
         } else {
-            body = try encoded { try encoding.body(for: parameters) }
+            body = try encoded(method, url) {
+                try encoding.body(for: parameters, encoder: encodesParameters ? encoder : nil)
+            }
         }
-        let fields = fields(headers, with: body ?? .none, options, isAtHome: isAtHome)
+        let fields = try fields(headers.checked(url), with: body ?? .none, options, isAtHome: isAtHome)
         if isAtHome { restrictToOrigin(&options) }
         return PreparedRequest(
             request: HTTPRequest(method: method, url: url, headerFields: fields), body: body ?? .none,
@@ -62,9 +78,10 @@ extension HTTPHost {
 
     private func fields(
         _ own: HTTPFields, with body: HTTPBody, _ options: RequestOptions, isAtHome: Bool
-    ) -> HTTPFields {
+    ) throws(HTTPError) -> HTTPFields {
         var fields = own
-        for field in headers where !own.contains(field.name) && !options.omittedFields.contains(field.name) {
+        for field in try headers.checked(base)
+        where !own.contains(field.name) && !options.omittedFields.contains(field.name) {
             guard isAtHome || HTTPHost.fieldsForAnybody.contains(field.name) else { continue }
             // The type of the body is more specific than a default for all requests.
             if field.name == .contentType, body.contentType != nil { continue }
@@ -73,16 +90,31 @@ extension HTTPHost {
         return fields
     }
 
-    private func defaultOptions(isAtHome: Bool) -> RequestOptions {
-        var options = options
-        if !isAtHome, options.authentication != nil { options.authentication = nil }
-        if !isAtHome, options.idempotencyKey != nil { options.idempotencyKey = nil }
-        return options
+    /// The options of a call over those of the host, of which some stay at its origin.
+    private func options(merging own: RequestOptions?, isAtHome: Bool) -> RequestOptions {
+        var base = options
+        if !isAtHome {
+            if base.authentication != nil { base.authentication = nil }
+            if base.idempotencyKey != nil { base.idempotencyKey = nil }
+            if !base.trailers.isEmpty { base.trailers = HTTPHeaders() }
+        }
+        return own?.merged(over: base) ?? base
+    }
+
+    /// The names of the host's fields that are for its origin alone.
+    package var secretFieldNames: Set<HTTPField.Name> {
+        Set(headers.lazy.map(\.name)).subtracting(HTTPHost.fieldsForAnybody)
+    }
+
+    /// Adds the host's fields that a request lacks if its URL has the base's origin: for closures that add fields which are not
+    /// written to disk, such as those of a download manager or an offline queue.
+    public func addHeaders(to fields: inout HTTPHeaders, for url: HTTPURL) {
+        if url.origin == base.origin { fields.fill(from: headers.fields) }
     }
 
     /// Makes redirects to other origins drop the fields of the host.
     private func restrictToOrigin(_ options: inout RequestOptions) {
-        let names = Set(headers.lazy.map(\.name)).subtracting(HTTPHost.fieldsForAnybody)
+        let names = secretFieldNames
         guard !names.isEmpty else { return }
         var policy = options.redirects ?? session.configuration.redirects
         guard policy.followsRedirects, !policy.sendsCredentialsCrossOrigin,
@@ -92,17 +124,23 @@ extension HTTPHost {
         options.redirects = policy
     }
 
-    private func encoded<Value>(_ encode: () throws -> Value) throws -> Value {
+    private func encoded<Value>(
+        _ method: HTTPRequest.Method, _ url: HTTPURL, _ encode: () throws -> Value
+    ) throws -> Value {
         do {
             return try encode()
         } catch let error as HTTPURL.ParseError {
-            throw fault(error.description, error)
+            throw HTTPError(
+                .invalidURL, phase: .preparing, message: error.description, method: method, url: url,
+                underlying: error)
         } catch {
             if encoding.query.serializer != nil, !(error is ParameterError), !(error is EncodingError) {
                 throw error
             }
             let reason = (error as? ParameterError)?.description ?? "the encoder refused them"
-            throw fault("the parameters could not be encoded: \(reason)", error, .invalidRequest)
+            throw HTTPError(
+                .invalidRequest, phase: .preparing, message: "the parameters could not be encoded: \(reason)",
+                method: method, url: url, underlying: error)
         }
     }
 
@@ -111,8 +149,7 @@ extension HTTPHost {
         _ message: String, _ underlying: (any Error)? = nil, _ code: HTTPError.Code = .invalidURL
     ) -> HTTPError {
         HTTPError(
-            code, phase: .preparing, message: message, origin: base.origin.description, underlying: underlying
-        )
+            code, phase: .preparing, message: message, url: base, underlying: underlying)
     }
 }
 

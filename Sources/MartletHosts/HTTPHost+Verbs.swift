@@ -1,96 +1,133 @@
 public import MartletCore
-public import HTTPTypes
 
-// Each verb takes its parameters as any `Encodable` or as a literal of mixed values; those with a body also take one as it is.
-// Parameters and a body together need ``HTTPHost/request(method:_:parameters:body:headers:options:)``.
-
-private let none = ParameterValue.null
+// The verbs without a body take a query, and the others parameters, as any `Encodable` or as a literal of mixed values; those
+// with a body also take one as it is.
 
 extension HTTPHost {
-    /// Sends GET with the parameters in the URL, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func get(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
+    /// Sends GET with a query of any `Encodable`, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func get<Target: HTTPTarget>(
+        _ path: Target = "", query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.get, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange {
+        try await send(.get, path, query, nil, headers, timeout, options, inURL: true)
+    }
 
-    /// Sends GET with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func get(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
+    /// Sends GET with a query that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func get<Target: HTTPTarget>(
+        _ path: Target = "", query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.get, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange {
+        try await send(.get, path, query, nil, headers, timeout, options, inURL: true)
+    }
 
-    /// Sends HEAD with the parameters in the URL, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func head(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
+    /// Sends HEAD with a query of any `Encodable`, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func head<Target: HTTPTarget>(
+        _ path: Target = "", query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.head, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange {
+        try await send(.head, path, query, nil, headers, timeout, options, inURL: true)
+    }
 
-    /// Sends HEAD with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func head(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
+    /// Sends HEAD with a query that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func head<Target: HTTPTarget>(
+        _ path: Target = "", query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.head, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange {
+        try await send(.head, path, query, nil, headers, timeout, options, inURL: true)
+    }
 
-    /// Sends DELETE with the parameters in the URL, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func delete(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
+    /// Sends DELETE with a query of any `Encodable`, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func delete<Target: HTTPTarget>(
+        _ path: Target = "", query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.delete, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange {
+        try await send(.delete, path, query, nil, headers, timeout, options, inURL: true)
+    }
 
-    /// Sends DELETE with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func delete(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
+    /// Sends DELETE with a query that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func delete<Target: HTTPTarget>(
+        _ path: Target = "", query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.delete, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange {
+        try await send(.delete, path, query, nil, headers, timeout, options, inURL: true)
+    }
 
-    /// Sends POST with the parameters as the body, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func post(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
+    /// Sends POST with the parameters as the body, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func post<Target: HTTPTarget>(
+        _ path: Target = "", parameters: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.post, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange { try await send(.post, path, parameters, nil, headers, timeout, options) }
 
-    /// Sends POST with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func post(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
+    /// Sends POST with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func post<Target: HTTPTarget>(
+        _ path: Target = "", parameters: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.post, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange { try await send(.post, path, parameters, nil, headers, timeout, options) }
 
-    /// Sends POST with a body as it is, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func post(
-        _ path: String = "", body: HTTPBody, headers: HTTPFields = [:], options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.post, path, none, body, headers, options) }
-
-    /// Sends PUT with the parameters as the body, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func put(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
+    /// Sends POST with a body as it is, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func post<Target: HTTPTarget>(
+        _ path: Target = "", query: ParameterValue = .null, body: HTTPBody,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.put, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange {
+        try await send(.post, path, query, body, headers, timeout, options, inURL: true)
+    }
 
-    /// Sends PUT with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func put(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
+    /// Sends PUT with the parameters as the body, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func put<Target: HTTPTarget>(
+        _ path: Target = "", parameters: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.put, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange { try await send(.put, path, parameters, nil, headers, timeout, options) }
 
-    /// Sends PUT with a body as it is, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func put(
-        _ path: String = "", body: HTTPBody, headers: HTTPFields = [:], options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.put, path, none, body, headers, options) }
-
-    /// Sends PATCH with the parameters as the body, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func patch(
-        _ path: String = "", parameters: some Encodable, headers: HTTPFields = [:],
+    /// Sends PUT with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func put<Target: HTTPTarget>(
+        _ path: Target = "", parameters: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.patch, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange { try await send(.put, path, parameters, nil, headers, timeout, options) }
 
-    /// Sends PATCH with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func patch(
-        _ path: String = "", parameters: ParameterValue = .null, headers: HTTPFields = [:],
+    /// Sends PUT with a body as it is, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func put<Target: HTTPTarget>(
+        _ path: Target = "", query: ParameterValue = .null, body: HTTPBody,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
         options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.patch, path, parameters, nil, headers, options) }
+    ) async throws -> HTTPExchange {
+        try await send(.put, path, query, body, headers, timeout, options, inURL: true)
+    }
 
-    /// Sends PATCH with a body as it is, as ``request(method:_:parameters:body:headers:options:)`` does.
-    public func patch(
-        _ path: String = "", body: HTTPBody, headers: HTTPFields = [:], options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.patch, path, none, body, headers, options) }
+    /// Sends PATCH with the parameters as the body, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func patch<Target: HTTPTarget>(
+        _ path: Target = "", parameters: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
+        options: RequestOptions? = nil
+    ) async throws -> HTTPExchange {
+        try await send(.patch, path, parameters, nil, headers, timeout, options)
+    }
+
+    /// Sends PATCH with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func patch<Target: HTTPTarget>(
+        _ path: Target = "", parameters: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil,
+        options: RequestOptions? = nil
+    ) async throws -> HTTPExchange {
+        try await send(.patch, path, parameters, nil, headers, timeout, options)
+    }
+
+    /// Sends PATCH with a body as it is, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    public func patch<Target: HTTPTarget>(
+        _ path: Target = "", query: ParameterValue = .null, body: HTTPBody,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil
+    ) async throws -> HTTPExchange {
+        try await send(.patch, path, query, body, headers, timeout, options, inURL: true)
+    }
 }

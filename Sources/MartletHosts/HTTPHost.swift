@@ -3,7 +3,6 @@ import MartletURL
 public import MartletAuthentication
 public import MartletCore
 public import MartletNetwork
-public import HTTPTypes
 import FoundationEssentials
 public import MartletTransport
 
@@ -11,7 +10,7 @@ public import MartletTransport
 ///
 /// ```swift
 /// let api = try session.host("https://api.example.com/v2", headers: [.accept: "application/json"], encoding: .json)
-/// let page: Page = try await api.get("posts", parameters: ["tags": ["swift", "linux"], "limit": 20]).decode()
+/// let page: Page = try await api.get("posts", query: ["tags": ["swift", "linux"], "limit": 20]).decode()
 /// ```
 ///
 /// A path is one below the base, with or without a leading slash: with the base above, `posts` and `/posts` are both
@@ -30,17 +29,20 @@ public struct HTTPHost: Sendable {
     /// The session that sends the requests.
     public var session: HTTPSession
     /// Fields of each request that does not set them itself. The type of a body overrides a `Content-Type`.
-    public var headers: HTTPFields
+    public var headers: HTTPHeaders
     /// The encoding of parameters.
     public var encoding: ParameterEncoding
-    /// The options of calls without options of their own. Of these, ``RequestOptions/authentication`` and
-    /// ``RequestOptions/idempotencyKey`` stay at the base's origin.
+    /// The options of calls, which override those of the session. Options of a call override them one by one
+    /// (``RequestOptions/merged(over:)``). ``RequestOptions/authentication``, ``RequestOptions/idempotencyKey`` and
+    /// ``RequestOptions/trailers`` stay at the base's origin.
     public var options: RequestOptions
     /// The credentials used to answer the service's challenges; `nil` for those of the session. Those of a call's options
     /// come first.
     public var authentication: AuthenticationSettings?
 
-    private var validatesExplicitly: Bool?
+    var validatesExplicitly: Bool?
+    /// Whether ``encoder`` was set, and replaces that of ``ParameterEncoding/json``.
+    private(set) var encodesParameters = false
 
     /// Creates a service at a URL.
     /// - Parameters:
@@ -50,7 +52,7 @@ public struct HTTPHost: Sendable {
     ///   - options: Options of calls that override the session's.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL` for a base with a query or a fragment.
     public init(
-        _ base: HTTPURL, session: HTTPSession, headers: HTTPFields = HTTPFields(),
+        _ base: HTTPURL, session: HTTPSession, headers: HTTPHeaders = HTTPHeaders(),
         encoding: ParameterEncoding = .form, options: RequestOptions = RequestOptions()
     ) throws(HTTPError) {
         self.base = base.withoutUserInfo
@@ -80,16 +82,32 @@ public struct HTTPHost: Sendable {
         set { session = session.with { $0.tls.hosts[base.host] = newValue } }
     }
 
+    /// Encodes the values of ``HTTPBody/json(_:)``, and parameters that are sent as JSON if it is set; that of the session unless
+    /// it is set.
+    public var encoder: BodyEncoder {
+        get { session.configuration.encoder }
+        set {
+            session = session.with { $0.encoder = newValue }
+            encodesParameters = true
+        }
+    }
+
+    /// Decodes the values of responses: those of `decode`, of endpoints and of streams; that of the session unless it is set.
+    public var decoder: BodyDecoder {
+        get { session.configuration.decoder }
+        set { session = session.with { $0.decoder = newValue } }
+    }
+
     /// Maps errors of this host's calls to the service's own errors; that of the session unless it is set.
-    public var errorMapper: (any HTTPErrorMapping)? {
-        get { session.configuration.errorMapper }
-        set { session = session.with { $0.errorMapper = newValue } }
+    public var errors: ErrorMapper? {
+        get { session.configuration.errors }
+        set { session = session.with { $0.errors = newValue } }
     }
 
     /// Whether calls throw for a status that is not 2xx, with the code `.unacceptableStatus` and the exchange; by default if
-    /// there is an ``errorMapper``, which needs these errors. Downloads to a file and typed endpoints always do.
+    /// there is an ``errors``, which needs these errors. Downloads to a file and typed endpoints always do.
     public var validatesStatus: Bool {
-        get { validatesExplicitly ?? (errorMapper != nil) }
+        get { validatesExplicitly ?? (errors != nil) }
         set { validatesExplicitly = newValue }
     }
 
@@ -113,12 +131,29 @@ extension HTTPSession {
     /// ``HTTPHost/init(_:session:headers:encoding:options:)``.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL`, also for a URL without a host.
     public nonisolated func host(
-        _ base: String, headers: HTTPFields = HTTPFields(), encoding: ParameterEncoding = .form,
+        _ base: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), encoding: ParameterEncoding = .form,
         options: RequestOptions = RequestOptions()
     ) throws(HTTPError) -> HTTPHost {
-        try HTTPHost(
-            try HTTPSession.url(base), session: self, headers: headers, encoding: encoding, options: options)
+        let (url, fields) = try base.httpTarget.partsOfGET()
+        var headers = headers
+        headers.fill(from: fields)
+        return try HTTPHost(url, session: self, headers: headers, encoding: encoding, options: options)
     }
+
+    /// A service at an absolute URL, with its settings in one place.
+    ///
+    /// ```swift
+    /// let api = try session.host("https://api.example.com/v2") {
+    ///     $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
+    ///     $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
+    ///     $0.authentication = .bearer { try await tokens.refreshed(with: session) }
+    ///     $0.errors = .decoding(APIProblem.self)
+    /// }
+    /// ```
+    /// - Throws: As ``host(_:headers:encoding:options:)``.
+    public nonisolated func host(
+        _ base: String, _ configure: (inout HTTPHost) -> Void
+    ) throws(HTTPError) -> HTTPHost { try host(base).with(configure) }
 
     /// A service by the name of its host.
     /// - Parameters:
@@ -129,7 +164,7 @@ extension HTTPSession {
     /// - Throws: As ``host(_:headers:encoding:options:)``.
     public nonisolated func host(
         named name: String, port: Int? = nil, path: String = "", isSecure: Bool = true,
-        headers: HTTPFields = HTTPFields(), encoding: ParameterEncoding = .form,
+        headers: HTTPHeaders = HTTPHeaders(), encoding: ParameterEncoding = .form,
         options: RequestOptions = RequestOptions()
     ) throws(HTTPError) -> HTTPHost {
         let bare = name.hasPrefix("[") && name.hasSuffix("]") ? String(name.dropFirst().dropLast()) : name

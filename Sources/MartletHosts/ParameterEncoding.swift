@@ -9,13 +9,14 @@ public import FoundationEssentials
 /// the rules of ``query``, whatever the format of bodies is. Those of other methods are the body: a form, JSON or a property
 /// list, with the matching `Content-Type` unless the request has its own.
 public struct ParameterEncoding: Sendable {
-    enum Format: Sendable {
+    package enum Format: Sendable {
         case form
-        case json(JSONEncoder)
+        /// `nil` for the host's, if it is set.
+        case json(JSONEncoder?)
         case propertyList(PropertyListFormat)
     }
 
-    let format: Format
+    package let format: Format
 
     /// The rules of queries and forms.
     public var query = QueryEncoding()
@@ -27,12 +28,15 @@ public struct ParameterEncoding: Sendable {
     /// Forms (`application/x-www-form-urlencoded`), written like queries.
     public static let form = ParameterEncoding(.form)
 
-    /// JSON (`application/json`), with sorted names and dates in ISO 8601.
-    public static let json: ParameterEncoding = {
+    /// JSON (`application/json`), as the ``HTTPHost/encoder`` of the host writes it if that is set; otherwise with sorted names and
+    /// dates in ISO 8601.
+    public static let json = ParameterEncoding(.json(nil))
+
+    private static let standardJSON: BodyEncoder = {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
         encoder.dateEncodingStrategy = .iso8601
-        return ParameterEncoding(.json(encoder))
+        return .json(encoder)
     }()
 
     /// JSON as an encoder writes it. The encoder must not be changed afterwards.
@@ -53,6 +57,11 @@ public struct ParameterEncoding: Sendable {
     /// Parameters as a body; ``HTTPBody/none`` if they are null.
     /// - Throws: A ``ParameterError``; the errors of the value's own encoding and of ``QueryEncoding/serializer``.
     public func body(for parameters: some Encodable) throws -> HTTPBody {
+        try body(for: parameters, encoder: nil)
+    }
+
+    /// - Parameter own: The encoder of a host, in place of that of ``json``.
+    func body(for parameters: some Encodable, encoder own: BodyEncoder?) throws -> HTTPBody {
         if ParameterEncoding.isNull(parameters) { return .none }
         switch format {
         case .form:
@@ -62,7 +71,8 @@ public struct ParameterEncoding: Sendable {
                 .bytes(Array(try query.encoded(tree).utf8)), contentType: "application/x-www-form-urlencoded")
         case .json(let encoder):
             try (parameters as? ParameterValue)?.check()
-            return HTTPBody(.bytes(Array(try encoder.encode(parameters))), contentType: "application/json")
+            let encoder = encoder.map { BodyEncoder.json($0) } ?? own ?? ParameterEncoding.standardJSON
+            return HTTPBody(.bytes(try encoder.bytes(of: parameters)), contentType: "application/json")
         case .propertyList(let format):
             try (parameters as? ParameterValue)?.check(allowsNull: false)
             return try HTTPBody.encodingPropertyList(parameters, format: format)
@@ -92,7 +102,7 @@ extension HTTPURL {
     /// The URL with parameters appended to its query, joined by `&`.
     /// - Parameters:
     ///   - parameters: Values by name; literals may be of mixed kinds.
-    ///   - encoding: The rules; those of AFNetworking by default.
+    ///   - encoding: The rules; the default ones unless given.
     /// - Throws: A ``ParameterError``; a ``ParseError`` with the code ``ParseError/Code/tooLong``; the errors of
     ///   ``QueryEncoding/serializer``.
     public func appending(
@@ -128,7 +138,7 @@ extension HTTPBody {
 }
 
 /// The format of a property list.
-public enum PropertyListFormat: String, Hashable, Sendable, CaseIterable {
+public enum PropertyListFormat: String, Hashable, Sendable, CaseIterable, Codable {
     /// As XML.
     case xml
     /// In Apple's binary format.

@@ -1,5 +1,6 @@
 public import MartletConnections
 public import MartletCore
+import MartletTransport
 import Synchronization
 
 /// The limits on concurrent requests, by the network's condition.
@@ -119,6 +120,8 @@ final class ConcurrencyControl: SessionAttachment {
 
     /// Guards the state against concurrent changes. It may be taken under the pool's lock, and never the other way round.
     private let state: Mutex<State>
+    /// The same condition, for those that wait for another.
+    let reported = CurrentValue(NetworkCondition.unknown)
 
     init(_ settings: NetworkSettings, _ core: SessionCore) {
         state = Mutex(State(policy: settings.policy, core: core))
@@ -153,7 +156,11 @@ final class ConcurrencyControl: SessionAttachment {
 
     func setPolicy(_ policy: ConcurrencyPolicy?) { change { $0.policy = policy } }
 
-    func conditionChanged(to condition: NetworkCondition) { change { $0.condition = condition } }
+    func conditionChanged(to condition: NetworkCondition) {
+        change { $0.condition = condition }
+        // After the change, so that a waiter that is resumed sees it.
+        reported.update { condition }
+    }
 
     private func change(_ body: (inout State) -> Void) {
         let core = state.withLock { state in
@@ -215,8 +222,8 @@ extension SessionConfiguration {
     /// The monitor of the network's path that the session follows; `nil` (the default) for none.
     ///
     /// Connections whose local address is gone are closed. Calls that use them fail as if the peer were gone, so that they may be
-    /// retried. ``concurrency`` follows the path, too, unless ``networkConditions`` is set. No call is delayed or refused because of
-    /// the path. A view has the monitor of its session.
+    /// retried. ``concurrency`` follows the path, too, unless ``networkConditions`` is set. No call is delayed or rejected because of
+    /// the path unless ``meteredNetworks`` is set. A view has the monitor of its session.
     public var networkMonitor: NetworkMonitor? {
         get { self[NetworkSettingsKey.self].monitor }
         set { self[NetworkSettingsKey.self].monitor = newValue }

@@ -19,7 +19,8 @@ public import SystemPackage
 /// ```
 ///
 /// A session with a monitor (``SessionConfiguration/networkMonitor``) closes connections whose local address is gone, and its
-/// ``ConcurrencyPolicy`` follows the path. No request is ever delayed or refused because of a path.
+/// ``ConcurrencyPolicy`` follows the path. No request is delayed or rejected because of a path, unless metered
+/// networks are not allowed (``MeteredNetworkPolicy``).
 public struct NetworkMonitor: AsyncSequence, Sendable {
     /// The element of the sequence.
     public typealias Element = NetworkPath

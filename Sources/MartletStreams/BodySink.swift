@@ -1,4 +1,4 @@
-import MartletCore
+public import MartletCore
 import MartletStorage
 package import MartletTransport
 public import SystemPackage
@@ -120,10 +120,11 @@ public actor FileSink: BodySink {
     /// - Parameters:
     ///   - path: The file's name; its directory must exist.
     ///   - overwrites: Whether an existing file of that name may be replaced; `false` by default.
-    public init(_ path: FilePath, overwrites: Bool = false) {
+    public init(_ path: some FilePathConvertible, overwrites: Bool = false) {
+        let path = path.filePath
         self.path = path
         self.overwrites = overwrites
-        opening = FileDownload(path: path, overwrites: overwrites, origin: nil)
+        opening = FileDownload(path: path, overwrites: overwrites, call: nil)
     }
 
     /// Writes a piece, or queues it to be written while the next is received.
@@ -150,7 +151,7 @@ public actor FileSink: BodySink {
     private func opened() async throws -> BodyCopier {
         if let writer { return writer }
         let file = try await opening.open()
-        let writer = BodyCopier(file, expected: nil, origin: nil)
+        let writer = BodyCopier(file, expected: nil, call: nil)
         (self.file, self.writer) = (file, writer)
         return writer
     }

@@ -1,5 +1,4 @@
 public import MartletCore
-public import HTTPTypes
 
 /// The server-sent events of a URL as an `AsyncSequence` that reconnects when the stream ends or breaks (WHATWG HTML §9.2).
 ///
@@ -11,12 +10,28 @@ public struct EventStream: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
 
-    let plan: @Sendable () throws -> EventStreamReader
+    private let plan: @Sendable () async throws -> EventStreamReader
+    private let errors: @Sendable (any Error) async -> any Error
+
+    init(reader: EventStreamReader) {
+        plan = { reader }
+        errors = { $0 }
+    }
+
+    /// Creates the events of a stream that is made for each pass.
+    /// - Parameter errors: Maps the error that ends a pass, except `CancellationError`.
+    package init(
+        mapping errors: @escaping @Sendable (any Error) async -> any Error,
+        _ make: @escaping @Sendable () async throws -> EventStream
+    ) {
+        plan = { try await make().plan() }
+        self.errors = errors
+    }
 
     /// One pass over the events.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let plan: @Sendable () throws -> EventStreamReader
-        fileprivate var run: EventStreamRun?
+        fileprivate let stream: EventStream
+        fileprivate var run: BackgroundRead<ServerSentEvent>?
         fileprivate var isOver = false
 
         /// The next event; `nil` when the server has no more.
@@ -28,10 +43,20 @@ public struct EventStream: AsyncSequence, Sendable {
             let current = run
             // Only an event lets it continue.
             (run, isOver) = (nil, true)
-            let next = try current ?? EventStreamRun(try plan())
-            guard let event = try await next.events.take() else { return nil }
-            (run, isOver) = (next, false)
-            return event
+            do {
+                let next: BackgroundRead<ServerSentEvent>
+                if let current {
+                    next = current
+                } else {
+                    let reader = try await stream.plan()
+                    next = BackgroundRead { await reader.read(into: $0) }
+                }
+                guard let event = try await next.elements.take() else { return nil }
+                (run, isOver) = (next, false)
+                return event
+            } catch  where !(error is CancellationError) {
+                throw await stream.errors(error)
+            }
         }
 
         /// The next event; `nil` when the server has no more.
@@ -41,7 +66,7 @@ public struct EventStream: AsyncSequence, Sendable {
     }
 
     /// A pass, which connects when its first event is requested.
-    public func makeAsyncIterator() -> Iterator { Iterator(plan: plan) }
+    public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
 }
 
 /// The options of a stream of server-sent events.
@@ -71,50 +96,27 @@ public struct EventStreamOptions: Sendable {
     public init() {}
 }
 
-/// A running pass over a stream of events; it ends with its last reference.
-final class EventStreamRun: Sendable {
-    let events = Handoff<ServerSentEvent>()
-    private let task: Task<Void, Never>
-
-    init(_ reader: EventStreamReader) {
-        // A stream is read within the closure of its call, and the caller's loop is outside of it: hence a task of its own.
-        task = Task { [events] in await reader.read(into: events) }
-    }
-
-    deinit {
-        events.cancel()
-        task.cancel()
-    }
-}
-
 extension HTTPSession {
     /// The server-sent events of a URL, with reconnections when the stream ends or breaks. It connects, and reports an
     /// invalid URL, when the first event is requested. `Accept: text/event-stream` and `Cache-Control: no-store` are sent
     /// unless the given fields override them.
+    /// - Parameters:
+    ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
+    ///   - headers: Fields that replace those of the request.
+    ///   - body: A body that can be sent again if the stream is to reconnect.
     public nonisolated func events(
-        from url: String, headers: HTTPFields = HTTPFields(),
-        options: EventStreamOptions = EventStreamOptions()
+        from target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        body: HTTPBody = .none, options: EventStreamOptions = EventStreamOptions()
     ) -> EventStream {
-        EventStream {
-            let request = try HTTPRequest(method: .get, url: url, headerFields: headers)
-            return self.reader(request, .none, options)
-        }
-    }
-
-    /// The server-sent events in the response to a request, such as a POST; otherwise as ``events(from:headers:options:)``.
-    /// - Parameter body: Sent with each connection; a body that can be read once allows one connection.
-    public nonisolated func events(
-        for request: HTTPRequest, body: HTTPBody = .none, options: EventStreamOptions = EventStreamOptions()
-    ) -> EventStream { EventStream { self.reader(request, body, options) } }
-
-    private nonisolated func reader(
-        _ request: HTTPRequest, _ body: HTTPBody, _ options: EventStreamOptions
-    ) -> EventStreamReader {
-        var request = request
-        if request.headerFields[.accept] == nil { request.headerFields[.accept] = "text/event-stream" }
-        if request.headerFields[.cacheControl] == nil { request.headerFields[.cacheControl] = "no-store" }
+        var headers = headers
+        if case .request(let request) = target.httpTarget { headers.fill(from: request.headerFields) }
+        if headers["Accept"] == nil { headers["Accept"] = "text/event-stream" }
+        if headers["Cache-Control"] == nil { headers["Cache-Control"] = "no-store" }
         // The decision to reconnect needs the original error, not what an error mapper makes of it.
-        let session = configuration.errorMapper == nil ? self : with { $0.errorMapper = nil }
-        return EventStreamReader(session: session, request: request, body: body, options: options)
+        let session = configuration.errors == nil ? self : with { $0.errors = nil }
+        return EventStream(
+            reader: EventStreamReader(
+                session: session, target: target.httpTarget, query: query, headers: headers, body: body,
+                options: options))
     }
 }

@@ -1,6 +1,5 @@
 import MartletContent
 import MartletCore
-import HTTPTypes
 import MartletTransport
 
 /// Decides when to reconnect a stream of server-sent events (WHATWG HTML §9.2.3): after its end and after a network error. A
@@ -101,7 +100,9 @@ package struct EventStreamMachine: Sendable {
 /// Runs the connections of a stream of events, one after the other, as its machine decides.
 struct EventStreamReader: Sendable {
     let session: HTTPSession
-    let request: HTTPRequest
+    let target: HTTPTargetForm
+    let query: ParameterValue
+    let headers: HTTPHeaders
     let body: HTTPBody
     let options: EventStreamOptions
 
@@ -132,16 +133,15 @@ struct EventStreamReader: Sendable {
     private func connect(
         _ machine: inout EventStreamMachine, _ events: Handoff<ServerSentEvent>
     ) async throws -> Bool {
-        var request = request
-        if let name = HTTPField.Name("Last-Event-ID"),
-            options.lastEventID != machine.lastEventID || request.headerFields[name] == nil
-        {
-            request.headerFields[name] = machine.lastEventIDField
+        var headers = headers
+        if options.lastEventID != machine.lastEventID || headers["Last-Event-ID"] == nil {
+            headers["Last-Event-ID"] = machine.lastEventIDField
         }
-        // The machine decides which responses are event streams; the session's validator is for other responses.
-        let validator = options.request.validator ?? .anything
-        return try await session.stream(request, body: body, options: options.request, validate: validator) {
-            response, body in
+        // The session's validator is for other responses. The error of a status has the beginning of the body.
+        let validator = options.request.validator ?? .status(200, 204)
+        return try await session.stream(
+            target, query: query, headers: headers, body: body, options: options.request, validate: validator
+        ) { response, body in
             switch machine.opened(
                 status: response.status.code, contentType: response.headerFields[.contentType])
             {
@@ -158,7 +158,9 @@ struct EventStreamReader: Sendable {
             }
             var pass = ParsedBody(
                 body,
-                ServerSentEventParser(lastEventID: machine.lastEventID, limit: options.eventLimit.bytes))
+                ServerSentEventParser(
+                    lastEventID: machine.lastEventID, limit: options.eventLimit.bytes,
+                    decoder: PartDecoder(body)))
             defer {
                 machine.read(
                     lastEventID: pass.parser.lastEventID, retryMilliseconds: pass.parser.retryMilliseconds)

@@ -99,3 +99,19 @@ final class Handoff<Element: Sendable>: Sendable {
         _ = await turn.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
     }
 }
+
+/// A response that is read by a task of its own, element by element; it ends with its last reference.
+final class BackgroundRead<Element: Sendable>: Sendable {
+    let elements = Handoff<Element>()
+    private let task: Task<Void, Never>
+
+    init(_ read: @escaping @Sendable (Handoff<Element>) async -> Void) {
+        // A stream is read within the closure of its call, and the caller's loop is outside of it: hence a task of its own.
+        task = Task { [elements] in await read(elements) }
+    }
+
+    deinit {
+        elements.cancel()
+        task.cancel()
+    }
+}

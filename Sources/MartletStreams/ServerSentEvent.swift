@@ -2,18 +2,40 @@ public import MartletCore
 
 /// An event of a stream of server-sent events (WHATWG HTML §9.2).
 public struct ServerSentEvent: Hashable, Sendable {
-    /// The type of the event; `message` if the stream does not name one.
-    public var type: String
+    /// The value of the `event` field, which is the type of the event; `message` if the stream does not name one.
+    public var event: String
     /// The values of the `data` fields, one line each.
     public var data: String
-    /// The identifier that was set last, by this event or one before; empty if none was.
-    public var lastEventID: String
+    /// The value of the `id` field that was set last, by this event or one before; empty if none was. A new connection sends it
+    /// in `Last-Event-ID`.
+    public var id: String
+    /// Decodes the data; it has no part in comparisons.
+    private var source = Source()
+
+    private struct Source: Hashable {
+        var decoder: PartDecoder?
+
+        static func == (_: Source, _: Source) -> Bool { true }
+        func hash(into hasher: inout Hasher) {}
+    }
 
     /// Creates an event.
-    public init(type: String = "message", data: String, lastEventID: String = "") {
-        self.type = type
+    public init(event: String = "message", data: String, id: String = "") {
+        self.event = event
         self.data = data
-        self.lastEventID = lastEventID
+        self.id = id
+    }
+
+    fileprivate init(_ event: String, data: [UInt8], id: String, decoder: PartDecoder?) {
+        self.init(
+            event: event.isEmpty ? "message" : event, data: String(decoding: data, as: UTF8.self), id: id)
+        source.decoder = decoder
+    }
+
+    /// Decodes ``data`` as JSON, by the decoder of the host or session (``SessionConfiguration/decoder``).
+    /// - Throws: An ``HTTPError`` with the code `.decodingFailed`, which names the request and the event.
+    public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
+        try (source.decoder ?? PartDecoder()).value(type, from: data.utf8, "the event “\(event.prefix(100))”")
     }
 }
 
@@ -31,6 +53,7 @@ package struct ServerSentEventParser: PieceParser {
     private var type = ""
     private var pendingID: String
     private var failure: TooLarge?
+    private let decoder: PartDecoder?
 
     /// The identifier in force, which a new connection sends in `Last-Event-ID`.
     package private(set) var lastEventID: String
@@ -41,7 +64,9 @@ package struct ServerSentEventParser: PieceParser {
     /// - Parameters:
     ///   - lastEventID: The identifier in force before, if the stream continues another one.
     ///   - limit: The maximum number of bytes of the data of an event, and of each line.
-    package init(lastEventID: String = "", limit: Int) {
+    ///   - decoder: Decodes the data of its events.
+    package init(lastEventID: String = "", limit: Int, decoder: PartDecoder? = nil) {
+        self.decoder = decoder
         self.lastEventID = lastEventID
         pendingID = lastEventID
         self.limit = max(0, limit)
@@ -72,9 +97,7 @@ package struct ServerSentEventParser: PieceParser {
         }
         // Each field has appended an LF, even an empty one; the last one is removed.
         guard data.popLast() != nil else { return nil }
-        return ServerSentEvent(
-            type: type.isEmpty ? "message" : type, data: String(decoding: data, as: UTF8.self),
-            lastEventID: lastEventID)
+        return ServerSentEvent(type, data: data, id: lastEventID, decoder: decoder)
     }
 
     private mutating func interpret(_ line: [UInt8]) throws(TooLarge) {
@@ -105,7 +128,7 @@ extension ResponseBody {
     /// The server-sent events of a body as they arrive (WHATWG HTML §9.2), as an `AsyncSequence` that reads on demand.
     ///
     /// An event that the body ends within is not returned. Neither the status nor the content type is checked, and there is
-    /// no reconnection: ``HTTPSession/events(from:headers:options:)`` does both.
+    /// no reconnection: ``HTTPSession/events(from:query:headers:body:options:)`` does both.
     public struct ServerSentEvents: AsyncSequence, Sendable {
         /// An event.
         public typealias Element = ServerSentEvent
@@ -138,6 +161,7 @@ extension ResponseBody {
     /// - Parameter limit: The maximum size of an event's data, and of each line. A larger one is an ``HTTPError`` with the
     ///   code `.limitExceeded` and closes the connection.
     public func serverSentEvents(upTo limit: ByteCount) -> ServerSentEvents {
-        ServerSentEvents(pass: ParsedBody(self, ServerSentEventParser(limit: limit.bytes)))
+        ServerSentEvents(
+            pass: ParsedBody(self, ServerSentEventParser(limit: limit.bytes, decoder: PartDecoder(self))))
     }
 }

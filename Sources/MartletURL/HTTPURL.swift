@@ -224,8 +224,48 @@ public struct HTTPURL: Hashable, Sendable {
     /// The whole URL, password and fragment included. Keep it out of logs: ``redacted`` is for those.
     public var absoluteString: String { serialized { $0 } }
 
-    /// The whole URL with the password, if any, replaced by `***`.
-    public var redacted: String { serialized { _ in "***" } }
+    /// The whole URL with secrets replaced by `***`: the password, and the values of query items whose names are those of
+    /// credentials (``secretQueryNames``).
+    public var redacted: String { hidingSecrets.serialized { _ in "***" } }
+
+    /// Names of query items that commonly contain secrets, in lower case, such as `access_token` and `x-amz-signature`.
+    public static let secretQueryNames: Set<String> = [
+        "access_token", "api_key", "apikey", "auth", "client_secret", "code", "id_token", "key", "passwd",
+        "password", "refresh_token", "secret", "sig", "signature", "token", "x-amz-credential",
+        "x-amz-security-token", "x-amz-signature",
+    ]
+
+    /// The URL without user info and fragment, and with `***` in place of secret values of its query: what errors and logs
+    /// contain.
+    package var withoutSecrets: HTTPURL {
+        let url = userInfo == nil && fragment == nil ? self : with { ($0.userInfo, $0.fragment) = (nil, nil) }
+        return url.hidingSecrets
+    }
+
+    private var hidingSecrets: HTTPURL {
+        guard let query, query.utf8.contains(UInt8(ascii: "=")) else { return self }
+        let masked = HTTPURL.masked(query) { name in
+            HTTPURL.secretQueryNames.contains(name)
+                // Nested names, such as `user[password]`.
+                || name.hasSuffix("]")
+                    && name.split(whereSeparator: { $0 == "[" || $0 == "]" }).contains {
+                        HTTPURL.secretQueryNames.contains(String($0))
+                    }
+        }
+        return masked == query ? self : with { $0.query = masked }
+    }
+
+    /// A query or a form with `***` in place of the values of some items. Their names are kept.
+    /// - Parameter isSecret: Whether the items of a name, in lower case, have secret values.
+    package static func masked(_ query: String, where isSecret: (String) -> Bool) -> String {
+        let pairs = query.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        return pairs.map { pair -> String in
+            let whole = String(Substring(pair))
+            guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { return whole }
+            let name = String(Substring(pair[..<equals]))
+            return isSecret(PercentEncoding.decoded(name).lowercased()) ? "\(name)=***" : whole
+        }.joined(separator: "&")
+    }
 
     /// The maximum number of bytes of ``absoluteString``.
     var serializedLength: Int {
@@ -344,13 +384,13 @@ extension HTTPURL {
 }
 
 extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The URL as in ``redacted``: without its password.
+    /// The URL as in ``redacted``: without its secrets.
     public var description: String { redacted }
 
-    /// The URL as in ``redacted``: without its password.
+    /// The URL as in ``redacted``: without its secrets.
     public var debugDescription: String { redacted }
 
-    /// Shows ``redacted`` alone, so that `dump` does not print the password either.
+    /// Shows ``redacted`` alone, so that `dump` does not print secrets either.
     public var customMirror: Mirror { Mirror(self, children: ["redacted": redacted]) }
 }
 

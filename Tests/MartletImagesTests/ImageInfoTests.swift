@@ -112,7 +112,7 @@ struct ImageInfoTests {
             640, 480, before: ImageFiles.exifSegment(ImageFiles.exif(orientation, isBig: isBig)))
     }
 
-    @Test("A12: an image's format, size, orientation and frames are read from its head", arguments: cases)
+    @Test("An image's format, size, orientation and frames are read from its head", arguments: cases)
     func info(_ row: Case) throws {
         #expect(try ImageInfo(row.bytes) == row.info)
     }

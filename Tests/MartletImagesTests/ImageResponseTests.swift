@@ -21,7 +21,7 @@ struct ImageResponseTests {
         try decoder.decode(exchange)
     }
 
-    @Test("M13: a response tells what image it is")
+    @Test("A response tells what image it is")
     func exchange() async throws {
         let bytes = ImageFiles.jpeg(
             640, 480, before: ImageFiles.exifSegment(ImageFiles.exif(6, isBig: true)))
@@ -35,7 +35,7 @@ struct ImageResponseTests {
         }
     }
 
-    @Test("A12: the size of an image is known before its body has come")
+    @Test("The size of an image is known before its body has come")
     func stream() async throws {
         let bytes = ImageFiles.png(
             3, 2, behind: ImageFiles.chunk("tEXt", [UInt8](repeating: 65, count: 8 << 20)))

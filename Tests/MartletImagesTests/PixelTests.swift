@@ -34,7 +34,7 @@
             try decoder.decode(exchange)
         }
 
-        @Test("M13: a response is decoded to the pixels of its image")
+        @Test("A response is decoded to the pixels of its image")
         func response() async throws {
             let bytes = ImageFiles.png(3, 2, pixels: Self.pixels)
             try await TestOrigin.withOrigin { _ in
@@ -47,21 +47,23 @@
             }
         }
 
-        @Test("K7: images are decoded by a cache of their own, to pixels that are the file's")
+        @Test("Images are decoded by a cache of their own, to pixels that are the file's")
         func cache() async throws {
             let bytes = ImageFiles.png(3, 2, pixels: Self.pixels)
             try await TestOrigin.withOrigin { _ in
                 .bytes(bytes, type: "image/png")
             } run: { origin in
-                let images = DecodedCache(
-                    imagesOf: HTTPSession(configuration: .patient), memoryPressure: nil)
+                var configuration = SessionConfiguration.patient
+                configuration.cache = .memoryOnly()
+                let images = try DecodedCache(
+                    imagesOf: HTTPSession(configuration: configuration), memoryPressure: nil)
                 let image = try await images.value(for: origin.url())
                 #expect(image.pixels == Self.pixels)
                 #expect(images.limit == .mebibytes(64))
             }
         }
 
-        @Test("A12: an image is turned upright in each of the eight ways, or left as it is")
+        @Test("An image is turned upright in each of the eight ways, or left as it is")
         func orientations() throws {
             let expected: [[[UInt8]]] = [
                 [[1, 4, 7], [10, 13, 16]], [[7, 4, 1], [16, 13, 10]], [[16, 13, 10], [7, 4, 1]],

@@ -105,10 +105,18 @@ final class RawClient: Sendable {
         return all
     }
 
-    /// A response with a Content-Length, or one without a body.
+    /// A response with a Content-Length, in chunks, or without a body.
     func response(isHead: Bool = false) async throws -> RawResponse {
         let head = try await receive(through: "\r\n\r\n")
-        let response = RawResponse(head: head)
+        var response = RawResponse(head: head)
+        if !isHead, response.field("Transfer-Encoding") == "chunked" {
+            while let size = Int(try await receive(through: "\r\n").dropLast(1), radix: 16), size > 0 {
+                response.body += try await receive(exactly: size)
+                _ = try await receive(exactly: 2)
+            }
+            _ = try await receive(exactly: 2)
+            return response
+        }
         guard !isHead, let length = response.field("Content-Length").flatMap({ Int($0) }) else {
             return response
         }

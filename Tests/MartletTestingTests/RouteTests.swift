@@ -104,7 +104,7 @@ struct RouteTests {
         #expect(try await client.get("/status/99").status == 400)
         #expect(try await client.get("/count").text == "1")
         #expect(try await client.get("/count").text == "2")
-        #expect(try await client.get("/delay/1").text == "waited 1 ms\n")
+        #expect(try await client.get("/delay/0.001").status == 200)
         let gzip = try await client.get("/gzip")
         #expect(gzip.field("Content-Encoding") == "gzip")
         #expect(Array(gzip.body.prefix(3)) == [0x1F, 0x8B, 8])

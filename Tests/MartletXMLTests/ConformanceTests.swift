@@ -4,7 +4,7 @@ import Testing
 @Suite("What is well-formed")
 struct ConformanceTests {
     @Test(
-        "A12: a document is well-formed exactly when XML 1.0 and Namespaces say so",
+        "A document is well-formed exactly when XML 1.0 and Namespaces say so",
         arguments: ConformanceTable.all)
     func verdict(_ row: ConformanceCase) {
         let reading = Reading(row.document)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("What a document has")
 struct EventTests {
-    @Test("K12: a document becomes declaration, type, elements, text, comments and instructions in order")
+    @Test("A document becomes declaration, type, elements, text, comments and instructions in order")
     func everything() {
         let reading = Reading(
             """
@@ -53,7 +53,7 @@ struct EventTests {
         #expect(reading.events[0] == .start("a", ["b": " x y z \n\t\r  "]))
     }
 
-    @Test("A12: names carry their namespace, and prefixes are no part of what they are")
+    @Test("Names carry their namespace, and prefixes are no part of what they are")
     func namespaces() throws {
         let reading = Reading(
             "<f xmlns='urn:f' xmlns:x='urn:x'><x:g h='1' x:h='2'/><k xmlns='' xmlns:x='urn:y' x:l=''/></f>")

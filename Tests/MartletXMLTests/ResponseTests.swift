@@ -22,7 +22,7 @@ struct ResponseTests {
         try decoder.decode(exchange)
     }
 
-    @Test("K12: a response is read as XML, its charset by its field")
+    @Test("A response is read as XML, its charset by its field")
     func tree() async throws {
         let bytes = Array("<a>".utf8) + [0xE9] + Array("</a>".utf8)
         try await Self.origin(bytes, type: "text/xml; charset=ISO-8859-1") { session, url in
@@ -32,7 +32,7 @@ struct ResponseTests {
         }
     }
 
-    @Test("A12: the XML parser's events come while the body does, in constant memory")
+    @Test("The XML parser's events come while the body does, in constant memory")
     func events() async throws {
         let items = (0..<5000).map { "<item id='\($0)'>text</item>" }.joined()
         try await Self.origin(Array("<list>\(items)</list>".utf8)) { session, url in

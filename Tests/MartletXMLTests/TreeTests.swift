@@ -15,7 +15,7 @@ struct TreeTests {
         </rss>
         """
 
-    @Test("A12: an XML document is a tree that is looked into by paths, attributes and text")
+    @Test("An XML document is a tree that is looked into by paths, attributes and text")
     func lookUp() throws {
         let tree = try XMLTree(text: Self.feed)
         #expect(tree.root.name.local == "rss")

@@ -22,12 +22,12 @@ extension FuzzEntry {
             try require(pieceLines == lines, "\(pieceLines) when \(other), and \(lines) at once")
         }
         for event in whole.events {
-            try require(!event.type.isEmpty, "an event has no type")
+            try require(!event.event.isEmpty, "an event has no type")
             try require(event.data.utf8.count <= limit * 3, "an event has \(event.data.utf8.count) bytes")
-            for text in [event.type, event.lastEventID] {
+            for text in [event.event, event.id] {
                 try require(!text.utf8.contains { $0 == 10 || $0 == 13 }, "a line ends within \(text)")
             }
-            try require(!event.lastEventID.utf8.contains(0), "an identifier has a NUL")
+            try require(!event.id.utf8.contains(0), "an identifier has a NUL")
         }
         let plain = PlainEventStream(input.payload)
         if !whole.isTooLarge {

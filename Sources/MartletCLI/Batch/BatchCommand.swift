@@ -4,7 +4,7 @@ import Martlet
 /// `martlet batch`: the engine for programs in other languages.
 struct BatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "batch", abstract: "Read one JSON request a line, write one JSON reply a line.",
+        commandName: "batch", abstract: "Read a JSON request per line, and write a JSON reply per line",
         discussion: """
             A request: {"seq":7,"op":"fetch","url":"http://…","method":"GET","headers":[["Name","value"],["Accept",null]],
             "body":null|"bytes","decompress":true,"http_version":"1.1","max_body":n,"timeout_ms":n,"first":false,

@@ -89,10 +89,11 @@ struct BatchEngine: Sendable {
             }
             var fields = request.fields
             var options = request.policies(&fields)
-            options.timeouts?.connect = connectTimeout
+            options.timeouts.connect = connectTimeout
             if !request.proxy.isEmpty { options.proxy = try ProxyPlan.settings(request.proxy) }
             let body = request.body.map { HTTPBody.bytes($0, contentType: nil) } ?? .none
-            let exchange = try await session.send(method, url, headers: fields, body: body, options: options)
+            let exchange = try await session.send(
+                method, url, headers: HTTPHeaders(fields), body: body, options: options)
             return BatchReply.line(request.sequence, exchange)
         } catch { return BatchReply.line(request.sequence, BatchError(error)) }
     }

@@ -6,7 +6,7 @@ import Synchronization
 /// `martlet cache`: inspects the directory of a cache.
 struct CacheCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cache", abstract: "Look into the folder of a cache, check it, or clear it.",
+        commandName: "cache", abstract: "Inspect, verify or clear the directory of a cache",
         discussion: """
             Other programs may use the cache meanwhile. To look at it makes no folder, counts as no use of an entry, and \
             gives nothing up for room.

@@ -18,7 +18,9 @@ extension DownloadCommand {
             try check(!text.isEmpty, "option -o: takes a file")
             group.destinations.append(.named(text))
         },
-        .folder("dir", "the folder of the files; the working one by default", \.download.folder),
+        .folder(
+            "dir", "the directory of the files, created if it is missing; the working directory by default",
+            \.download.folder),
         .folder("output-dir", "the same", \.download.folder),
         .list(
             "input-file", "i", "FILE",
@@ -115,7 +117,7 @@ extension DownloadCommand {
 
     /// Their help, if it differs.
     private static let helps: [String: String] = [
-        "create-dirs": "make the folders that are missing",
+        "create-dirs": "create missing directories for -o and out= as well",
         "max-filesize": "refuse larger files; K, M, G may follow",
         "retry-max-time": "after how long no further try of a file begins",
         "connect-timeout": "how long opening a connection may take; 10 by default",

@@ -5,7 +5,7 @@ import Martlet
 struct DownloadCommand: WordsCommand {
     static let path = ["download"]
     static let configuration = makeConfiguration(
-        "Download files: in segments, resumed where they were cut, verified, with progress bars.")
+        "Download files: segments, resume, checksums, progress bars")
 
     @Argument(parsing: .captureForPassthrough, help: "Options and URLs, in any order.")
     var words: [String] = []

@@ -72,12 +72,13 @@ struct DownloadPlan: Sendable {
             options.stallTimeout = min(max(timeout, .milliseconds(100)), .seconds(86400))
         }
         let lines = try DownloadPlan.fields(of: group, entry.headers)
-        options.headers = lines.fields
+        var fields = lines.fields
         options.request.omittedFields = lines.omitted
-        if let timeout = group.connectTimeout { options.request.timeouts = Timeouts(connect: timeout) }
+        if let timeout = group.connectTimeout { options.request.timeouts.connect = timeout }
         options.request.redirects = group.redirects.followsRedirects ? group.redirects : .doNotFollow
         options.request.usesCookies = CookiePlan.isActive(group)
-        caller.apply(to: &options.request, &options.headers, url: entry.url)
+        caller.apply(to: &options.request, &fields, url: entry.url)
+        options.headers = HTTPHeaders(fields)
     }
 
     /// A download that was found in a directory.
@@ -113,7 +114,7 @@ struct DownloadPlan: Sendable {
     /// Creates the directory of the file, and its parents, if they are missing.
     func makeFolder() async throws {
         let folder =
-            switch target {
+            switch target.place {
             case .directory(let folder): folder.string
             case .file(let path): path.removingLastComponent().string
             }
@@ -124,7 +125,8 @@ struct DownloadPlan: Sendable {
             }
         } catch {
             throw HTTPError(
-                .fileFailed, phase: .preparing, message: "the folder “\(folder)” cannot be made: \(error)")
+                .fileFailed, phase: .preparing,
+                message: "the directory “\(folder)” cannot be created: \(error)")
         }
     }
 }
@@ -211,6 +213,6 @@ struct DownloadCredentials: Sendable {
         for field in lines.fields { plan.options.headers.append(field) }
         plan.options.request.omittedFields.formUnion(lines.omitted)
         plan.options.request.usesCookies = CookiePlan.isActive(group)
-        caller.apply(to: &plan.options.request, &plan.options.headers, url: plan.url)
+        caller.apply(to: &plan.options.request, &plan.options.headers.fields, url: plan.url)
     }
 }

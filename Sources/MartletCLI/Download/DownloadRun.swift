@@ -152,7 +152,7 @@ struct SessionDownloads: DownloadBackend {
     let session: HTTPSession
 
     func begin(_ plan: DownloadPlan) async throws -> Download {
-        session.startDownload(plan.url, to: plan.target, options: plan.options)
+        try session.startDownload(plan.url, to: plan.target, options: plan.options)
     }
 
     func stop(_ downloads: [Download]) async {

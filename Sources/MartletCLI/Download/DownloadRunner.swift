@@ -57,7 +57,8 @@ struct DownloadRunner: Sendable {
                 while let index = line.next() {
                     let run = DownloadRun(
                         plan: plans[index], timeLimit: group.totalTimeout,
-                        retryTimeLimit: group.retries.timeLimit, makesFolders: group.makesFolders,
+                        retryTimeLimit: group.retries.timeLimit,
+                        makesFolders: group.makesFolders || group.download.folder != nil,
                         starter: starter, roster: roster, screen: screen)
                     runningCount += 1
                     tasks.addTask { (index, await run.run()) }

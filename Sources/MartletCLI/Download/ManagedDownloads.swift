@@ -51,7 +51,8 @@ actor ManagedDownloads: DownloadBackend {
             let known = Set(found.map { Key($0.0) })
             var new = plans.filter { !known.contains(Key($0)) }
             for index in new.indices { new[index].number = found.count + index + 1 }
-            return ManagedDownloads(manager, found, new, makesFolders: group.makesFolders)
+            return ManagedDownloads(
+                manager, found, new, makesFolders: group.makesFolders || group.download.folder != nil)
         } catch let error as HTTPError {
             throw UsageError("option --state: \(error.message)", status: DownloadOutcome.status(of: error))
         } catch { throw UsageError("option --state: \(error)", status: .writeFailed) }
@@ -66,7 +67,7 @@ actor ManagedDownloads: DownloadBackend {
         init(_ plan: DownloadPlan) {
             url = plan.url.absoluteForm
             let given: FilePath
-            switch plan.target {
+            switch plan.target.place {
             case .file(let path): (isFolder, given) = (false, path)
             case .directory(let path): (isFolder, given) = (true, path)
             }

@@ -116,7 +116,7 @@ struct GetRunner: Sendable {
 struct GetCommand: WordsCommand {
     static let path = ["get"]
     static let options = CommandOptions(OptionTable.all, usage: "martlet [get] [options] URL…")
-    static let configuration = makeConfiguration("Fetch URLs and print what they give, with curl's options.")
+    static let configuration = makeConfiguration("Fetch URLs and print the bodies, with curl's options")
 
     @Argument(parsing: .captureForPassthrough, help: "Options and URLs, in any order.")
     var words: [String] = []

@@ -223,8 +223,8 @@ extension Transfer {
         stream.request = plan.options
         // The timeout of -m is for all connections; another one would restart it.
         stream.reconnects = options.totalTimeout == nil
-        for try await event in session.events(for: plan.request, body: plan.body, options: stream) {
-            let members: JSONMembers = ["event": event.type, "id": event.lastEventID, "data": event.data]
+        for try await event in session.events(from: plan.request, body: plan.body, options: stream) {
+            let members: JSONMembers = ["event": event.event, "id": event.id, "data": event.data]
             try await output.write(Array((members.jsonLine + "\n").utf8))
         }
     }

@@ -4,7 +4,7 @@ import Martlet
 /// `martlet network`: the path of the network, and its changes.
 struct NetworkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "network", abstract: "Print the network path, and again whenever it changes.",
+        commandName: "network", abstract: "Print the network path, and again whenever it changes",
         discussion: """
             A path is satisfied where a default route leads over an interface that is up, running and has a carrier, with an \
             address that reaches beyond the link. Names of interfaces may end in *, which stands for any characters. With \

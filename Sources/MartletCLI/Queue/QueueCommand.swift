@@ -6,7 +6,7 @@ struct QueueCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "queue",
         abstract:
-            "Keep requests until they are delivered, over failures of the network and ends of the program.",
+            "Store requests until they are delivered",
         discussion: """
             “martlet queue add” writes a request to a folder, and “martlet queue run” sends what is there: the requests to an \
             origin, or in a lane, one after the other, each again until it is taken. One command at a time has the folder.

@@ -73,7 +73,7 @@ enum ManualPage {
 struct ManualCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "manual",
-        abstract: "Print the manual page: martlet manual | man -l -, or into share/man/man1/martlet.1.")
+        abstract: "Print the manual page: martlet manual | man -l -")
 
     mutating func run() async throws { try await Console.print(ManualPage.text) }
 }

@@ -93,7 +93,7 @@ struct CompletionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "completions",
         abstract:
-            "Print what makes a shell complete commands and options: source <(martlet completions bash).")
+            "Print a completion script: source <(martlet completions bash)")
 
     @Argument(help: "bash, zsh or fish.") var shell: String
 

@@ -6,7 +6,8 @@ package enum CacheDecision: Equatable, Sendable {
     case serve(CachedResponse)
     /// The stored response is served and then validated, once for all requests in the meantime (RFC 5861 §3).
     case serveStaleWhileRevalidating(CachedResponse, ForwardPlan)
-    /// The stored response is delivered first, and the result of its validation second (``CacheMode/cacheThenNetwork``).
+    /// The stored response is delivered first, and the result of its validation second (``CacheMode/cacheThenNetwork``,
+    /// ``CacheMode/cacheThenRevalidate``).
     case serveThenValidate(CachedResponse, ForwardPlan)
     /// The network is asked whether the stored response is still valid, without conditions if it has no validator.
     case validate(ForwardPlan)
@@ -96,7 +97,9 @@ private struct CacheLookupRule {
             return network(reason, staleOnError: staleOnError)
         }
         let plan = validation(reason, staleOnError: staleOnError)
-        if request.mode == .cacheThenNetwork { return .serveThenValidate(answer(), plan) }
+        if request.mode == .cacheThenNetwork || request.mode == .cacheThenRevalidate {
+            return .serveThenValidate(answer(), plan)
+        }
         if !isUnwanted, mayServeWhileRevalidating(freshness, control) {
             return .serveStaleWhileRevalidating(answer(), plan)
         }
@@ -107,7 +110,8 @@ private struct CacheLookupRule {
     private func isUnwanted(_ freshness: Freshness, _ control: CacheControl) -> Bool {
         let (asked, age) = (request.control, freshness.ageInMilliseconds)
         return asked.isNoCache
-            || request.mode == .revalidate && !(control.isImmutable && freshness.isFresh)
+            || (request.mode == .revalidate || request.mode == .cacheThenRevalidate)
+                && !(control.isImmutable && freshness.isFresh)
             || asked.maxAge.map { age > $0 * 1000 } ?? false
             || asked.minFresh.map { freshness.lifetime * 1000 - age < $0 * 1000 } ?? false
     }

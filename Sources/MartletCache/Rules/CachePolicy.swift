@@ -32,8 +32,12 @@ public enum CacheMode: String, Sendable, Hashable, CaseIterable, Codable {
     /// nothing either (RFC 9111 §5.2.1.5), unless the request has its own `Cache-Control`.
     case noStore
     /// The stored response is delivered immediately as a preview, however stale and whatever it forbids; then the response of
-    /// the network. There is one delivery if nothing is stored or the stored response is fresh, otherwise at most two.
+    /// the network. There is one delivery if nothing is stored or the stored response is fresh, otherwise at most two. Outside of
+    /// deliveries it is as ``standard``.
     case cacheThenNetwork
+    /// As ``cacheThenNetwork``, but a fresh response is a preview too: the network is always asked, as by ``revalidate``. A
+    /// response that is fresh and immutable (RFC 8246) is the only delivery. Outside of deliveries it is as ``revalidate``.
+    case cacheThenRevalidate
 }
 
 /// Lifetimes, by content type, of responses that do not specify one.

@@ -98,7 +98,7 @@ package enum SharingRule {
         case .standard, .cacheThenNetwork, .preferCache:
             return control.maxAge == nil && !control.forbidsStale
                 && !response.head.fields.contains("Expires") && !request.control.isNoCache
-        case .reload, .revalidate:
+        case .reload, .revalidate, .cacheThenRevalidate:
             // They reject stored responses, but this one was not stored: it is as new as their own would be.
             return Freshness(of: response, now: now, defaults: policy.defaults).isFresh
         case .onlyIfCached, .noStore: return false

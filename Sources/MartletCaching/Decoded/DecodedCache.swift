@@ -69,15 +69,24 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     ///   - memoryPressure: The source that reports when memory is short; `nil` for none.
     ///   - cost: The cost of a value, usually its size in bytes; below 0 counts as 0. Called once for each value.
     ///   - decode: Decodes a response.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the session has no ``SessionConfiguration/cache``: values are
+    ///   tied to bodies that it stores, so that none could be kept.
     public convenience init(
         session: HTTPSession, limit: ByteCount = .mebibytes(64), countLimit: Int = 10_000,
         memoryPressure: MemoryPressureSource? = .system, cost: @escaping @Sendable (Value) -> Int,
         decode: @escaping Decode
-    ) {
+    ) throws(HTTPError) {
+        guard let cache = session.configuration.cache else {
+            throw HTTPError(
+                .invalidRequest, phase: .preparing,
+                message:
+                    "a DecodedCache over a session without a response cache would keep no value: set configuration.cache, such as to .memoryOnly()"
+            )
+        }
         self.init(
             fetch: { try await $0.send(through: session) }, limit: limit, countLimit: countLimit,
             memoryPressure: memoryPressure, cost: cost, decode: decode)
-        session.configuration.cache?.onBodyRemoved { [weak self] representation in
+        cache.onBodyRemoved { [weak self] representation in
             self?.representationEnded(representation)
             return self != nil
         }
@@ -89,8 +98,8 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         session: HTTPSession, using decoder: Decoder, limit: ByteCount = .mebibytes(64),
         countLimit: Int = 10_000, memoryPressure: MemoryPressureSource? = .system,
         cost: @escaping @Sendable (Value) -> Int
-    ) where Decoder.Output == Value {
-        self.init(
+    ) throws(HTTPError) where Decoder.Output == Value {
+        try self.init(
             session: session, limit: limit, countLimit: countLimit, memoryPressure: memoryPressure, cost: cost
         ) { try $0.decode(using: decoder) }
     }
@@ -129,22 +138,20 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     /// The number of requests and decodings that run and were not cancelled.
     var taskCount: Int { state.withLock { $0.tasks.count } }
 
-    /// The value of a URL.
+    /// The value of a URL or a request.
     /// - Parameters:
-    ///   - url: The URL; a user name and password in it are for its origin.
-    ///   - headers: The fields of the request.
+    ///   - target: The URL, or a request with a method and header fields. A user name and password in a URL are for its origin.
+    ///   - headers: Fields that replace those of the request.
     ///   - options: ``RequestOptions/priority`` and ``RequestOptions/order`` determine which request is sent first while
     ///     connections are busy.
     /// - Throws: An ``HTTPError``, with `.unacceptableStatus` for a status that is not 2xx; the error of decoding;
     ///   `CancellationError`.
     public func value(
-        for url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
-    ) async throws -> Value { try await value(of: try DecodedCall(url, headers: headers, options: options)) }
-
-    /// The value of a request; as ``value(for:headers:options:)`` otherwise.
-    public func value(
-        for request: HTTPRequest, options: RequestOptions = RequestOptions()
-    ) async throws -> Value { try await value(of: DecodedCall(request, options: options)) }
+        for target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(),
+        options: RequestOptions = RequestOptions()
+    ) async throws -> Value {
+        try await value(of: try DecodedCall(target, headers: headers, options: options))
+    }
 
     /// Removes the values of a URL, whatever the methods and fields of their requests. Values that are being decoded are
     /// delivered to waiting callers, and not stored. The response cache is not changed.
@@ -277,20 +284,29 @@ struct DecodedCall: Sendable {
     /// The options that override the session's configuration.
     let options: RequestOptions
 
-    /// Creates a call of a request.
-    init(_ request: HTTPRequest, secretURL: HTTPURL? = nil, options: RequestOptions) {
-        resource = DecodedResource(request, secretURL: secretURL, options: options)
-        self.options = options
-    }
-
-    /// Creates a call of a URL.
-    /// - Throws: An ``HTTPError`` with the code `.invalidURL`.
-    init(_ url: String, headers: HTTPFields, options: RequestOptions) throws(HTTPError) {
-        let url = try HTTPSession.url(url)
+    /// Creates a call.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL` or `.invalidHeader`.
+    init(
+        _ target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions
+    ) throws(HTTPError) {
+        let url: HTTPURL
+        switch target.httpTarget {
+        case .text(let text): url = try HTTPSession.url(text)
+        case .url(let given): url = given
+        case .request(var request):
+            request.headerFields = try headers.checked(nil, over: request.headerFields)
+            self.init(request, secretURL: nil, options)
+            return
+        }
         // A request cannot hold a user name and password: they are passed in the URL, as in a session's `get`.
         self.init(
-            HTTPRequest(method: .get, url: url, headerFields: headers),
-            secretURL: url.userInfo == nil ? nil : url, options: options)
+            HTTPRequest(method: .get, url: url, headerFields: try headers.checked(url)),
+            secretURL: url.userInfo == nil ? nil : url, options)
+    }
+
+    private init(_ request: HTTPRequest, secretURL: HTTPURL?, _ options: RequestOptions) {
+        resource = DecodedResource(request, secretURL: secretURL, options: options)
+        self.options = options
     }
 
     /// Sends it through a session.
@@ -298,7 +314,8 @@ struct DecodedCall: Sendable {
     func send(through session: HTTPSession) async throws -> HTTPExchange {
         let request = resource.request
         guard let url = resource.secretURL else { return try await session.send(request, options: options) }
-        return try await session.send(request.method, url, headers: request.headerFields, options: options)
+        return try await session.send(
+            request.method, url, headers: HTTPHeaders(request.headerFields), options: options)
     }
 }
 

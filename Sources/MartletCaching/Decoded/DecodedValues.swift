@@ -149,7 +149,7 @@ struct DecodedSharingKey: Hashable, Sendable {
         }
         values = HashableValues([
             resource, options.timeouts, options.priority, options.queueOrder, options.bodyLimit,
-            options.version,
+            options.version, options.serviceClass, options.meteredNetworks,
             options.trailers, options.redirects, options.retry, authentication?.credentials,
             // Distinguishes empty settings, which override the session's, from none.
             authentication?.attemptLimit,

@@ -73,7 +73,7 @@ struct FlightDriver: Sendable {
                 hand(over: CacheFlight.Offer(network: network, status: decided.status, hasStandIn: true))
             case .network:
                 if network.head.status >= 500 { noteFailure() }
-                return await deliver(network, decided, ended)
+                return try await deliver(network, decided, ended)
             }
             return false
         }
@@ -81,22 +81,32 @@ struct FlightDriver: Sendable {
 
     private func deliver(
         _ network: StreamedResponse, _ decided: ResponseDecision, _ ended: @escaping @Sendable () -> Void
-    ) async -> Bool {
+    ) async throws -> Bool {
         let superseded = decided.superseded.map { found[$0] }
         // A response without a body is stored with an empty one.
-        guard case .store(let head) = decided.storage,
-            let writer = cache.store.begin(
-                head, expectedByteCount: network.expectedContentLength, epoch: epoch)
-        else {
+        var kept: (head: StoredHead, writer: ResponseWriter?)?
+        if case .store(let head) = decided.storage, try await mayStore(network) {
+            let writer =
+                cache.isTransient
+                ? nil
+                : cache.store.begin(
+                    head, expectedByteCount: network.expectedContentLength, epoch: epoch)
+            if writer != nil || cache.isTransient { kept = (head, writer) }
+        }
+        var status = decided.status
+        guard let (head, writer) = kept else {
             await cache.remove(superseded, on: core.loop)
-            var status = decided.status
             status.isStored = false
             hand(over: CacheFlight.Offer(network: network, status: status))
             return false
         }
         let variant = StoredVariant(head: head, bodyLength: network.expectedContentLength ?? 0)
-        flight.begin(writer, byteCount: network.expectedContentLength)
-        let transfer = CacheFlight.Transfer(variant: variant, network: network, status: decided.status)
+        if let writer {
+            flight.begin(writer, byteCount: network.expectedContentLength)
+        } else {
+            (status.isStored, status.timeToLive) = (false, nil)
+        }
+        let transfer = CacheFlight.Transfer(variant: variant, network: network, status: status)
         flight.land(.transfer(transfer, .coming))
         do {
             try await receive(network)
@@ -104,7 +114,7 @@ struct FlightDriver: Sendable {
             let storing = cache.store.hasDisk ? StoreWork<Void>(in: cache.store, on: core.loop) : nil
             // The thread that wrote the last bytes stores the body and resumes the readers: one switch less for each body.
             flight.noteWhole {
-                let stored = writer.commit(trailers: trailers)
+                let stored = writer?.commit(trailers: trailers)
                 if let stored {
                     cache.count {
                         $0.stores &+= 1
@@ -116,17 +126,35 @@ struct FlightDriver: Sendable {
                 // First, so that no later request that wants another response gets this one.
                 ended()
                 flight.end(.complete(stored))
-                writer.releaseReplacedBody()
+                writer?.releaseReplacedBody()
                 storing?.finish(())
             }
             if let storing, await storing.value == nil { flight.release() }
             return true
         } catch {
             noteFailure(error)
-            _ = await StoreWork.run(in: cache.store, on: core.loop) { writer.abandon() }
+            if let writer {
+                _ = await StoreWork.run(in: cache.store, on: core.loop) { writer.abandon() }
+            }
             network.finish()
             flight.end(.failed(error))
             return false
+        }
+    }
+
+    /// Whether the delegate lets the response be stored.
+    ///
+    /// It belongs to the transfer rather than to the first call, which may end before.
+    private func mayStore(_ network: StreamedResponse) async throws -> Bool {
+        guard let delegate = call.settings.configuration.delegate else { return true }
+        let (response, request) = (HeadConversion.response(network.head), network.call.publicRequest)
+        do {
+            return try await UserCode(network.call, control: flight.control, loop: core.loop).run(
+                "the delegate's mayStore(_:to:)", .processingResponse, holding: network.channel.heldExchange
+            ) { await delegate.mayStore(response, to: request) }
+        } catch {
+            network.finish()
+            throw error
         }
     }
 

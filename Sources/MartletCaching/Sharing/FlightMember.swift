@@ -201,8 +201,9 @@ final class FlightMember: Sendable {
         let isTotal = MonotonicTime.now() >= call.totalDeadline
         throw HTTPError(
             .timedOut, phase: phase,
-            message: "the \(isTotal ? "total" : "idle") clock ran out while the cache waited for the server",
-            wasSent: true, origin: call.url.origin.description, timeout: isTotal ? .total : .idle,
+            message:
+                "the \(isTotal ? "total" : "idle") timeout expired while the cache waited for the server",
+            wasSent: true, method: call.method, url: call.url, timeout: isTotal ? .total : .idle,
             elapsed: MonotonicTime.now().since(call.start))
     }
 

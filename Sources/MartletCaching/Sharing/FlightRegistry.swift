@@ -26,7 +26,8 @@ final class FlightRegistry: Sendable {
             values = HashableValues([
                 ObjectIdentifier(cache), ObjectIdentifier(dialer), call.proxy?.description ?? "",
                 request.mode, fields, timeouts, options.bandwidth, options.bandwidthGroup?.number,
-                options.priority ?? configuration.priority, options.queueOrder ?? configuration.queueOrder,
+                call.priority, options.queueOrder ?? configuration.queueOrder, options.serviceClass,
+                call.supplement?.networkDenial,
             ])
         }
     }

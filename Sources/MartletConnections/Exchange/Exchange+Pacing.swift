@@ -68,6 +68,9 @@ extension Exchange {
     /// Notes that a closure gets the body, which may take as long as it likes.
     package func closureBegins() { if !isFinished { connection.use = .closure } }
 
+    /// Notes that the program holds the body, which it may read at any time.
+    package func holdBegins() { if !isFinished { connection.use = .held } }
+
     /// Keeps the connection out of its pool's limits while code of the program runs; `nil` if it has been given back.
     package func exemption() -> Exemption? { isFinished ? nil : Exemption(lease, loop: loop) }
 }

@@ -28,6 +28,7 @@ package final class Exchange: Sendable {
         var trailers: FieldBlock?
         var phase = ExchangeError.Phase.sending
         var timeline = ExchangeTimeline()
+        var headByteCount = 0
         var writer: UploadWriter?
         var interim: [ResponseHead] = []
         var reading = ReceiveLowWaterMachine()
@@ -129,6 +130,7 @@ package final class Exchange: Sendable {
         state.withLock { state in
             state.timeline.sendingBegan = began
             state.timeline.sentByteCount = UInt64(count)
+            state.headByteCount = request.head.count
             state.phase = .awaitingHead
             // One call, which does not wait: its beginning is its end.
             if isComplete { state.timeline.requestSent = began }
@@ -486,6 +488,14 @@ package final class Exchange: Sendable {
             var timeline = state.timeline
             timeline.sentByteCount += state.writer?.byteCount ?? 0
             return timeline
+        }
+    }
+
+    /// The bytes of the request that were sent after its head: those of the body and of its framing.
+    package var sentBodyByteCount: UInt64 {
+        state.withLock { state in
+            let sent = state.timeline.sentByteCount + (state.writer?.byteCount ?? 0)
+            return sent - min(sent, UInt64(state.headByteCount))
         }
     }
 

@@ -20,6 +20,8 @@ package final class HTTP1Connection: Sendable {
     private let concluded = Atomic<UInt64>(0)
     private let isAddressLost = Atomic(false)
     private let currentUse = Atomic(ConnectionUse.sending.rawValue)
+    /// The code point that it was marked with last, by its holder; 255 for that of its socket's options.
+    private let codePoint = Atomic<UInt8>(.max)
 
     /// Creates a connection on an open stream.
     package init(
@@ -47,6 +49,15 @@ package final class HTTP1Connection: Sendable {
     var use: ConnectionUse {
         get { ConnectionUse(rawValue: currentUse.load(ordering: .relaxed)) ?? .sending }
         set { currentUse.store(newValue.rawValue, ordering: .relaxed) }
+    }
+
+    /// Marks the packets of the next exchange.
+    /// - Parameter usual: The class that the socket was opened with.
+    package func mark(_ serviceClass: ServiceClass?, or usual: ServiceClass?) {
+        let wanted = serviceClass.map { UInt8(truncatingIfNeeded: $0.codePoint) } ?? .max
+        guard codePoint.load(ordering: .relaxed) != wanted else { return }
+        codePoint.store(wanted, ordering: .relaxed)
+        stream.mark(serviceClass ?? usual ?? .bestEffort)
     }
 
     // MARK: The exchange

@@ -1,15 +1,19 @@
-/// The rules by which parameters become a query or a form; the defaults give the bytes that AFNetworking wrote.
+/// The rules by which parameters become a query or a form.
+///
+/// By default, `["tag": ["swift", "linux"], "done": true, "page": nil]` is `done=true&tag=swift&tag=linux`, as most servers
+/// expect. ``bracketed`` are the rules of AFNetworking, for servers in PHP and Rails: `done=1&page&tag[]=swift&tag[]=linux`.
 ///
 /// - Names are sorted at each level by their Unicode scalars, upper case before lower case; canonically equivalent texts are
 ///   equal. AFNetworking's `compare:` gives the same order for ASCII.
-/// - The values of an object are named `outer[inner]`, of an array `name[]`, of a set `name`, in the order of their texts.
+/// - The values of an object are named `outer[inner]`. Those of an array are named by ``arrays``, and those of a set `name`, in
+///   the order of their texts.
 /// - Names, with their brackets, and values are percent-encoded in UTF-8, byte by byte, all but letters, digits and
 ///   `-._~/?`: a `?` and a `/` are allowed in a query (RFC 3986 §3.4).
-/// - True is `1` and false is `0`. Numbers have the fewest digits that read back the same; integers have no point.
-/// - A null is its name without `=`. Empty arrays, sets and objects are omitted.
+/// - Numbers have the fewest digits that read back the same; integers have no point.
+/// - Empty arrays, sets and objects are omitted.
 public struct QueryEncoding: Sendable {
     /// The names of the values of an array.
-    public enum Arrays: Hashable, Sendable {
+    public enum Arrays: String, Hashable, Sendable, Codable {
         /// `a[]=1&a[]=2`, as AFNetworking, PHP and Rails.
         case brackets
         /// `a[0]=1&a[1]=2`.
@@ -21,7 +25,7 @@ public struct QueryEncoding: Sendable {
     }
 
     /// The form of Booleans.
-    public enum Booleans: Hashable, Sendable {
+    public enum Booleans: String, Hashable, Sendable, Codable {
         /// `1` and `0`, as AFNetworking.
         case numeric
         /// `true` and `false`.
@@ -29,7 +33,7 @@ public struct QueryEncoding: Sendable {
     }
 
     /// The form of dates.
-    public enum Dates: Hashable, Sendable {
+    public enum Dates: String, Hashable, Sendable, Codable {
         /// As in `2026-11-21T20:15:00Z`; a fraction of a second is dropped. Years 0 to 9999.
         case iso8601
         /// As in `2026-11-21T20:15:00.250Z`.
@@ -41,7 +45,7 @@ public struct QueryEncoding: Sendable {
     }
 
     /// The form of data.
-    public enum Bytes: Hashable, Sendable {
+    public enum Bytes: String, Hashable, Sendable, Codable {
         /// Base64 (RFC 4648 §4), percent-encoded like other texts.
         case base64
         /// Base64 for URLs without padding (RFC 4648 §5).
@@ -49,7 +53,7 @@ public struct QueryEncoding: Sendable {
     }
 
     /// The form of a null.
-    public enum Nulls: Hashable, Sendable {
+    public enum Nulls: String, Hashable, Sendable, Codable {
         /// Its name alone, as AFNetworking.
         case bareKey
         /// Its name and `=`.
@@ -59,23 +63,23 @@ public struct QueryEncoding: Sendable {
     }
 
     /// The form of names, of dictionaries as well as of types.
-    public enum Keys: Hashable, Sendable {
+    public enum Keys: String, Hashable, Sendable, Codable {
         /// Unchanged.
         case asIs
         /// `userName` as `user_name`, `baseURLString` as `base_url_string`.
         case snakeCase
     }
 
-    /// The names of the values of an array; brackets by default.
-    public var arrays = Arrays.brackets
-    /// The form of Booleans; `1` and `0` by default.
-    public var booleans = Booleans.numeric
+    /// The names of the values of an array; the name repeated by default.
+    public var arrays = Arrays.repeated
+    /// The form of Booleans; `true` and `false` by default.
+    public var booleans = Booleans.literal
     /// The form of dates; ISO 8601 by default.
     public var dates = Dates.iso8601
     /// The form of data; Base64 by default.
     public var data = Bytes.base64
-    /// The form of a null; its name alone by default.
-    public var nulls = Nulls.bareKey
+    /// The form of a null; nothing by default.
+    public var nulls = Nulls.dropped
     /// The form of names; unchanged by default.
     public var keys = Keys.asIs
 
@@ -83,8 +87,18 @@ public struct QueryEncoding: Sendable {
     /// are not allowed in a query are percent-encoded afterwards.
     public var serializer: (@Sendable (ParameterValue) throws -> String)?
 
-    /// Creates the rules of AFNetworking.
+    /// Creates the default rules.
     public init() {}
+
+    /// The rules of AFNetworking, byte for byte: `name[]` for the values of arrays, `1` and `0` for Booleans, and the name alone
+    /// for a null.
+    public static var bracketed: QueryEncoding {
+        var encoding = QueryEncoding()
+        encoding.arrays = .brackets
+        encoding.booleans = .numeric
+        encoding.nulls = .bareKey
+        return encoding
+    }
 
     /// The query, or the form, of parameters; empty for none.
     /// - Throws: A ``ParameterError``; the errors of ``serializer``.

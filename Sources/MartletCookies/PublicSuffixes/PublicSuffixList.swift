@@ -2,7 +2,7 @@ import MartletURL
 public import MartletStorage
 import MartletTransport
 import MartletWire
-public import SystemPackage
+public import MartletCore
 
 /// The public suffix list, as publicsuffix.org and Debian's package `publicsuffix` distribute it.
 ///
@@ -61,8 +61,9 @@ public struct PublicSuffixList: PublicSuffixes {
 
     /// Reads a file, not on the caller's thread.
     /// - Throws: ``StorageError`` if it cannot be read, or is larger than 16 MiB.
-    public init(contentsOf path: FilePath, section: Section = .all) async throws(StorageError) {
-        let name = path.string
+    public init(contentsOf path: some FilePathConvertible, section: Section = .all) async throws(StorageError)
+    {
+        let name = path.filePath.string
         self = try await BlockingThreadPool.shared.run { () throws(StorageError) in
             try PublicSuffixList(blockingOn: name, section: section)
         }

@@ -21,6 +21,13 @@ package struct DetailedResponse: Sendable {
     package var source: HTTPExchange.Source { answer.source }
     /// The action of the cache and its reason, as a member of `Cache-Status` (RFC 9211); `nil` without a cache.
     package var cacheStatus: String? { answer.provenance?.cacheStatus }
+    /// The exchange with the beginning of its body, for an error: up to 64 KiB, as far as they come within two seconds.
+    package func withBeginning() async -> HTTPExchange {
+        answer.exchange(
+            with: await body.reader.beginning(
+                upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningPatience))
+    }
+
     /// Whether only the cache was allowed to respond, and had nothing: the head is a 504 that it made (RFC 9111 §5.2.1.7). A
     /// stored response of that status is not.
     package var isUnsatisfied: Bool { answer.provenance?.isUnsatisfied ?? false }
@@ -36,10 +43,11 @@ extension HTTPSession {
     package nonisolated func streamDetailed<Result>(
         _ request: HTTPRequest, to url: HTTPURL, body: HTTPBody = .none,
         options: RequestOptions = RequestOptions(),
-        control: TransferControl = TransferControl(), _ handle: (DetailedResponse) async throws -> Result
+        control: TransferControl = TransferControl(), kind: HTTPTask.Kind = .stream,
+        _ handle: (DetailedResponse) async throws -> Result
     ) async throws -> Result {
         let call = try Call(request: request, url: url, body: body, options: options, settings: settings)
-        return try await run(call, control) { answer in
+        return try await run(call, control, kind: kind) { answer in
             let reader = BodyReader(answer, control: control, byteLimit: options.bodyLimit?.bytes)
             let body = ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength)
             return try await UserCode.handle(control, core) {

@@ -2,9 +2,11 @@ public import FoundationEssentials
 
 /// The error of a failed call: one type for all errors of Martlet.
 ///
-/// A cancelled call throws `CancellationError`, and a caller's closure or decoder throws its own error; neither is ever
-/// wrapped in this one.
-public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+/// It names the request: its description, which `localizedDescription` returns too, is
+/// `GET https://api.example.com/v2/posts?limit=20: 404 Not Found (application/json, 58 bytes)`.
+///
+/// A cancelled call throws `CancellationError`, and a caller's closure throws its own error; neither is ever wrapped in this one.
+public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
     /// The kind of an error. Features add their own: a `switch` needs a default.
@@ -22,6 +24,8 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         public static let invalidURL = Code(rawValue: "invalidURL")
         /// The request cannot be written as HTTP; nothing was sent.
         public static let invalidRequest = Code(rawValue: "invalidRequest")
+        /// The name or the value of a header field has a byte that HTTP does not allow; nothing was sent.
+        public static let invalidHeader = Code(rawValue: "invalidHeader")
         /// The host's name does not resolve.
         public static let resolutionFailed = Code(rawValue: "resolutionFailed")
         /// No address of the host could be connected to.
@@ -54,6 +58,9 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
         public static let unacceptableStatus = Code(rawValue: "unacceptableStatus")
         /// The content type was not one of those accepted.
         public static let unacceptableContentType = Code(rawValue: "unacceptableContentType")
+        /// The body of the response does not have the expected form; ``HTTPError/underlying`` is the error of the decoder,
+        /// and ``HTTPError/exchange`` the response.
+        public static let decodingFailed = Code(rawValue: "decodingFailed")
         /// The body was not one of those accepted.
         public static let unacceptableBody = Code(rawValue: "unacceptableBody")
         /// More redirects than the policy allows; ``HTTPError/exchange`` is the last one.
@@ -132,8 +139,8 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     public var message: String
     /// Whether any byte of the request may have reached the server.
     public var wasSent: Bool
-    /// The origin of the request, such as `https://example.com:8443`.
-    public var origin: String?
+    /// The request, as far as it is known. One reference, because each frame that can receive an error has room for it.
+    private var request: FailedRequest?
     /// The proxy that failed, such as `http://proxy.example:3128`, without user or password; `nil` if the error is not about
     /// a proxy.
     public var proxy: String?
@@ -153,6 +160,8 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     public var exchange: HTTPExchange?
     /// The call whose request failed; `nil` for an error that code of the program made.
     var call: ObjectIdentifier?
+    /// Whether an ``ErrorMapper`` has received it: it receives each error once.
+    var isMapped = false
     /// The connection of the failed request; `nil` if it had none, or if a response came.
     package var connection: FailedConnection?
     /// The file with the bytes of a download that was complete and could not get its name; `nil` if nothing was kept. The
@@ -161,24 +170,66 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     /// The number of bytes of a download that are kept, after which it resumes; `nil` for none.
     public var resumableByteCount: UInt64?
 
-    /// Creates an error.
+    /// Creates an error. Secrets of the URL are masked.
     public init(
-        _ code: Code, phase: Phase, message: String, wasSent: Bool = false, origin: String? = nil,
+        _ code: Code, phase: Phase, message: String, wasSent: Bool = false,
+        method: HTTPRequest.Method? = nil, url: HTTPURL? = nil, status: Int? = nil,
         timeout: Timeout? = nil, elapsed: Duration? = nil, attempts: Int = 1, underlying: (any Error)? = nil,
         connectFailures: [ConnectFailure] = [], exchange: HTTPExchange? = nil, proxy: String? = nil
     ) {
+        if method != nil || url != nil || status != nil {
+            request = FailedRequest(method: method, url: url?.withoutSecrets, status: status)
+        }
         self.proxy = proxy
         self.code = code
         self.phase = phase
         self.message = message
         self.wasSent = wasSent
-        self.origin = origin
         self.timeout = timeout
         self.elapsed = elapsed
         self.attempts = attempts
         self.underlying = underlying
         self.connectFailures = connectFailures
         self.exchange = exchange
+    }
+
+    private final class FailedRequest: Sendable {
+        let method: HTTPRequest.Method?
+        let url: HTTPURL?
+        let status: Int?
+
+        init(method: HTTPRequest.Method?, url: HTTPURL?, status: Int?) {
+            self.method = method
+            self.url = url
+            self.status = status
+        }
+    }
+
+    /// The method of the request; `nil` if the error is not about one.
+    public var method: HTTPRequest.Method? { request?.method }
+
+    /// The URL of the request, after redirects; `nil` if the error is not about one, or if the URL could not be parsed.
+    ///
+    /// It has no user info and no fragment, and values of the query items in ``HTTPURL/secretQueryNames`` are `***`.
+    public var url: HTTPURL? { request?.url }
+
+    /// The origin of the request, such as `https://example.com:8443`.
+    public var origin: String? { url?.origin.description }
+
+    /// The status of the response; `nil` if no final head was received.
+    public var status: Int? { exchange?.statusCode ?? request?.status }
+
+    /// The error with a request, in so far as it has none.
+    package func about(_ method: HTTPRequest.Method?, _ url: HTTPURL?, status: Int? = nil) -> HTTPError {
+        guard request?.url == nil || request?.method == nil || (status != nil && request?.status == nil)
+        else {
+            return self
+        }
+        var error = self
+        error.request = FailedRequest(
+            method: self.method ?? method, url: self.url ?? url?.withoutSecrets,
+            status: request?.status ?? status)
+        return error
     }
 
     /// Whether a timeout expired.
@@ -198,71 +249,18 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     /// The same as ``description``.
     public var debugDescription: String { description }
 
-    /// The description and the phase, for debuggers and `dump`.
+    /// The code, the phase and the description, for debuggers and `dump`.
     public var customMirror: Mirror {
-        Mirror(self, children: ["description": description, "phase": phase.rawValue])
+        Mirror(
+            self, children: ["description": description, "code": code.rawValue, "phase": phase.rawValue])
     }
 
-    /// The code, the origin and the message. URLs in it are without credentials.
+    /// The method and the URL, without secrets, and the message; the code and the message if the error is not about a request.
     public var description: String {
-        let place = origin.map { " (\($0))" } ?? ""
-        return "\(code.rawValue)\(place): \(message)"
+        let request = [method?.rawValue, url?.absoluteString].compactMap(\.self).joined(separator: " ")
+        return "\(request.isEmpty ? code.rawValue : request): \(message)"
     }
-}
 
-/// An ``HTTPErrorMapping`` made of a closure, or of the type of the errors that a service sends.
-///
-/// ```swift
-/// let api = try session.host("https://api.example.com/v2").with { $0.errorMapper = ErrorMapper.json(ServiceError.self) }
-/// ```
-public struct ErrorMapper: HTTPErrorMapping {
-    private let map: @Sendable (HTTPError) async -> any Error
-
-    /// A mapper that calls a closure.
-    public init(_ map: @escaping @Sendable (HTTPError) async -> any Error) { self.map = map }
-
-    /// The error that the closure returns.
-    public func error(for error: HTTPError) async -> any Error { await map(error) }
-
-    /// Decodes the body of a response with an unacceptable status as JSON. If that fails, the error is not changed.
-    public static func json<Failure: Error & Decodable>(
-        _ type: Failure.Type, using decoder: JSONDecoder = JSONDecoder()
-    ) -> ErrorMapper {
-        ErrorMapper { error in
-            guard error.code == .unacceptableStatus, let body = error.exchange?.body else { return error }
-            return (try? decoder.decode(type, from: Data(body))) ?? error
-        }
-    }
-}
-
-/// Turns the failures of calls into a service's own errors.
-///
-/// It is set for a session (``SessionConfiguration/errorMapper``) or a host (``HTTPHost/errorMapper``). An error about a
-/// response, such as one with the code `.unacceptableStatus`, has its head and the collected part of its body in
-/// ``HTTPError/exchange``.
-public protocol HTTPErrorMapping: Sendable {
-    /// The error that is thrown in place of another, which may be the same.
-    ///
-    /// It is called after all retries, once for each call that fails, but not for `CancellationError` and the errors of the
-    /// program's middleware, encoders, decoders and closures.
-    ///
-    /// It runs in its own task, and may make calls. When the call is cancelled, or one second after its total timeout,
-    /// the task is cancelled, and the call ends with the original error.
-    func error(for error: HTTPError) async -> any Error
-}
-
-extension SessionSettings {
-    /// The error that is thrown in place of another.
-    /// - Parameter userCode: That of the call that failed; `nil` outside of calls.
-    package func mapped(_ error: any Error, _ userCode: @autoclosure () -> UserCode? = nil) async -> any Error
-    {
-        guard let mapper = configuration.errorMapper, let error = error as? HTTPError else { return error }
-        let mapped =
-            if let userCode = userCode() {
-                await userCode.tell { await mapper.error(for: error) }
-            } else {
-                try? await waitUnlessCancelled { await mapper.error(for: error) }
-            }
-        return mapped ?? error
-    }
+    /// The same as ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }

@@ -1,4 +1,3 @@
-public import FoundationEssentials
 import Synchronization
 
 /// A request and its response, with the body collected.
@@ -90,44 +89,9 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
 }
 
 extension HTTPExchange {
-    /// Decodes the body as JSON if the status is 2xx, whatever the content type.
-    ///
-    /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange; the decoder's own error,
-    ///   as it is.
-    public func decode<Value: Decodable>(
-        _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
-    ) throws -> Value { try decoder.decode(type, from: Data(try validated().body)) }
-
-    /// Decodes the response if its status is one of these and its content type one that the decoder accepts
-    /// (``ResponseDecoder/acceptableContentTypes``).
-    ///
-    /// ```swift
-    /// let settings = try await session.get(url).decode(using: .propertyList(Settings.self))
-    /// let problem = try error.exchange?.decode(using: .json(Problem.self), status: 400..<600)
-    /// ```
-    ///
-    /// A response without `Content-Type` is decoded (RFC 9110 §8.3).
-    /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` or `.unacceptableContentType` that carries this
-    ///   exchange; the decoder's own error, as it is.
-    public func decode<Decoder: ResponseDecoder>(
-        using decoder: Decoder, status: Range<Int> = 200..<300
-    ) throws -> Decoder.Output {
-        let subject = ValidationSubject(self)
-        try subject.checkStatus(status.isEmpty ? [] : [ClosedRange(status)])
-        try subject.checkContentType(of: decoder)
-        return try decoder.decode(self)
-    }
-
     /// The body as JSON, whatever the status and the content type. Digits of numbers and the order of members are kept.
     /// - Throws: A ``JSONError`` that names the byte.
     public var json: JSONValue { get throws(JSONError) { try JSONValue(parsing: body) } }
-
-    /// The exchange itself if the status is 2xx.
-    /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange.
-    public func validated() throws(HTTPError) -> HTTPExchange {
-        try ValidationSubject(self).checkStatus([200...299])
-        return self
-    }
 
     /// The exchange itself if all of these accept it, in this order.
     ///
@@ -135,14 +99,19 @@ extension HTTPExchange {
     /// try await session.get(url).validated(.status(200..<300), .contentType("application/json"))
     /// ```
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus`, `.unacceptableContentType`, `.bodyTooLarge` or
-    ///   `.unacceptableBody` that carries this exchange; what a closure of a validator throws, as it is.
+    ///   `.unacceptableBody` that carries this exchange, or its replacement by ``SessionConfiguration/errors``; any other
+    ///   error of a closure, as it is.
     public func validated(
         _ first: ResponseValidator, _ others: ResponseValidator...
     ) async throws -> HTTPExchange {
         let subject = ValidationSubject(self)
-        try await first.check(subject)
-        for validator in others { try await validator.check(subject) }
-        return self
+        do {
+            try await first.check(subject)
+            for validator in others { try await validator.check(subject) }
+            return self
+        } catch {
+            throw coding.mapped(error)
+        }
     }
 }
 
@@ -165,6 +134,7 @@ final class ExchangeStorage: Sendable {
     let representation: UInt64?
     /// The part that a stage had in the response; `nil` for one of the network.
     let provenance: (any AnswerProvenance)?
+    let coding: ResponseCoding
     /// Guards the response, which its first reader makes.
     private let converted = Mutex<HTTPResponse?>(nil)
 
@@ -188,6 +158,7 @@ final class ExchangeStorage: Sendable {
             representation = nil
         }
         provenance = answer.provenance
+        coding = call.settings.coding
     }
 
     var request: HTTPRequest { givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields) }

@@ -55,6 +55,34 @@ public struct HTTPMetrics: Hashable, Sendable {
     }
 }
 
+extension HTTPMetrics: CustomStringConvertible {
+    /// The times in milliseconds and the counts, in one line, without the parts that did not happen.
+    public var description: String {
+        func text(_ time: Duration) -> String {
+            let tenths = max(0, time.wholeNanoseconds) / 100_000
+            return "\(tenths / 10).\(tenths % 10)"
+        }
+        let times = [
+            ("wait", wait), ("dns", dns), ("connect", connect), ("tunnel", tunnel), ("tls", tls),
+            ("send", send),
+            ("first byte", firstByte),
+        ]
+        var parts = ["\(text(total)) ms"]
+        let shown = times.compactMap { name, time in time.map { "\(name) \(text($0))" } }
+        parts[0] += " (\(shown.joined(separator: ", ")))"
+        parts.append("sent \(sentByteCount) bytes")
+        parts.append("received \(receivedBodyByteCount) bytes")
+        if attempts != 1 { parts.append("\(attempts) attempts") }
+        if let connection {
+            let state = isConnectionReused ? "reused" : "new"
+            parts.append("\(state) connection to \(connection.remoteAddress)")
+            if let tls = connection.tls { parts.append(tls.version) }
+        }
+        if let proxy { parts.append("proxy \(proxy)") }
+        return parts.joined(separator: ", ")
+    }
+}
+
 /// A request of a call that was followed by another: it was redirected, challenged, or failed and was retried.
 public struct HTTPHop: Hashable, Sendable {
     /// The reason why another request followed.

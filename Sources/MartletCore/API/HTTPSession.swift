@@ -17,15 +17,22 @@ public actor HTTPSession {
     /// The executor of the session and its views: that of the state they share, so that all of them are one actor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe core.unownedExecutor }
 
+    /// A session with the default settings, for scripts and for code that needs none of its own.
+    ///
+    /// It lives as long as the process, and cannot be ended: ``finishAndInvalidate()`` and ``invalidateAndCancel()`` have no effect on
+    /// it and its views, as on `URLSession.shared`, since other code may use it. A session of one's own needs no shutdown either.
+    public static let shared = HTTPSession(
+        configuration: .default, loop: EventLoop.sharedOrStalled, isPermanent: true)
+
     /// Creates a session with its own connections.
     public init(configuration: SessionConfiguration = .default) {
         self.init(configuration: configuration, loop: EventLoop.sharedOrStalled)
     }
 
-    init(configuration: SessionConfiguration, loop: EventLoop) {
+    init(configuration: SessionConfiguration, loop: EventLoop, isPermanent: Bool = false) {
         self.init(
             settings: SessionSettings(configuration),
-            core: SessionCore(configuration: configuration, loop: loop),
+            core: SessionCore(configuration: configuration, loop: loop, isPermanent: isPermanent),
             dialer: Dialer(settings: configuration.dialSettings, loop: loop))
     }
 
@@ -57,29 +64,10 @@ public actor HTTPSession {
 
     // MARK: Buffered
 
-    /// Sends a request and collects the response. A status of 400 or more is a response, not an error.
-    ///
-    /// - Throws: An ``HTTPError``; `CancellationError`.
-    public nonisolated func send(
-        _ request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions()
-    ) async throws -> HTTPExchange {
-        let url = try HTTPSession.url(of: request)
-        let call = try Call(request: request, url: url, body: body, options: options, settings: settings)
-        return try await collect(call, TransferControl(tellsProgress: false))
-    }
-
-    /// Sends a request by method and URL; otherwise like ``send(_:body:options:)``.
-    public nonisolated func send(
-        _ method: HTTPRequest.Method, _ url: HTTPURL, headers: HTTPFields = HTTPFields(),
-        body: HTTPBody = .none, options: RequestOptions = RequestOptions()
-    ) async throws -> HTTPExchange {
-        let call = try Call(method, headers, url: url, body: body, options: options, settings: settings)
-        return try await collect(call, TransferControl(tellsProgress: false))
-    }
-
     /// Runs a call and collects its response.
     package nonisolated func collect(
-        _ call: Call, _ control: TransferControl, head: Outcome<HTTPResponse>? = nil
+        _ call: Call, _ control: TransferControl = TransferControl(tellsProgress: false),
+        head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
         try await run(call, control, isRestartable: true) { answer in
             let exchange = try await answer.collected(control, head: head)
@@ -87,52 +75,6 @@ public actor HTTPSession {
             return try await validator.checked(
                 exchange, by: UserCode(call, control: control, loop: core.loop))
         }
-    }
-
-    /// Fetches a URL and collects the response. Append `.decode()` to decode JSON, or `.validated()` to require 2xx.
-    /// - Throws: An ``HTTPError``, with the code `.invalidURL` if the string is not a URL; `CancellationError`.
-    public nonisolated func get(
-        _ url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
-    ) async throws -> HTTPExchange {
-        try await send(.get, try HTTPSession.url(url), headers: headers, options: options)
-    }
-
-    /// Requests only the head (RFC 9110 §9.3.2).
-    public nonisolated func head(
-        _ url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
-    ) async throws -> HTTPExchange {
-        try await send(.head, try HTTPSession.url(url), headers: headers, options: options)
-    }
-
-    /// Posts a body to a URL and collects the response.
-    public nonisolated func post(
-        _ url: String, body: HTTPBody, headers: HTTPFields = HTTPFields(),
-        options: RequestOptions = RequestOptions()
-    ) async throws -> HTTPExchange {
-        try await send(.post, try HTTPSession.url(url), headers: headers, body: body, options: options)
-    }
-
-    /// Puts a body at a URL and collects the response.
-    public nonisolated func put(
-        _ url: String, body: HTTPBody, headers: HTTPFields = HTTPFields(),
-        options: RequestOptions = RequestOptions()
-    ) async throws -> HTTPExchange {
-        try await send(.put, try HTTPSession.url(url), headers: headers, body: body, options: options)
-    }
-
-    /// Patches the resource at a URL and collects the response.
-    public nonisolated func patch(
-        _ url: String, body: HTTPBody, headers: HTTPFields = HTTPFields(),
-        options: RequestOptions = RequestOptions()
-    ) async throws -> HTTPExchange {
-        try await send(.patch, try HTTPSession.url(url), headers: headers, body: body, options: options)
-    }
-
-    /// Deletes the resource at a URL and collects the response.
-    public nonisolated func delete(
-        _ url: String, headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions()
-    ) async throws -> HTTPExchange {
-        try await send(.delete, try HTTPSession.url(url), headers: headers, options: options)
     }
 
     // MARK: Streamed
@@ -146,18 +88,23 @@ public actor HTTPSession {
     /// go first, and one at a time may have a connection above the limits of ``PoolLimits``. This holds for the closure's
     /// task, its child tasks and tasks made by `Task`, not for detached tasks.
     ///
-    /// - Parameter validate: The conditions for the head under which the closure is called; `nil` for those of `options` or the
-    ///   session. A rejection carries up to 64 KiB of the body, see ``ResponseValidator``.
+    /// - Parameters:
+    ///   - target: The URL, or a request with a method and header fields.
+    ///   - method: `nil` (the default) for that of the request, and for a URL GET without a body and POST with one.
+    ///   - validate: The conditions for the head under which the closure is called; `nil` for those of `options` or the
+    ///     session. A rejection carries up to 64 KiB of the body, see ``ResponseValidator``.
     /// - Throws: An ``HTTPError``; `CancellationError`; any error of the closure, as it is.
     public nonisolated func stream<Result>(
-        _ request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions(),
-        validate: ResponseValidator? = nil, _ handle: (HTTPResponse, ResponseBody) async throws -> Result
+        _ target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
+        headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
+        options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil,
+        _ handle: (HTTPResponse, ResponseBody) async throws -> Result
     ) async throws -> Result {
-        let url = try HTTPSession.url(of: request)
+        let call = try call(
+            method, target, query: query, headers: headers, body: body, timeout: timeout, options: options)
         let control = TransferControl(tellsProgress: false)
-        let call = try Call(request: request, url: url, body: body, options: options, settings: settings)
-        return try await run(call, control) { answer in
-            let reader = BodyReader(answer, control: control, byteLimit: options.bodyLimit?.bytes)
+        return try await run(call, control, kind: .stream) { answer in
+            let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
             if let validator = validate ?? call.validator { try await validator.admit(answer, reader) }
             return try await UserCode.handle(control, core) {
                 try await handle(
@@ -170,18 +117,23 @@ public actor HTTPSession {
     // MARK: Files
 
     /// Sends a body and reports its progress.
-    /// - Parameter progress: Called with the latest state, not with every one. The last state is always reported.
+    /// - Parameters:
+    ///   - target: The URL, or a request with a method and header fields.
+    ///   - method: `nil` (the default) for that of the request, and POST for a URL.
+    ///   - progress: Called on the caller's actor with the latest state, not with every one. The last state is always
+    ///     reported, and the transfer does not wait for it.
     @discardableResult
     public nonisolated func upload(
-        _ body: HTTPBody, to request: HTTPRequest, options: RequestOptions = RequestOptions(),
-        progress: (@Sendable (TransferProgress) -> Void)? = nil
+        _ body: HTTPBody, to target: some HTTPTarget, method: HTTPRequest.Method? = nil,
+        query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions = RequestOptions(), progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
-        let url = try HTTPSession.url(of: request)
+        let call = try call(
+            method ?? target.httpTarget.method ?? .post, target, query: query, headers: headers, body: body,
+            timeout: timeout, options: options)
         let control = TransferControl()
         return try await HTTPSession.reporting(control.upload, to: progress) {
-            try await self.collect(
-                try Call(request: request, url: url, body: body, options: options, settings: self.settings),
-                control)
+            try await self.collect(call, control)
         }
     }
 
@@ -190,24 +142,30 @@ public actor HTTPSession {
     /// Until then, and whatever fails, an existing file of that name is unchanged. The status must be 2xx; the error for any
     /// other carries up to 64 KiB of the body, see ``ResponseValidator``. The bytes are synced before the file is renamed.
     ///
+    /// With `import Martlet`, a call without `overwrites`, `body`, `query`, `headers` and `timeout` is that of MartletDownloads,
+    /// which resumes and may use several connections.
+    ///
     /// - Parameters:
-    ///   - path: The file's name; its directory must exist.
+    ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
+    ///   - path: The file's name, a `String` or a `FilePath`; its directory must exist.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
-    ///   - progress: Called with the latest state, not with every one. The last state is always reported.
+    ///   - progress: As for ``upload(_:to:options:progress:)``.
     /// - Returns: The exchange, with an empty body.
     /// - Throws: An ``HTTPError``: `.fileExists` before the request is sent, `.unacceptableStatus` with the response,
     ///   `.fileFailed`; `CancellationError`.
     @discardableResult
+    @_disfavoredOverload  // A feature's function of this name is used where both fit.
     public nonisolated func download(
-        _ request: HTTPRequest, to path: FilePath, overwrites: Bool = false, body: HTTPBody = .none,
-        options: RequestOptions = RequestOptions(), progress: (@Sendable (TransferProgress) -> Void)? = nil
+        _ target: some HTTPTarget, to path: some FilePathConvertible, overwrites: Bool = false,
+        query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none,
+        timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
-        let url = try HTTPSession.url(of: request)
-        let control = TransferControl()
+        let call = try call(
+            nil, target, query: query, headers: headers, body: body, timeout: timeout, options: options)
+        let (path, control) = (path.filePath, TransferControl())
         return try await HTTPSession.reporting(control.download, to: progress) {
-            try await self.download(
-                try Call(request: request, url: url, body: body, options: options, settings: self.settings),
-                to: path, overwrites: overwrites, control: control)
+            try await self.download(call, to: path, overwrites: overwrites, control: control)
         }
     }
 
@@ -224,8 +182,9 @@ public actor HTTPSession {
             if control.isCancelled { throw CancellationError() }
             if isTaken { throw call.error(.fileExists, .preparing, "\(path): there is a file of that name") }
         }
-        return try await run(call, control, isRestartable: true, isDownload: true, before: prepare) {
+        return try await run(call, control, kind: .download, isRestartable: true, before: prepare) {
             answer in
+            control.enter(.receiving)
             head?.replace(with: HeadConversion.response(answer.head))
             let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
             // A wrong status is reported even if the call's own validator would reject the body.
@@ -234,7 +193,7 @@ public actor HTTPSession {
             let observer = answer.call.observer
             let place = try await observer?.destination(of: answer, proposed: path) ?? path
             let download = FileDownload(
-                path: place, overwrites: overwrites, origin: answer.call.url.origin.description)
+                path: place, overwrites: overwrites, call: answer.call)
             try await download.write(reader)
             await observer?.downloadFinished(at: place)
             return answer.exchange(with: [])
@@ -266,18 +225,17 @@ public actor HTTPSession {
     /// Changes the bandwidth limits of bodies, also for running calls. Views share the change.
     public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) { core.bandwidth.setLimits(limits) }
 
-    /// The tasks of this session and its views that have not ended, in the order they were made.
-    ///
-    /// Calls that are awaited, such as ``send(_:body:options:)``, are not tasks; ``runningCallCount`` counts both.
-    public var tasks: [HTTPTask] { core.calls.tasks }
+    /// The running calls of this session and its views, in the order they were made: those of all verbs, and ``HTTPTask``s.
+    public var tasks: [RunningCall] { core.calls.all }
 
-    /// The tasks of a kind that have not ended, in the order they were made.
-    public func tasks(of kind: HTTPTask.Kind) -> [HTTPTask] { tasks.filter { $0.kind == kind } }
+    /// The running calls of a kind, in the order they were made.
+    public func tasks(of kind: HTTPTask.Kind) -> [RunningCall] { tasks.filter { $0.kind == kind } }
 
     /// Lets the running calls end, then closes all connections. New calls throw immediately; views share the end.
     ///
     /// Awaited by code of a running call, such as the closure of a stream, it waits only for the other calls; the
-    /// session is closed when that call has ended.
+    /// session is closed when that call has ended. Opened responses (``OpenResponse``) are running calls until their body ends. Has no
+    /// effect on ``shared``.
     public func finishAndInvalidate() async {
         await core.end(cancelling: false, notifying: configuration.delegate)
     }
@@ -286,7 +244,7 @@ public actor HTTPSession {
     /// views share the end.
     ///
     /// Awaited by code of a running call, such as a handler or the closure of a stream, it does not wait for that call,
-    /// which ends with `CancellationError` like the others.
+    /// which ends with `CancellationError` like the others. Has no effect on ``shared``.
     public func invalidateAndCancel() async {
         await core.end(cancelling: true, notifying: configuration.delegate)
     }
@@ -298,52 +256,4 @@ public actor HTTPSession {
 
     /// Sets the object that works on behalf of this session and its views. They do not keep it.
     package nonisolated func setCompanion(_ object: any AnyObject & Sendable) { core.companion = object }
-}
-
-// The URL of a request.
-extension HTTPSession {
-    /// The URL that a request is for.
-    package static func url(of request: HTTPRequest) throws(HTTPError) -> HTTPURL {
-        guard let scheme = request.scheme, let authority = request.authority else {
-            throw invalidURL("the request has no scheme or no authority, and so no place to go")
-        }
-        let path = Call.isAsteriskForm(request) ? "/" : request.path ?? "/"
-        // Joined to a URL, a part must not reach into the next one: the parts decide where the request goes.
-        guard !authority.utf8.contains(where: { "/?#@".utf8.contains($0) }) else {
-            throw invalidURL("the request's authority is more than a host and a port")
-        }
-        guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") || path.utf8.first == UInt8(ascii: "?")
-        else { throw invalidURL("the request's path does not begin with a slash") }
-        // A path that was parsed has no dot segments, unless they were meant to stay.
-        return try url("\(scheme)://\(authority)\(path)", pathAsIs: true)
-    }
-
-    package static func url(_ string: String, pathAsIs: Bool = false) throws(HTTPError) -> HTTPURL {
-        do throws(HTTPURL.ParseError) {
-            return try HTTPURL(string, pathAsIs: pathAsIs)
-        } catch {
-            throw invalidURL(error.description, underlying: error)
-        }
-    }
-
-    private static func invalidURL(_ message: String, underlying: HTTPURL.ParseError? = nil) -> HTTPError {
-        HTTPError(.invalidURL, phase: .preparing, message: message, underlying: underlying)
-    }
-}
-
-extension HTTPRequest {
-    /// A request to a URL.
-    public init(method: HTTPRequest.Method, url: HTTPURL, headerFields: HTTPFields = HTTPFields()) {
-        self.init(
-            method: method, scheme: url.scheme.rawValue, authority: url.hostFieldValue,
-            path: url.requestTarget, headerFields: headerFields)
-    }
-
-    /// A request to a URL given as a string.
-    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, whose message points at the character.
-    public init(
-        method: HTTPRequest.Method, url: String, headerFields: HTTPFields = HTTPFields()
-    ) throws(HTTPError) {
-        self.init(method: method, url: try HTTPSession.url(url), headerFields: headerFields)
-    }
 }

@@ -11,20 +11,36 @@ public actor HTTPTask {
         case upload
         /// A body that is written to a file.
         case download
+        /// A body that is read as it arrives: ``HTTPSession/stream(_:body:options:validate:_:)``,
+        /// ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)``, event streams. Tasks are never of this kind.
+        case stream
     }
 
     /// The state of a task.
-    public enum State: String, Hashable, Sendable {
-        /// It runs.
-        case running
+    public enum State: Hashable, Sendable {
+        /// It waits: for a connection, between two attempts, or for the transfer of another call that it shares.
+        case waiting
+        /// It has a connection: the request is sent, and its response awaited.
+        case sending
+        /// It has the head of a response, and receives the body.
+        case receiving
         /// It is paused: nothing is read or written, and the idle timeout is suspended.
         case paused
-        /// It ended with a response.
-        case completed
-        /// It ended with an error.
-        case failed
-        /// It was cancelled.
-        case cancelled
+        /// It has ended. No other state follows.
+        case finished(Outcome)
+
+        /// The way in which a task ended.
+        public enum Outcome: String, Hashable, Sendable {
+            /// With a response.
+            case completed
+            /// With an error.
+            case failed
+            /// By a cancellation.
+            case cancelled
+        }
+
+        /// Whether it is the last state.
+        public var isFinished: Bool { if case .finished = self { true } else { false } }
     }
 
     /// The number of its call, as in ``SessionEvent/call`` and ``CallContext/number``: it differs from that of every other
@@ -33,11 +49,11 @@ public actor HTTPTask {
     /// The kind of transfer. A task that became a download is one.
     public nonisolated var kind: Kind { control.destination == nil ? givenKind : .download }
     private nonisolated let givenKind: Kind
-    /// The request as it was made.
+    /// The request as it was made; without a scheme, an authority and a path if its URL cannot be parsed.
     public nonisolated let request: HTTPRequest
-    private nonisolated let start = MonotonicTime.now()
+    nonisolated let start = MonotonicTime.now()
     private nonisolated let events: EventBroadcaster<SessionEvent>
-    private nonisolated let control: TransferControl
+    nonisolated let control: TransferControl
     private nonisolated let outcome = Outcome<HTTPExchange>()
     private nonisolated let head = Outcome<HTTPResponse>()
 
@@ -57,10 +73,12 @@ public actor HTTPTask {
             do {
                 let exchange = try await run(control, head)
                 calls.remove(task: id)
+                control.enter(.finished(.completed))
                 head.replace(with: exchange.response)
                 outcome.settle(.success(exchange))
             } catch {
                 calls.remove(task: id)
+                control.enter(.finished(error is CancellationError ? .cancelled : .failed))
                 head.settle(.failure(error))
                 outcome.settle(.failure(error))
             }
@@ -87,12 +105,42 @@ public actor HTTPTask {
     }
 
     /// The state of the task.
-    public var state: State {
-        switch outcome.settled {
-        case .success: .completed
-        case .failure(let error): error is CancellationError ? .cancelled : .failed
-        case nil: control.isPaused ? .paused : .running
+    public var state: State { control.presentState }
+
+    /// The states of the task: the present one immediately, then each that follows.
+    ///
+    /// Only the latest state is delivered: a slow reader skips those that it missed. ``State/finished(_:)`` is always delivered,
+    /// also to readers that come after the end; then the sequence ends. Any number of tasks may iterate. Cancelling one of them
+    /// ends only its iteration.
+    public nonisolated var states: States {
+        States(states: control.states ?? CurrentValue(control.presentState))
+    }
+
+    /// The states of a task as an `AsyncSequence`, see ``HTTPTask/states``.
+    public struct States: AsyncSequence, Sendable {
+        /// Iteration does not fail.
+        public typealias Failure = Never
+
+        let states: CurrentValue<State>
+
+        /// One pass over the states.
+        public struct Iterator: AsyncIteratorProtocol {
+            let states: CurrentValue<State>
+            var seen: UInt64 = 0
+
+            /// The latest state that this iterator has not returned; `nil` after the last one, or when cancelled.
+            public mutating func next() async -> State? { await next(isolation: #isolation) }
+
+            /// The latest state that this iterator has not returned; `nil` after the last one, or when cancelled.
+            public mutating func next(isolation actor: isolated (any Actor)?) async -> State? {
+                guard let (version, state) = await states.next(after: seen) else { return nil }
+                seen = version
+                return state
+            }
         }
+
+        /// A pass that begins with the present state.
+        public func makeAsyncIterator() -> Iterator { Iterator(states: states) }
     }
 
     /// Stops reading and writing. The peer is slowed down by the TCP window. The timeouts of the head and of idleness are
@@ -125,11 +173,12 @@ public actor HTTPTask {
     /// Returns when the file is there. Cancelling the task that awaits this does not cancel the call. A file that cannot be
     /// created leaves the task as it was: its body is collected, and another file may be tried.
     /// - Parameters:
-    ///   - path: The file's name; its directory must exist.
+    ///   - path: The file's name, a `String` or a `FilePath`; its directory must exist.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
     /// - Throws: As ``value``; ``HTTPError/Code/fileFailed``; `.invalidRequest` if the task, or the session's
     ///   delegate, has made it a download already.
-    public func becomeDownload(to path: FilePath, overwrites: Bool = false) async throws {
+    public func becomeDownload(to path: some FilePathConvertible, overwrites: Bool = false) async throws {
+        let path = path.filePath
         let destination = DownloadDestination(path: path, overwrites: overwrites)
         guard givenKind != .download, control.setDestination(destination) else {
             throw HTTPError(.invalidRequest, phase: .receivingBody, message: "the task is a download already")
@@ -139,11 +188,11 @@ public actor HTTPTask {
         // The last piece was taken before the destination was set, and nothing checks for one after it.
         guard control.claimDestination() else { return }
         let download = FileDownload(
-            path: path, overwrites: overwrites, origin: exchange.url.origin.description)
+            path: path, overwrites: overwrites, call: nil)
         do {
             try await download.write(exchange.body)
         } catch let error as HTTPError {
-            control.refuseDestination(error)
+            control.refuseDestination(error.about(exchange.request.method, exchange.url))
             throw control.takeFailure(of: destination) ?? error
         }
     }
@@ -155,28 +204,45 @@ public actor HTTPTask {
 extension HTTPSession {
     /// Starts a call and returns it.
     ///
-    /// It is an upload if it has a body, otherwise a data task.
+    /// It is an upload if it has a body, otherwise a data task. The parameters are those of ``stream(_:method:query:headers:body:timeout:options:validate:_:)``. If
+    /// no request can be made of them, ``HTTPTask/value`` throws the error.
     public func task(
-        for request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions()
+        for target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
+        headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
+        options: RequestOptions = RequestOptions()
     ) -> HTTPTask {
-        HTTPTask(kind: body.isPresent ? .upload : .data, request: request, core: core) { control, head in
-            let url = try HTTPSession.url(of: request)
-            return try await self.collect(
-                try Call(request: request, url: url, body: body, options: options, settings: self.settings),
-                control, head: head)
+        let call = Result {
+            try self.call(
+                method, target, query: query, headers: headers, body: body, timeout: timeout,
+                options: options)
+        }
+        return HTTPTask(
+            kind: body.isPresent ? .upload : .data, request: HTTPSession.request(of: call, target), core: core
+        ) { control, head in try await self.collect(try call.get(), control, head: head) }
+    }
+
+    /// Starts a download to a file and returns it; otherwise like
+    /// ``download(_:to:overwrites:query:headers:body:timeout:options:progress:)``.
+    public func downloadTask(
+        for target: some HTTPTarget, to path: some FilePathConvertible, overwrites: Bool = false,
+        query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions = RequestOptions()
+    ) -> HTTPTask {
+        let path = path.filePath
+        let call = Result {
+            try self.call(nil, target, query: query, headers: headers, timeout: timeout, options: options)
+        }
+        return HTTPTask(kind: .download, request: HTTPSession.request(of: call, target), core: core) {
+            control, head in
+            try await self.download(
+                try call.get(), to: path, overwrites: overwrites, control: control, head: head)
         }
     }
 
-    /// Starts a download to a file and returns it; otherwise like ``download(_:to:overwrites:body:options:progress:)``.
-    public func downloadTask(
-        for request: HTTPRequest, to path: FilePath, overwrites: Bool = false,
-        options: RequestOptions = RequestOptions()
-    ) -> HTTPTask {
-        HTTPTask(kind: .download, request: request, core: core) { control, head in
-            let url = try HTTPSession.url(of: request)
-            return try await self.download(
-                try Call(request: request, url: url, body: .none, options: options, settings: self.settings),
-                to: path, overwrites: overwrites, control: control, head: head)
-        }
+    /// The request of a call; one without a URL if the URL could not be parsed.
+    private static func request(of call: Result<Call, any Error>, _ target: some HTTPTarget) -> HTTPRequest {
+        if let call = try? call.get() { return call.publicRequest }
+        if case .request(let request) = target.httpTarget { return request }
+        return HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
     }
 }

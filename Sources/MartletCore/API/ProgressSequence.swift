@@ -73,24 +73,36 @@ package final class ProgressState: Sendable {
 extension HTTPSession {
     /// Runs a call and reports its progress to a closure.
     package static func reporting(
-        _ state: ProgressState?, to progress: (@Sendable (TransferProgress) -> Void)?,
+        _ state: ProgressState?, to progress: ((TransferProgress) -> Void)?,
         _ body: @escaping @Sendable () async throws -> HTTPExchange
     ) async throws -> HTTPExchange {
         guard let progress, let state else { return try await body() }
-        async let exchange = {
+        return try await reporting(state.newest, to: progress) {
             // Also if the call failed before it began: the last state is always reported.
             defer { state.update { $0.isFinished = true } }
             return try await body()
-        }()
-        var isComplete = false
-        for await value in ProgressSequence(state: state) {
-            progress(value)
-            isComplete = value.isFinished
         }
-        // A cancelled task leaves the sequence before its end. The state is the last one when the call has ended.
-        let result: Result<HTTPExchange, any Error>
-        do { result = .success(try await exchange) } catch { result = .failure(error) }
-        if !isComplete { progress(state.value) }
+    }
+
+    /// Runs a transfer in a child task, and calls a closure with the latest values of its progress.
+    ///
+    /// The closure runs in this task, on the caller's actor, so it need not be `Sendable`; the transfer does not wait for it.
+    /// The last value is always reported, also after a cancellation.
+    /// - Parameter body: Runs the transfer; finishes the progress before it returns.
+    package static func reporting<Progress, Value: Sendable>(
+        _ newest: CurrentValue<Progress>, to progress: (Progress) -> Void,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        async let value = body()
+        var seen: UInt64 = 0
+        while let (version, state) = await newest.next(after: seen) {
+            seen = version
+            progress(state)
+        }
+        // A cancelled task leaves the loop before the end.
+        let result: Result<Value, any Error>
+        do { result = .success(try await value) } catch { result = .failure(error) }
+        if let (_, state) = await newest.next(after: seen) { progress(state) }
         return try result.get()
     }
 }

@@ -21,8 +21,12 @@ public struct SessionConfiguration: Sendable {
 
     /// Fields that every request has unless it sets them itself.
     ///
-    /// `Host`, `Content-Length` and `Transfer-Encoding` depend on the single request and are not taken from here.
-    public var headers = HTTPFields()
+    /// `Host`, `Content-Length` and `Transfer-Encoding` depend on the single request and are not taken from here. A field that
+    /// cannot be sent makes every call throw; see ``HTTPHeaders``.
+    public var headers = HTTPHeaders()
+
+    /// The form of the parameters that calls append to the query of their URL.
+    public var queryEncoding = QueryEncoding()
 
     /// The value of `User-Agent`; `nil` sends none.
     public var userAgent: String? = "Martlet/\(martletVersion)"
@@ -71,13 +75,17 @@ public struct SessionConfiguration: Sendable {
     /// Takes decisions in calls and is notified of their progress; `nil` by default.
     public var delegate: (any SessionDelegate)?
 
+    /// Encodes the values of ``HTTPBody/json(_:)``; JSON as `JSONEncoder` writes it by default.
+    public var encoder = BodyEncoder.json()
+    /// Decodes the values of `HTTPExchange.decode` and of streams; JSON as `JSONDecoder` reads it by default.
+    public var decoder = BodyDecoder.json()
+
     /// Turns the failures of calls into a service's own errors; with `nil` (the default) calls throw ``HTTPError``.
     ///
-    /// It receives every error of a running call. It does not receive a URL that cannot be parsed, nor the errors of
-    /// ``HTTPExchange/validated()`` and of decoders, except those of a host that validates (``HTTPHost/validatesStatus``).
-    /// Downloads in parts, event streams and the offline queue do not use it, because their errors decide whether they continue:
-    /// they end with an ``HTTPError``.
-    public var errorMapper: (any HTTPErrorMapping)?
+    /// It receives every error of a call, also those of ``HTTPExchange/validated()`` and `decode`. It does not receive a URL that
+    /// cannot be parsed. Downloads in parts, event streams and the offline queue do not use it, because their errors decide
+    /// whether they continue: they end with an ``HTTPError``.
+    public var errors: ErrorMapper?
 
     #if Metrics
         /// The factory of the metrics of calls; `nil` for that of the process when the session is made.
@@ -158,55 +166,17 @@ public struct SessionConfiguration: Sendable {
     }
 }
 
-/// The five timeouts of a call. Each is independent of the others; `nil` disables one.
+/// The settings of one call that override those of its host and its session.
 ///
-/// The error of a timeout names it, the phase the call was in, and the time waited.
-public struct Timeouts: Hashable, Sendable, Codable {
-    /// The wait for a connection to become free if the limits forbid opening one; no limit by default, since
-    /// each call before is bounded by its own timeouts.
-    public var poolWait: Duration?
-    /// Opening a connection: name, TCP, proxy and TLS together; 10 s by default (Go 30 s, curl 300 s).
-    public var connect: Duration? = .seconds(10)
-    /// The wait for the head of the response after the last byte of the request; 60 s by default.
-    public var head: Duration? = .seconds(60)
-    /// The time in which no byte moves while a body is sent or received; 60 s by default.
-    public var idle: Duration? = .seconds(60)
-    /// The whole call including the body; no limit by default.
-    public var total: Duration?
-
-    /// The default timeouts.
-    public init() {}
-
-    /// Creates timeouts; arguments that are not given have their defaults.
-    public init(
-        poolWait: Duration? = nil, connect: Duration? = .seconds(10), head: Duration? = .seconds(60),
-        idle: Duration? = .seconds(60), total: Duration? = nil
-    ) {
-        self.poolWait = poolWait
-        self.connect = connect
-        self.head = head
-        self.idle = idle
-        self.total = total
-    }
-
-    private enum CodingKeys: String, CodingKey { case poolWait, connect, head, idle, total }
-
-    /// Decodes timeouts; one that is missing is disabled.
-    /// - Throws: `DecodingError.dataCorrupted` for a negative one.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        poolWait = try container.duration(.poolWait)
-        connect = try container.duration(.connect)
-        head = try container.duration(.head)
-        idle = try container.duration(.idle)
-        total = try container.duration(.total)
-    }
-}
-
-/// The settings of one call that override those of its session. Those that are `nil` are the session's.
+/// An option that is not set (`nil`, by default) is that of the host, and one that the host does not set is that of the session:
+/// ``merged(over:)`` has the details.
+///
+/// ```swift
+/// let response = try await session.get(url, options: .init { $0.timeouts.head = .seconds(5) })
+/// ```
 public struct RequestOptions: Sendable {
-    /// The timeouts.
-    public var timeouts: Timeouts?
+    /// The timeouts, each of which overrides that of the session if it is assigned; none is by default.
+    public var timeouts = Timeouts()
     /// The priority among requests that wait for a connection.
     public var priority: RequestPriority?
     /// The order among waiting requests of one priority.
@@ -220,9 +190,9 @@ public struct RequestOptions: Sendable {
     /// neither requested nor decoded for ranges.
     public var decompresses: Bool?
 
-    /// The version in the request line; HTTP/1.1 by default. Under HTTP/1.0 the connection is not reused, and a body needs
+    /// The version in the request line; HTTP/1.1 for `nil`. Under HTTP/1.0 the connection is not reused, and a body needs
     /// a length.
-    public var version = HTTPVersion.http11
+    public var version: HTTPVersion?
 
     /// Fields of the session, or of Martlet's own, that are not sent.
     public var omittedFields: Set<HTTPField.Name> {
@@ -230,19 +200,19 @@ public struct RequestOptions: Sendable {
         set { rare.omittedFields = newValue }
     }
 
-    /// Whether the body is passed on as it is on the wire: chunk framing and content codings are not decoded.
-    public var returnsRawBody = false
+    /// Whether the body is passed on as it is on the wire: chunk framing and content codings are not decoded; they are for `nil`.
+    public var returnsRawBody: Bool?
 
-    /// Whether the response's `Content-Length` is ignored: its body ends with the connection, unless it is chunked;
-    /// `false` by default.
+    /// Whether the response's `Content-Length` is ignored: its body ends with the connection, unless it is chunked; it is
+    /// not ignored for `nil`.
     ///
     /// It is for servers that announce a wrong length. Missing bytes cannot be noticed then, so the cache is not used, and the
     /// connection is not reused.
-    public var ignoresContentLength = false
+    public var ignoresContentLength: Bool?
 
     /// Fields that follow a chunked body (RFC 9110 §6.5). They are sent only if the body has no known length.
-    public var trailers: HTTPFields {
-        get { box?.content.trailers ?? HTTPFields() }
+    public var trailers: HTTPHeaders {
+        get { box?.content.trailers ?? HTTPHeaders() }
         set { rare.trailers = newValue }
     }
 
@@ -277,6 +247,16 @@ public struct RequestOptions: Sendable {
         set { rare.validator = newValue }
     }
 
+    /// The class of the call's traffic, for the network, which overrides ``SocketOptions/serviceClass`` of the session.
+    ///
+    /// A connection is marked when the call gets it, so that calls of different classes share connections. Unless there is a
+    /// ``priority``, the class is also the call's priority among those that wait for a connection: low for
+    /// ``ServiceClass/background``, normal for ``ServiceClass/bestEffort``, and high for all others.
+    public var serviceClass: ServiceClass? {
+        get { box?.content.serviceClass }
+        set { rare.serviceClass = newValue }
+    }
+
     /// The bandwidth limit of the call's bodies, besides the limits of the session; none by default.
     public var bandwidth: BandwidthLimit {
         get { box?.content.bandwidth ?? .none }
@@ -290,21 +270,22 @@ public struct RequestOptions: Sendable {
     }
 
     /// Whether a request may be sent again on a fresh connection when a reused one turns out dead, though its
-    /// method is not idempotent; `false` by default (RFC 9110 §9.2.2).
+    /// method is not idempotent; it may not for `nil` (RFC 9110 §9.2.2).
     ///
     /// A request with an `Idempotency-Key` field may be in any case, and one of which no byte was written always is.
-    public var allowsResendingNonIdempotentMethods = false
+    public var allowsResendingNonIdempotentMethods: Bool?
 
     /// The options that few calls set and that take more than a byte: options are copied often, and held by the frames of waiting
     /// calls.
-    private struct Rare: Sendable {
+    fileprivate struct Rare: Sendable {
         var omittedFields: Set<HTTPField.Name> = []
-        var trailers = HTTPFields()
+        var trailers = HTTPHeaders()
         var proxy: ProxySettings?
         var redirects: RedirectPolicy?
         var retry: RetryPolicy?
         var idempotencyKey: IdempotencyKey?
         var validator: ResponseValidator?
+        var serviceClass: ServiceClass?
         var bandwidth = BandwidthLimit.none
         var bandwidthGroup: BandwidthGroup?
         var settings = SettingsStore()
@@ -325,6 +306,8 @@ public struct RequestOptions: Sendable {
         set { box = Box(newValue) }
     }
 
+    var hasTrailers: Bool { box.map { !$0.content.trailers.isEmpty } ?? false }
+
     /// Whether the call itself adds a stage.
     var hasStages: Bool { box.map { $0.content.retry != nil || $0.content.settings.hasStages } ?? false }
 
@@ -337,9 +320,12 @@ public struct RequestOptions: Sendable {
     /// Creates options that override nothing.
     public init() {}
 
+    /// Creates options that override what a closure sets.
+    public init(_ change: (inout RequestOptions) -> Void) { change(&self) }
+
     /// Creates options that override what is given.
     public init(
-        timeouts: Timeouts? = nil, priority: RequestPriority? = nil, bodyLimit: ByteCount? = nil,
+        timeouts: Timeouts = Timeouts(), priority: RequestPriority? = nil, bodyLimit: ByteCount? = nil,
         decompresses: Bool? = nil, redirects: RedirectPolicy? = nil, retry: RetryPolicy? = nil,
         idempotencyKey: IdempotencyKey? = nil, validator: ResponseValidator? = nil
     ) {
@@ -349,6 +335,50 @@ public struct RequestOptions: Sendable {
         self.decompresses = decompresses
         guard redirects != nil || retry != nil || idempotencyKey != nil || validator != nil else { return }
         rare = Rare(redirects: redirects, retry: retry, idempotencyKey: idempotencyKey, validator: validator)
+    }
+
+    /// These options, and those of a base that are not set here, as a call's are merged over its host's.
+    ///
+    /// Timeouts, the directions of ``bandwidth``, the fields of ``trailers`` by their names, and the settings of features are merged
+    /// one by one, and ``omittedFields`` are those of both. A policy (``redirects``, ``retry``, ``proxy``, ``validator``,
+    /// credentials) is replaced as a whole.
+    public func merged(over base: RequestOptions) -> RequestOptions {
+        var merged = self
+        merged.timeouts = timeouts.merged(over: base.timeouts)
+        merged.priority = priority ?? base.priority
+        merged.queueOrder = queueOrder ?? base.queueOrder
+        merged.bodyLimit = bodyLimit ?? base.bodyLimit
+        merged.decompresses = decompresses ?? base.decompresses
+        merged.version = version ?? base.version
+        merged.returnsRawBody = returnsRawBody ?? base.returnsRawBody
+        merged.ignoresContentLength = ignoresContentLength ?? base.ignoresContentLength
+        merged.allowsResendingNonIdempotentMethods =
+            allowsResendingNonIdempotentMethods ?? base.allowsResendingNonIdempotentMethods
+        switch (box, base.box) {
+        case (let own?, let other?): merged.box = Box(own.content.merged(over: other.content))
+        case (nil, let other): merged.box = other
+        case (_?, nil): break
+        }
+        return merged
+    }
+}
+
+extension RequestOptions.Rare {
+    fileprivate func merged(over base: Self) -> Self {
+        var merged = self
+        merged.omittedFields.formUnion(base.omittedFields)
+        for field in base.trailers where !trailers.contains(field.name) { merged.trailers.append(field) }
+        merged.proxy = proxy ?? base.proxy
+        merged.redirects = redirects ?? base.redirects
+        merged.retry = retry ?? base.retry
+        merged.idempotencyKey = idempotencyKey ?? base.idempotencyKey
+        merged.validator = validator ?? base.validator
+        merged.serviceClass = serviceClass ?? base.serviceClass
+        merged.bandwidth.upload = bandwidth.upload ?? base.bandwidth.upload
+        merged.bandwidth.download = bandwidth.download ?? base.bandwidth.download
+        merged.bandwidthGroup = bandwidthGroup ?? base.bandwidthGroup
+        merged.settings = settings.merged(over: base.settings)
+        return merged
     }
 }
 
@@ -372,16 +402,16 @@ public struct IdempotencyKey: Hashable, Sendable {
     public static func value(_ text: String) -> IdempotencyKey { IdempotencyKey(text: text) }
 
     /// The fields with the key, unless they have one.
-    func added(to fields: HTTPFields) -> HTTPFields {
+    func added(to fields: HTTPFields) throws(HTTPError) -> HTTPFields {
         guard !fields.contains(.idempotencyKey) else { return fields }
-        var fields = fields
-        fields[.idempotencyKey] =
+        var headers = HTTPHeaders(fields)
+        headers[.idempotencyKey] =
             text
             ?? (0..<2).map { _ in
                 let digits = String(UInt64.random(in: 0 ... .max), radix: 16)
                 return String(repeating: "0", count: 16 - digits.count) + digits
             }.joined()
-        return fields
+        return try headers.validated()
     }
 }
 
@@ -430,5 +460,16 @@ public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByI
     private static func product(_ count: Int, _ unit: Int) -> Int {
         let (value, overflow) = count.multipliedReportingOverflow(by: unit)
         return overflow ? .max : value
+    }
+}
+
+extension ServiceClass {
+    /// The priority of its calls among those that wait for a connection.
+    var priority: RequestPriority {
+        switch self {
+        case .background: .low
+        case .bestEffort: .normal
+        default: .high
+        }
     }
 }

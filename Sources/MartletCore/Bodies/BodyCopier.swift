@@ -3,15 +3,15 @@ import Synchronization
 /// Writes a body while the rest of it is received.
 package struct BodyCopier: Sendable {
     private let writer: WriteBehind
-    private let origin: String?
+    private let call: Call?
 
     /// - Parameters:
     ///   - sink: The destination of the body.
     ///   - expected: The number of bytes that will come, if it is known.
-    ///   - origin: The origin of the body, for errors.
-    package init(_ sink: any BlockSink, expected: UInt64?, origin: String?) {
+    ///   - call: The call whose response is written, for errors.
+    package init(_ sink: any BlockSink, expected: UInt64?, call: Call?) {
         writer = WriteBehind(sink, expected: expected)
-        self.origin = origin
+        self.call = call
     }
 
     /// Writes the rest of a body, up to its end, or until the sink wants no more.
@@ -75,7 +75,7 @@ package struct BodyCopier: Sendable {
         do throws(StorageError) {
             return try await body()
         } catch {
-            throw HTTPError(storage: error, origin: origin)
+            throw HTTPError(storage: error, method: call?.method, url: call?.url)
         }
     }
 }
@@ -86,7 +86,7 @@ extension ResponseBody {
     /// - Parameter expected: The maximum number of bytes that are wanted.
     /// - Throws: An ``HTTPError``, such as `.fileFailed` and `.diskFull`; `CancellationError`.
     package func pour(into sink: any BlockSink, expected: UInt64?) async throws {
-        let pouring = BodyCopier(sink, expected: expected, origin: reader.origin)
+        let pouring = BodyCopier(sink, expected: expected, call: reader.call)
         do {
             try await pouring.pour(reader)
             try await pouring.finish()
@@ -254,6 +254,9 @@ final class WriteBehind: Sendable {
         count += length
         return length
     }
+
+    /// The bytes that were added last.
+    func last(_ byteCount: Int) -> [UInt8] { unsafe Array(memory[..<count].suffix(byteCount)) }
 
     /// Passes all bytes to a closure, and is empty afterwards, also if it throws.
     func empty<Failure: Error>(_ body: (RawSpan) throws(Failure) -> Bool) throws(Failure) -> Bool {

@@ -12,6 +12,7 @@ extension StreamedResponse {
     func collected(
         _ control: TransferControl, head outcome: Outcome<HTTPResponse>?
     ) async throws -> HTTPExchange {
+        control.enter(.receiving)
         outcome?.replace(with: HeadConversion.response(head))
         let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
         var body: [UInt8] = []
@@ -20,9 +21,11 @@ extension StreamedResponse {
             if !control.isExposed, let received = try receivedBody(upTo: smallest) {
                 body = received.bytes
                 if !body.isEmpty, let observer = call.observer {
-                    try await observer.bodyReceived(body.count, from: channel)
+                    let bytes = body
+                    try await observer.bodyReceived(bytes.count, from: channel) { bytes }
                 }
                 if received.isWhole { return exchange(with: body, isCollected: true) }
+                control.bodyReceived(body.count)
             }
             let reader = BodyReader(self, control: control, byteLimit: limit, received: body.count)
             if let length = reader.expectedByteCount, length > UInt64(limit), control.destination == nil {
@@ -77,7 +80,7 @@ extension StreamedResponse {
     /// Ends an exchange that failed while the body was read.
     fileprivate func failure(_ error: ExchangeError, of exchange: Exchange) -> any Error {
         exchange.finish()
-        return call.failure(error, attempts: attempts)
+        return call.failure(error, attempts: attempts, status: head.status)
     }
 }
 
@@ -115,18 +118,25 @@ package final class BodyReader: Sendable {
 
     let answer: StreamedResponse
     let control: TransferControl
+    private let lease: BodyLease?
     /// The announced number of bytes, if no coding is decoded.
     let expectedByteCount: UInt64?
     /// Guards the decoder and its input: the task that reads.
     private let state: Mutex<State>
 
-    private var call: Call { answer.call }
+    var call: Call { answer.call }
     var channel: ResponseBodySource { answer.channel }
 
     /// A reader of the body of a response.
-    /// - Parameter received: The number of bytes that were received before, and are not handed out here.
-    package init(_ answer: StreamedResponse, control: TransferControl, byteLimit: Int?, received: Int = 0) {
+    /// - Parameters:
+    ///   - received: The number of bytes that were received before, and are not handed out here.
+    ///   - lease: The hold of an opened response on its call, which the reader ends when it is released.
+    package init(
+        _ answer: StreamedResponse, control: TransferControl, byteLimit: Int?, received: Int = 0,
+        lease: BodyLease? = nil
+    ) {
         self.answer = answer
+        self.lease = lease
         self.control = control
         expectedByteCount = answer.codings.isEmpty ? answer.expectedContentLength : nil
         state = Mutex(State(deliveredByteCount: UInt64(received), byteLimit: byteLimit))
@@ -136,9 +146,16 @@ package final class BodyReader: Sendable {
         }
     }
 
+    deinit { lease?.end(.success(())) }
+
     /// The next bytes; `nil` at the end.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     package func next() async throws -> [UInt8]? {
+        guard let lease else { return try await read() }
+        return try await lease.read { try await read() }
+    }
+
+    private func read() async throws -> [UInt8]? {
         var isFruitless = false
         while true {
             let piece: [UInt8]?
@@ -168,7 +185,9 @@ package final class BodyReader: Sendable {
 
     private func deliver(_ piece: [UInt8]) async throws -> [UInt8] {
         try delivered(piece.count, piece)
-        if let observer = call.observer { try await observer.bodyReceived(piece.count, from: channel) }
+        if let observer = call.observer {
+            try await observer.bodyReceived(piece.count, from: channel) { piece }
+        }
         return piece
     }
 
@@ -283,13 +302,11 @@ package final class BodyReader: Sendable {
         }
     }
 
-    private func count(_ byteCount: Int) {
-        control.download?.update { $0.completedByteCount += UInt64(byteCount) }
-    }
+    private func count(_ byteCount: Int) { control.bodyReceived(byteCount) }
 
     /// The exchange that can read straight into a block; `nil` if bytes have to be decoded, or come from elsewhere.
     var plainExchange: Exchange? {
-        guard !isCoded, case .exchange(let exchange) = channel else { return nil }
+        guard lease == nil, !isCoded, case .exchange(let exchange) = channel else { return nil }
         return exchange
     }
 
@@ -336,7 +353,9 @@ package final class BodyReader: Sendable {
             case .bytes(let count):
                 self.count(count)
                 try delivered(count)
-                if let observer = call.observer { try await observer.bodyReceived(count, from: channel) }
+                if let observer = call.observer {
+                    try await observer.bodyReceived(count, from: channel) { block.last(count) }
+                }
             case .end: return false
             case .wouldBlock: continue
             }
@@ -409,12 +428,13 @@ package final class BodyReader: Sendable {
     /// Notes that bytes of the body are lost. The bytes after them are never the rest of the body.
     func loseBytes() { state.withLock { $0.hasLostBytes = true } }
 
-    var origin: String { call.url.origin.description }
-
     /// Whether the call was cancelled, possibly by its task.
     var isCancelled: Bool { control.isCancelled || Task.isCancelled }
 
     // MARK: Errors
+
+    /// The error that the call threw because of an error of the body.
+    func reason(of error: HTTPError) async -> any Error { await lease?.reason(of: error) ?? error }
 
     func tooLarge(_ limit: Int) -> HTTPError {
         refusal(.bodyTooLarge, "the body is larger than the limit of \(limit) bytes")
@@ -429,9 +449,11 @@ package final class BodyReader: Sendable {
     ) -> HTTPError {
         channel.refuse()
         loseBytes()
-        return HTTPError(
-            code, phase: .receivingBody, message: message, wasSent: true, origin: origin,
-            attempts: answer.attempts, underlying: underlying)
+        let error = HTTPError(
+            code, phase: .receivingBody, message: message, wasSent: true, method: call.method, url: call.url,
+            status: answer.head.status, attempts: answer.attempts, underlying: underlying)
+        lease?.end(.failure(error))
+        return error
     }
 
     /// The error of a body that cannot be decoded. A stored body is removed: the next reader would fail too.

@@ -2,12 +2,13 @@
 package struct FileDownload: Sendable {
     let path: FilePath
     let overwrites: Bool
-    let origin: String?
+    /// The call whose response is written, for errors.
+    let call: Call?
 
-    package init(path: FilePath, overwrites: Bool, origin: String?) {
+    package init(path: FilePath, overwrites: Bool, call: Call?) {
         self.path = path
         self.overwrites = overwrites
-        self.origin = origin
+        self.call = call
     }
 
     /// Writes the whole body. If anything fails, the bytes that were written are removed.
@@ -21,7 +22,7 @@ package struct FileDownload: Sendable {
         let file = try await open()
         reader.beginWriting()
         let expected = reader.expectedByteCount.map { max($0, UInt64(beginning.count)) }
-        let pouring = BodyCopier(file, expected: expected, origin: origin)
+        let pouring = BodyCopier(file, expected: expected, call: call)
         do {
             try await pouring.append(beginning)
             try await pouring.pour(reader)
@@ -89,7 +90,7 @@ package struct FileDownload: Sendable {
         do throws(StorageError) {
             return try await BlockingThreadPool.shared.run(throwing: body)
         } catch {
-            throw HTTPError(storage: error, origin: origin)
+            throw HTTPError(storage: error, method: call?.method, url: call?.url)
         }
     }
 }
@@ -109,8 +110,7 @@ extension StreamedResponse {
         let limit = reader.byteLimit
         reader.byteLimit = nil
         let download = FileDownload(
-            path: destination.path, overwrites: destination.overwrites,
-            origin: call.url.origin.description)
+            path: destination.path, overwrites: destination.overwrites, call: call)
         do {
             try await download.write(reader, after: taken[...])
         } catch {

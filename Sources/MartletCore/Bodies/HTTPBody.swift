@@ -23,6 +23,8 @@ public struct HTTPBody: Sendable {
         case stream(length: UInt64?, open: @Sendable () -> any RequestBodySource)
         case once(length: UInt64?, SingleUseSource)
         case multipart(MultipartContent)
+        /// A value that the call encodes.
+        case value(any Encodable & Sendable)
         case failure(any Error)
     }
 
@@ -49,10 +51,15 @@ public struct HTTPBody: Sendable {
         .bytes(text.utf8, contentType: contentType)
     }
 
-    /// A value as JSON. It is encoded here; if that fails, the call throws the encoder's error before anything is sent.
-    public static func json<Value: Encodable>(_ value: Value, encoder: JSONEncoder = JSONEncoder())
-        -> HTTPBody
-    {
+    /// A value as JSON, encoded when the call is made, by the encoder of its host or session (``SessionConfiguration/encoder``).
+    ///
+    /// If that fails, the call throws an ``HTTPError`` with the code `.invalidRequest` before anything is sent.
+    public static func json(_ value: some Encodable & Sendable) -> HTTPBody {
+        HTTPBody(.value(value), contentType: "application/json")
+    }
+
+    /// A value as JSON by an encoder of its own, encoded here; if that fails, the call throws the error as above.
+    public static func json(_ value: some Encodable, encoder: JSONEncoder) -> HTTPBody {
         do {
             return .bytes(try encoder.encode(value), contentType: "application/json")
         } catch {
@@ -71,10 +78,10 @@ public struct HTTPBody: Sendable {
     }
 
     /// A file, read as it is sent. Its length is that at the beginning of the call; a file that turns out shorter or
-    /// longer is an error.
-    public static func file(_ path: FilePath, contentType: String? = "application/octet-stream") -> HTTPBody {
-        HTTPBody(.file(path), contentType: contentType)
-    }
+    /// longer is an error. The path is a `String` or a `FilePath`.
+    public static func file(
+        _ path: some FilePathConvertible, contentType: String? = "application/octet-stream"
+    ) -> HTTPBody { HTTPBody(.file(path.filePath), contentType: contentType) }
 
     /// A sequence of pieces that can be opened again from its beginning.
     /// - Parameters:
@@ -99,7 +106,7 @@ public struct HTTPBody: Sendable {
     /// Whether it can be sent again.
     public var replay: Replay {
         switch storage {
-        case .none, .bytes, .file, .failure: .replayable
+        case .none, .bytes, .file, .value, .failure: .replayable
         case .stream: .restartable
         case .once: .once
         case .multipart(let content): content.replay
@@ -111,7 +118,7 @@ public struct HTTPBody: Sendable {
         switch storage {
         case .once(_, let once): once.isWhole
         case .multipart(let content): content.isWhole
-        case .none, .bytes, .file, .stream, .failure: true
+        case .none, .bytes, .file, .stream, .value, .failure: true
         }
     }
 
@@ -121,18 +128,19 @@ public struct HTTPBody: Sendable {
         switch storage {
         case .once(_, let once): once.takeBack()
         case .multipart(let content): content.takeBack()
-        case .none, .bytes, .file, .stream, .failure: true
+        case .none, .bytes, .file, .stream, .value, .failure: true
         }
     }
 
-    /// The length in bytes, if it is known without opening the body: `nil` for files and for streams of unknown length.
+    /// The length in bytes, if it is known without opening the body: `nil` for files and for streams of unknown length, and for
+    /// values that the call encodes.
     public var length: UInt64? {
         switch storage {
         case .none: 0
         case .bytes(let bytes): UInt64(bytes.count)
         case .stream(let length, _), .once(let length, _): length
         case .multipart(let content): content.length
-        case .file, .failure: nil
+        case .file, .value, .failure: nil
         }
     }
 
@@ -141,9 +149,20 @@ public struct HTTPBody: Sendable {
         switch storage {
         case .none: .success([])
         case .bytes(let bytes): .success(bytes)
+        case .value: encoded(by: BodyEncoder.json()).bytesInMemory
         case .failure(let error): .failure(error)
         case .multipart(let content): content.bytes.map { .success($0) }
         case .file, .stream, .once: nil
+        }
+    }
+
+    /// The body with its value encoded; another body as it is.
+    package func encoded(by encoder: @autoclosure () -> BodyEncoder) -> HTTPBody {
+        guard case .value(let value) = storage else { return self }
+        do {
+            return HTTPBody(.bytes(try encoder().bytes(of: value)), contentType: contentType)
+        } catch {
+            return HTTPBody(.failure(error), contentType: contentType)
         }
     }
 
@@ -185,6 +204,7 @@ public struct HTTPBody: Sendable {
         case .none: return (BytesSource([]), 0)
         case .bytes(let bytes): return (BytesSource(bytes), UInt64(bytes.count))
         case .stream(let length, let open): return (open(), length)
+        case .value: return try await encoded(by: BodyEncoder.json()).open()
         case .once(let length, let once):
             guard let source = once.open() else {
                 throw HTTPError(

@@ -13,8 +13,8 @@ extension MediaTypeTable {
     ///
     /// Invalid lines and types are skipped. Of two types with one suffix the last is used.
     /// - Throws: A ``StorageError`` if the file cannot be read, or has more than 4 MiB.
-    public init(contentsOf path: FilePath) async throws(StorageError) {
-        let name = path.string
+    public init(contentsOf path: some FilePathConvertible) async throws(StorageError) {
+        let name = path.filePath.string
         let types = try await BlockingThreadPool.shared.run { () throws(StorageError) in
             try MediaTypeTable.read(name)
         }

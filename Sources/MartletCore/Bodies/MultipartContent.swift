@@ -18,7 +18,7 @@ package struct MultipartContent: Sendable {
         for part in parts {
             pending += boundary.opening + part.head + [0x0D, 0x0A]
             switch part.body.storage {
-            case .none, .failure: break
+            case .none, .value, .failure: break
             case .bytes(let bytes):
                 if bytes.count <= MultipartContent.smallByteCount {
                     pending += bytes
@@ -94,7 +94,7 @@ package struct MultipartContent: Sendable {
         case .bytes(let bytes): return (.bytes(bytes), UInt64(bytes.count))
         case .body(let body, let part):
             switch body.storage {
-            case .none, .failure: return (.bytes([]), 0)
+            case .none, .value, .failure: return (.bytes([]), 0)
             case .bytes(let bytes): return (.bytes(bytes), UInt64(bytes.count))
             case .file(let path):
                 let length = files.popFirst() ?? 0

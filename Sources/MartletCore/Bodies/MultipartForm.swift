@@ -59,8 +59,10 @@ public struct MultipartForm: Sendable {
     ///   - filename: The name that is sent; the last component of the path by default.
     ///   - contentType: Its type; by default that of its name, else `application/octet-stream`.
     public mutating func file(
-        _ name: String, at path: FilePath, filename: String? = nil, contentType: String? = nil
+        _ name: String, at path: some FilePathConvertible, filename: String? = nil,
+        contentType: String? = nil
     ) {
+        let path = path.filePath
         let called = filename ?? path.lastComponent?.string ?? ""
         let type = contentType ?? guess(called)
         part(name, .file(path, contentType: type), filename: called)
@@ -78,7 +80,8 @@ public struct MultipartForm: Sendable {
         part(name, .stream(length: length, contentType: type, open), filename: filename)
     }
 
-    /// Adds any body as a part, such as `.json(value)`, with the body's content type.
+    /// Adds any body as a part, such as `.json(value)`, with the body's content type. A value is encoded here, as `JSONEncoder`
+    /// does by default.
     /// - Parameters:
     ///   - filename: Its file name; `nil` for none.
     ///   - headers: Further fields of the part, in this order. `Content-Disposition` and `Content-Type` are set by the
@@ -87,6 +90,7 @@ public struct MultipartForm: Sendable {
         _ name: String, _ body: HTTPBody, filename: String? = nil,
         headers: KeyValuePairs<String, String> = [:]
     ) {
+        let body = body.encoded(by: BodyEncoder.json())
         if case .failure(let error) = body.storage { failure = failure ?? error }
         do throws(MultipartError) {
             var head = PartHead(quoting: quoting)

@@ -1,8 +1,8 @@
 /// The body of a response as it arrives: an `AsyncSequence` of pieces, which are pulled.
 ///
 /// Nothing is read before it is requested: a consumer that stops slows the sender down by the TCP window, and a body of any
-/// size passes through less than 1 MiB. It can be read once, by one task at a time, and only within the closure it was
-/// passed to; after that, reading throws.
+/// size passes through less than 1 MiB. It can be read once, by one task at a time. The body of a stream can be read only within the
+/// closure it was passed to, and throws after that; the body of an ``OpenResponse`` can be read at any time, and in any task.
 public struct ResponseBody: AsyncSequence, Sendable {
     /// A piece of the body; never empty.
     public typealias Element = [UInt8]
@@ -50,7 +50,9 @@ public struct ResponseBody: AsyncSequence, Sendable {
     public func collect(upTo limit: ByteCount = .mebibytes(16)) async throws -> [UInt8] {
         var whole: [UInt8] = []
         while let piece = try await reader.next() {
-            guard piece.count <= limit.bytes - whole.count else { throw reader.tooLarge(limit.bytes) }
+            guard piece.count <= limit.bytes - whole.count else {
+                throw await reader.reason(of: reader.tooLarge(limit.bytes))
+            }
             if whole.isEmpty { whole = piece } else { whole += piece }
         }
         return whole
@@ -64,9 +66,10 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
     /// - Throws: An ``HTTPError``, such as `.fileFailed`; `CancellationError`.
     public func write(
-        to path: FilePath, startingWith beginning: some Sequence<UInt8> = [], overwrites: Bool = false
+        to path: some FilePathConvertible, startingWith beginning: some Sequence<UInt8> = [],
+        overwrites: Bool = false
     ) async throws {
-        let download = FileDownload(path: path, overwrites: overwrites, origin: reader.origin)
+        let download = FileDownload(path: path.filePath, overwrites: overwrites, call: reader.call)
         try await download.write(reader, after: ArraySlice(beginning))
     }
 
@@ -96,7 +99,9 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// - Throws: An ``HTTPError``: `.fileFailed`; `.limitExceeded` if the whole is wanted and the part that was taken is not
     ///   remembered, or no longer; `.truncated` if bytes were lost to a read or a write that failed before. If the file
     ///   cannot be created, nothing is lost and another may be tried. `CancellationError`.
-    public func write(to path: FilePath, _ extent: Extent, overwrites: Bool = false) async throws {
+    public func write(
+        to path: some FilePathConvertible, _ extent: Extent, overwrites: Bool = false
+    ) async throws {
         var taken: [UInt8] = []
         if extent == .whole {
             guard let remembered = reader.remembered else {

@@ -47,8 +47,10 @@ package final class Call: Sendable {
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
                 message: "CONNECT opens tunnels through proxies and is not a request",
-                origin: url.origin.description)
+                method: method, url: url)
         }
+        if let error = settings.headerError { throw error }
+        if options.hasTrailers { _ = try options.trailers.checked(url) }
         let address = url.userInfo == nil ? url : url.withoutUserInfo
         if settings.isWithoutProxies, options.proxy == nil {
             // Most calls.
@@ -60,13 +62,13 @@ package final class Call: Sendable {
             isForwarded = proxy?.forwards(isSecure: url.scheme == .https) ?? false
         }
         acceptsContentCoding = Call.acceptsContentCoding(fields, options, settings)
-        let isDemanded = options.decompresses == true && !options.returnsRawBody
+        let isDemanded = options.decompresses == true && options.returnsRawBody != true
         undoesCoding = acceptsContentCoding || (isDemanded && fields[.range] == nil)
-        timeouts = options.timeouts ?? settings.configuration.timeouts
+        timeouts = options.timeouts.merged(over: settings.timeouts)
         urlCredentials =
             url.userInfo == nil ? nil : .basic(user: url.user ?? "", password: url.password ?? "")
         if let key = options.idempotencyKey {
-            self.fields = key.added(to: fields)
+            self.fields = try key.added(to: fields)
             self.givenRequest = nil
         } else {
             self.fields = fields
@@ -74,7 +76,7 @@ package final class Call: Sendable {
         }
         self.method = method
         self.url = address
-        self.body = body
+        self.body = body.encoded(by: settings.configuration.encoder)
         self.options = options
         self.settings = settings
         supplement = nil
@@ -102,7 +104,7 @@ package final class Call: Sendable {
         fields = call.fields
         givenRequest = call.givenRequest
         url = call.url
-        self.body = body ?? call.body
+        self.body = body?.encoded(by: call.settings.configuration.encoder) ?? call.body
         options = call.options
         self.timeouts = timeouts ?? call.timeouts
         start = call.start
@@ -129,7 +131,8 @@ package final class Call: Sendable {
     private static func acceptsContentCoding(
         _ fields: HTTPFields, _ options: RequestOptions, _ settings: SessionSettings
     ) -> Bool {
-        guard !options.returnsRawBody, options.decompresses ?? settings.configuration.decompressesResponses,
+        guard options.returnsRawBody != true,
+            options.decompresses ?? settings.configuration.decompressesResponses,
             !settings.defaultsNameAcceptEncoding
         else { return false }
         return (fields.isEmpty || fields[.acceptEncoding] == nil && fields[.range] == nil)
@@ -161,7 +164,7 @@ package final class Call: Sendable {
     }
 
     /// The request as middleware and delegates see it.
-    var publicRequest: HTTPRequest {
+    package var publicRequest: HTTPRequest {
         givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields)
     }
 
@@ -176,7 +179,7 @@ package final class Call: Sendable {
 
     /// Whether sending the request twice does no harm: by its method, its `Idempotency-Key`, or the caller's word.
     var isIdempotent: Bool {
-        method.isIdempotent || options.allowsResendingNonIdempotentMethods
+        method.isIdempotent || options.allowsResendingNonIdempotentMethods == true
             || fields.contains(HTTPField.Name.idempotencyKey)
     }
 
@@ -195,6 +198,11 @@ package final class Call: Sendable {
 
     /// The conditions for the response: those of the call, otherwise those of the session.
     package var validator: ResponseValidator? { options.validator ?? settings.configuration.validator }
+
+    /// The priority among requests that wait for a connection.
+    package var priority: RequestPriority {
+        options.priority ?? options.serviceClass?.priority ?? settings.configuration.priority
+    }
 
     var redirectPolicy: RedirectPolicy { options.redirects ?? settings.configuration.redirects }
 
@@ -224,14 +232,16 @@ package final class Call: Sendable {
             }
             options.omittedFields.formUnion(redirectPolicy.defaultsOfOrigin)
         }
-        return try Call(
+        let call = try Call(
             request.method, fields, url: url, body: body, options: options, settings: settings,
             givenRequest: request.path == "*" ? request : nil, start: start)
+        guard let denial = supplement?.networkDenial else { return call }
+        return call.supplemented { $0.networkDenial = denial }
     }
 
     func redirected(_ redirect: RedirectRule.Redirect, by rule: RedirectRule) throws(HTTPError) -> Call {
         var options = options
-        if redirect.dropsBody { options.trailers = HTTPFields() }
+        if redirect.dropsBody { options.trailers = HTTPHeaders() }
         if redirect.leavesOrigin, !rule.policy.sendsCredentialsCrossOrigin {
             // The session's own fields are meant for the origin where calls begin.
             options.omittedFields.formUnion(rule.policy.defaultsOfOrigin)
@@ -283,10 +293,23 @@ package struct RequestAdditions: Equatable, Sendable {
     package var identity: String?
     /// The fields of the cache: conditions, and directives for the caches on the way.
     package var cacheFields = FieldBlock()
+    /// The reason for which the request may not be sent, whatever the cache has; `nil` if it may.
+    package var networkDenial: NetworkDenial?
     /// Whether the body waits until the server has accepted or declined it (RFC 9110 §10.1.1).
     var asksFirst = false
     /// Whether the request is sent with an empty body. Its own follows after the response.
     var withholdsBody = false
+}
+
+/// The error of a call that needs the network and may not use it.
+package struct NetworkDenial: Hashable, Sendable {
+    let code: HTTPError.Code
+    let message: String
+
+    package init(_ code: HTTPError.Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
 }
 
 extension HTTPField.Name {

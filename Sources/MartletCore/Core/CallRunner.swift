@@ -1,5 +1,3 @@
-import Logging
-
 /// Runs one call up to the head of the response: connection, request, head. The request is sent again on a fresh connection if
 /// a reused one turned out dead, and without its expectation after a 417.
 ///
@@ -26,8 +24,7 @@ package struct CallRunner: Sendable {
 
     fileprivate var priority: RequestPriority {
         // Only a control that something outside of the call holds can have changed it.
-        (control.isExposed ? control.priority : nil) ?? call.options.priority
-            ?? call.settings.configuration.priority
+        (control.isExposed ? control.priority : nil) ?? call.priority
     }
 
     /// Sends the request and waits for the final head.
@@ -276,6 +273,9 @@ struct CallAttemptState {
             asked = now
         }
         let call = runner.call
+        if let denial = call.supplement?.networkDenial {
+            throw call.error(denial.code, .waitingForConnection, denial.message)
+        }
         var request = ConnectionPool.Request(
             priority: runner.priority,
             order: call.options.queueOrder ?? call.settings.configuration.queueOrder,
@@ -319,6 +319,8 @@ struct CallAttemptState {
                 observed?.update { $0.completedByteCount += UInt64(count) }
             }
         }
+        lease.connection.mark(
+            call.options.serviceClass, or: call.settings.configuration.socketOptions.serviceClass)
         let bandwidth = runner.core.bandwidth
         return Exchange(
             lease: lease,
@@ -366,7 +368,7 @@ struct CallAttemptState {
                 case .length(let count): count
                 case .chunked, .untilClose: nil
                 }
-            runner.control.download?.update { $0.totalByteCount = length }
+            runner.control.expectBody(of: length)
             return .answer(
                 StreamedResponse(
                     call: runner.call, channel: .exchange(exchange), head: head, codings: codings,
@@ -382,7 +384,7 @@ struct CallAttemptState {
         if head.status == 417, expectsContinue, call.body.takeBack() {
             // The server does not know the expectation, and has not read the body (RFC 9110 §15.5.18).
             composer.allowsExpectation = false
-            call.settings.configuration.logger.debug("417: sending once more without Expect")
+            call.logRepetition("417, without Expect", runner.control, attempt: number + 1)
             return true
         }
         if head.status == 407, !hasConvinced,
@@ -391,7 +393,7 @@ struct CallAttemptState {
         {
             composer.proxyAuthorization = value
             hasConvinced = true
-            call.settings.configuration.logger.debug("407: sending once more with credentials")
+            call.logRepetition("407, with credentials", runner.control, attempt: number + 1)
             return true
         }
         return false
@@ -418,9 +420,7 @@ struct CallAttemptState {
         needsFreshConnection = true
         // The other idle connections to the host are as old, and have most likely ended too.
         runner.core.pool.closeIdle(destination: call.destination, dialer: runner.dialer, proxy: call.proxy)
-        call.settings.configuration.logger.debug(
-            "a kept connection had died; sending once more",
-            metadata: ["origin": "\(call.url.origin)", "attempt": "\(number + 1)"])
+        call.logRepetition("the reused connection was closed", runner.control, attempt: number + 1)
     }
 }
 

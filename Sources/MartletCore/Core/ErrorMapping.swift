@@ -4,15 +4,15 @@ extension Call {
         attempts: Int = 1, underlying: (any Error)? = nil, exchange: HTTPExchange? = nil
     ) -> HTTPError {
         HTTPError(
-            code, phase: phase, message: message, wasSent: wasSent, origin: url.origin.description,
+            code, phase: phase, message: message, wasSent: wasSent, method: method, url: url,
             attempts: attempts, underlying: underlying, exchange: exchange)
     }
 
     /// The error of a call whose total timeout expired.
-    /// - Parameter moment: The moment at which it did, to follow “the total clock ran out”.
+    /// - Parameter moment: The moment at which it did, to follow “the total timeout expired”.
     func totalTimeout(_ phase: HTTPError.Phase, _ moment: String, sentCount: Int = 0) -> HTTPError {
         var error = error(
-            .timedOut, phase, "the total clock ran out \(moment)", wasSent: sentCount > 0,
+            .timedOut, phase, "the total timeout expired \(moment)", wasSent: sentCount > 0,
             attempts: max(1, sentCount))
         error.timeout = .total
         error.elapsed = MonotonicTime.now().since(start)
@@ -20,21 +20,22 @@ extension Call {
     }
 
     /// The error of a call whose exchange has failed and is not followed by another: `CancellationError` if it was cancelled.
-    func failure(_ error: ExchangeError, attempts: Int) -> any Error {
+    /// - Parameter status: The status of the response whose body failed.
+    func failure(_ error: ExchangeError, attempts: Int, status: Int? = nil) -> any Error {
         if case .cancelled = error.cause { return CancellationError() }
-        return HTTPError(error, call: self, attempts: attempts)
+        return HTTPError(error, call: self, attempts: attempts).about(method, url, status: status)
     }
 }
 
 extension HTTPError {
     /// Maps the errors of the layers below to the public one. A cancelled exchange is not mapped here.
     init(_ error: ExchangeError, call: Call, attempts: Int) {
-        let origin = call.url.origin.description
         let attempts = attempts + call.hops.count
         let elapsed = MonotonicTime.now().since(call.start)
         let phase = Phase(error.phase)
         self.init(
-            .connectionLost, phase: phase, message: "", wasSent: error.wasSent, origin: origin,
+            .connectionLost, phase: phase, message: "", wasSent: error.wasSent, method: call.method,
+            url: call.url,
             elapsed: error.waited ?? elapsed, attempts: attempts)
         proxy = error.proxy?.description
         connection = error.reached.map {
@@ -84,15 +85,17 @@ extension HTTPError {
         switch cause {
         case .resolution(let error):
             code = .resolutionFailed
-            message = proxy.map { "the proxy \($0): \(error)" } ?? error.description
+            message =
+                (proxy.map { "could not resolve the proxy \($0): \(error.message)" } ?? error.description)
+                + "; check the name, and this machine's DNS"
             underlying = error
         case .connect(let failures):
             code =
                 failures.contains { HTTPError.isLocalShortage($0.error.code) }
                 ? .systemFailed : .connectFailed
+            let target = proxy.map { "the proxy \($0)" } ?? "\(call.url.host) port \(call.url.port)"
             message =
-                "could not connect to \(proxy.map { "the proxy \($0)" } ?? "\(call.url.host) port \(call.url.port)"): "
-                + failures.map(\.description).joined(separator: "; ")
+                "could not connect to \(target): \(HTTPError.text(failures, of: proxy ?? call.url.origin.description))"
             underlying = failures.first
             connectFailures = failures
         case .system(let error):
@@ -114,9 +117,31 @@ extension HTTPError {
                 "the connection was lost while \(phase.words): its address on this side is gone, as when the network changes"
         case .timedOut:
             code = .timedOut
-            message = "a clock ran out while \(phase.words)"
+            message = "a timeout expired while \(phase.words)"
         case .interrupted: message = "the call was interrupted"
         }
+    }
+
+    /// The reasons of failed attempts to connect, and what to do about them. An address that the target names is not repeated.
+    /// - Parameter target: The URL of the server's or the proxy's origin.
+    private static func text(_ failures: [ConnectFailure], of target: String) -> String {
+        let port = target.split(separator: ":").last ?? ""
+        let reasons = failures.map { failure in
+            let reason = SystemError.text(of: failure.error.code).lowercased()
+            if target.hasSuffix("//\(failure.address)") { return reason }
+            let isSamePort = failure.address.hasSuffix(":\(port)")
+            let address = isSamePort ? failure.address.dropLast(port.utf8.count + 1) : failure.address[...]
+            return "\(address): \(reason)"
+        }
+        let advice: String? =
+            if failures.contains(where: { isLocalShortage($0.error.code) }) {
+                "raise the limit on open files (ulimit -n), or lower the session's limits of connections"
+            } else if failures.allSatisfy({ $0.error.isRefusal }) {
+                "check that it is running and listens on this port"
+            } else {
+                nil
+            }
+        return (reasons + [advice].compactMap(\.self)).joined(separator: "; ")
     }
 
     /// Whether there are too many open files, or no memory for another socket: not the peer's fault.
@@ -193,15 +218,15 @@ extension HTTPError.Code {
 
 extension HTTPError {
     /// The error of a file into which a body was to go.
-    package init(storage error: StorageError, origin: String?) {
+    package init(storage error: StorageError, method: HTTPRequest.Method? = nil, url: HTTPURL? = nil) {
         self.init(
             error.isOutOfSpace ? .diskFull : .fileFailed, phase: .receivingBody, message: error.description,
-            wasSent: true, origin: origin, underlying: error)
+            wasSent: true, method: method, url: url, underlying: error)
     }
 
     /// The error of a file that is not part of a call: of a directory of downloads, or of requests.
     package init(storing error: StorageError) {
-        self.init(storage: error, origin: nil)
+        self.init(storage: error)
         phase = .preparing
         wasSent = false
     }

@@ -1,7 +1,7 @@
 /// Turns a call into the request that an exchange sends: the fields in their final form, the framing, the bytes of the head.
 ///
 /// Values that could split the request, or frame its body in two ways, are rejected here, before a byte is written. `HTTPFields`
-/// replaces CR, LF and NUL by spaces when a value is set, so the original value cannot be known here.
+/// replaces CR, LF and NUL by spaces when a value is set: ``HTTPHeaders`` rejects them before.
 struct RequestComposer {
     let call: Call
     /// Whether `Expect: 100-continue` may be sent; not after a 417.
@@ -85,7 +85,8 @@ struct RequestComposer {
             expectsContinue: expectsContinue, continueWait: call.settings.configuration.continueTimeout,
             wantsKeepAlive: version == .http11
                 && !call.sentFields.contains("connection", token: "close"),
-            isRaw: call.options.returnsRawBody, ignoresLength: call.options.ignoresContentLength,
+            isRaw: call.options.returnsRawBody == true,
+            ignoresLength: call.options.ignoresContentLength == true,
             trailers: trailers)
     }
 
@@ -150,9 +151,7 @@ struct RequestComposer {
         do throws(HTTPError) {
             (source, length) = try await call.body.open()
         } catch {
-            var refusal = error
-            refusal.origin = call.url.origin.description
-            throw refusal
+            throw error.about(call.method, call.url)
         }
         return try framed(PreparedBody(body: .source(source, length: length), length: length))
     }

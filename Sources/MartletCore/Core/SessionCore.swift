@@ -29,6 +29,8 @@ package actor SessionCore {
     }
 
     private var phase = Phase.open
+    /// Whether the session cannot be ended.
+    private nonisolated let isPermanent: Bool
 
     /// Objects that features keep with the session.
     private struct Features {
@@ -41,8 +43,9 @@ package actor SessionCore {
     /// Guards the above. It may be taken under the pool's lock, never the other way round.
     private let features: Mutex<Features>
 
-    init(configuration: SessionConfiguration, loop: EventLoop) {
+    init(configuration: SessionConfiguration, loop: EventLoop, isPermanent: Bool) {
         self.loop = loop
+        self.isPermanent = isPermanent
         bandwidth = BandwidthLimiter(limits: configuration.bandwidth, loop: loop)
         features = Mutex(Features(limits: configuration.pool))
         let logger = configuration.logger
@@ -76,6 +79,7 @@ package actor SessionCore {
     /// last of these has ended.
     /// - Parameter delegate: Notified when the session is closed, if nobody ended it before.
     func end(cancelling: Bool, notifying delegate: (any SessionDelegate)? = nil) async {
+        guard !isPermanent else { return }
         let notified = phase == .open ? delegate : nil
         phase = max(phase, cancelling ? .cancelling : .finishing)
         let running = calls.refuse()
@@ -179,7 +183,7 @@ package final class CallRegistry: Sendable {
     private struct State {
         var admission = Admission.open
         /// The running calls by their numbers. Free numbers are used again.
-        var running: [TransferControl?] = []
+        var running: [Entry?] = []
         var vacant: [Int] = []
         /// The calls whose own code waits for the end of the others.
         var excused: [TransferControl] = []
@@ -188,20 +192,28 @@ package final class CallRegistry: Sendable {
         var runningCount: Int { running.count - vacant.count }
     }
 
+    /// A running call: what ``RunningCall`` shows of it.
+    private struct Entry {
+        let control: TransferControl
+        let call: Call
+        let kind: HTTPTask.Kind
+    }
+
     private let state = GuardedState(State())
 
     var runningCount: Int { state.withLock { $0.runningCount } }
 
     /// Registers a call.
     /// - Returns: Its number; `nil` if the session was invalidated.
-    package func enter(_ control: TransferControl) -> Int? {
+    package func enter(_ control: TransferControl, _ call: Call, _ kind: HTTPTask.Kind) -> Int? {
         state.change { state in
             guard state.admission == .open else { return nil }
+            let entry = Entry(control: control, call: call, kind: kind)
             if let number = state.vacant.popLast() {
-                state.running[number] = control
+                state.running[number] = entry
                 return number
             }
-            state.running.append(control)
+            state.running.append(entry)
             return state.running.count - 1
         }
     }
@@ -219,7 +231,7 @@ package final class CallRegistry: Sendable {
     func refuse() -> [TransferControl] {
         state.change { state in
             if state.admission == .open { state.admission = .refused }
-            return state.running.compactMap(\.self)
+            return state.running.compactMap { $0?.control }
         }
     }
 
@@ -229,7 +241,7 @@ package final class CallRegistry: Sendable {
     func running(_ calls: [TransferControl]) -> [TransferControl] {
         guard !calls.isEmpty else { return [] }
         return state.withLock { state in
-            calls.filter { call in state.running.contains { $0 === call } }
+            calls.filter { call in state.running.contains { $0?.control === call } }
         }
     }
 
@@ -239,7 +251,10 @@ package final class CallRegistry: Sendable {
         guard !calls.isEmpty else { return await state.wait { $0.runningCount == 0 } }
         state.change { $0.excused += calls }
         await state.wait { state in
-            state.running.allSatisfy { call in call == nil || state.excused.contains { $0 === call } }
+            state.running.allSatisfy { entry in
+                guard let call = entry?.control else { return true }
+                return state.excused.contains { $0 === call }
+            }
         }
     }
 
@@ -257,8 +272,16 @@ package final class CallRegistry: Sendable {
 
     // MARK: Tasks
 
-    /// The tasks that have not ended, in the order they were made.
-    var tasks: [HTTPTask] { state.withLock { Array($0.tasks.values) }.sorted { $0.id < $1.id } }
+    /// The running calls and the tasks that have not ended, in the order they were made.
+    var all: [RunningCall] {
+        let (running, tasks) = state.withLock { ($0.running.compactMap(\.self), $0.tasks) }
+        let calls =
+            tasks.values.map { RunningCall($0) }
+            + running.filter { entry in
+                tasks[entry.control.callNumber] == nil
+            }.map { RunningCall($0.control, $0.call, $0.kind) }
+        return calls.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
+    }
 
     func add(_ task: HTTPTask) { state.withLock { $0.tasks[task.id] = task } }
 

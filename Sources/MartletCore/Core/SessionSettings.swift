@@ -5,6 +5,10 @@
 /// A session's configuration, held once for all of its calls, and the values that calls derive from it.
 package final class SessionSettings: Sendable {
     package let configuration: SessionConfiguration
+    /// The error of a default field that cannot be sent.
+    let headerError: HTTPError?
+    /// The decoder and the error mapper.
+    let coding: ResponseCoding
     /// Whether the default fields contain `Accept-Encoding`, so that no codings are requested besides.
     let defaultsNameAcceptEncoding: Bool
     /// The default fields, encoded once; `nil` if they depend on the request.
@@ -13,6 +17,8 @@ package final class SessionSettings: Sendable {
     let environment: ProxyEnvironment
     /// Whether no call goes through a proxy unless its own options say so.
     let isWithoutProxies: Bool
+    /// The timeouts of calls that assign none.
+    let timeouts: Timeouts
     /// The stages that settings of features add.
     let features: [StageSource]
     /// The stages that calls may need, in the order of the pipeline.
@@ -38,13 +44,16 @@ package final class SessionSettings: Sendable {
         #else
             isObserved = configuration.delegate != nil || !configuration.middleware.isEmpty
         #endif
+        timeouts = configuration.timeouts.merged(over: .standard)
         features = configuration.settings.stages
         stages = StageSource.pipeline(configuration, features)
         activeStages = stages.filter { $0.isActive(configuration) }
         self.configuration = configuration
+        coding = ResponseCoding(configuration)
         #if Metrics
             meters = CallMeters(configuration.metricsFactory ?? MetricsSystem.factory)
         #endif
+        headerError = configuration.headers.error
         defaultsNameAcceptEncoding = configuration.headers[.acceptEncoding] != nil
         defaultFields = DefaultFields(configuration)
     }
@@ -102,7 +111,7 @@ package final class SessionSettings: Sendable {
         // Several Cookie fields are one in HTTP/1.1 (RFC 6265bis §5.7.3).
         var cookies = own[fields: .cookie].map(\.valueBytes)
         if cookies.isEmpty, !omitted.contains(.cookie) {
-            cookies = configuration.headers[fields: .cookie].map(\.valueBytes)
+            cookies = configuration.headers.fields[fields: .cookie].map(\.valueBytes)
         }
         // After the given ones: of two cookies of one name most servers take the first.
         if let jar = supplement?.cookies { cookies.append(jar) }
@@ -145,7 +154,7 @@ private final class DefaultFields: Sendable {
 
     /// `nil` if the fields differ from request to request, or cannot be encoded.
     init?(_ configuration: SessionConfiguration) {
-        let defaults = configuration.headers
+        let defaults = configuration.headers.fields
         let dependent: [HTTPField.Name] = [.contentType, .proxyAuthorization, .connection, .expect]
         guard !defaults.contains(where: { RequestComposer.isSetHere($0.name) || dependent.contains($0.name) })
         else { return nil }
@@ -232,6 +241,20 @@ struct SettingsStore: Sendable {
             case (nil, nil): break
             }
         }
+    }
+
+    /// These settings, after those of a base whose keys are not set here.
+    func merged(over base: SettingsStore) -> SettingsStore {
+        guard !base.entries.isEmpty else { return self }
+        var merged = base
+        for entry in entries {
+            if let index = merged.entries.firstIndex(where: { $0.key == entry.key }) {
+                merged.entries[index] = entry
+            } else {
+                merged.entries.append(entry)
+            }
+        }
+        return merged
     }
 
     var hasStages: Bool { entries.contains { $0.source != nil } }

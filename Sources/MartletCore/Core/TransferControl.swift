@@ -31,6 +31,8 @@ package final class TransferControl: TransferPauseGate {
     private struct State {
         var isCancelled = false
         var isPaused = false
+        /// The state that a task of the call shows, except that it is paused.
+        var stage = HTTPTask.State.waiting
         /// The priority, if it was changed.
         var priority: RequestPriority?
         var activity = Activity.none
@@ -43,26 +45,35 @@ package final class TransferControl: TransferPauseGate {
         var target = Target.none
         /// The reasons why the files of earlier destinations could not be created, until they are reported.
         var destinationFailures: [DownloadDestination: HTTPError] = [:]
+
+        var shown: HTTPTask.State { isPaused && !stage.isFinished ? .paused : stage }
     }
 
     /// Guards the above: the call's tasks, and callers that cancel or pause.
     private let state = Mutex(State())
-    /// The call's number, if it was assigned before the call began.
-    let callNumber: UInt64?
+    /// The call's number; 0 until something needs it.
+    private let assignedNumber: Atomic<UInt64>
+    /// The states of the call; `nil` if nothing can ask for them.
+    let states: CurrentValue<HTTPTask.State>?
     /// The progress of the request's body; `nil` if nothing can ask for it.
     package let upload: ProgressState?
     /// The progress of the response's body; likewise.
     package let download: ProgressState?
     /// Receives the requests of the call; `nil` for most calls.
     package let watcher: CallTracer?
+    /// The bytes of the response's body that were received and that are expected (`UInt64.max` if that is not known), in place of
+    /// ``download``, which most calls do not have.
+    private let received = Atomic<UInt64>(0)
+    private let expected = Atomic<UInt64>(.max)
 
     /// Creates the control of a call that has not begun.
     /// - Parameter tellsProgress: Whether something outside of the call holds the control; most calls are only awaited.
     package init(
-        tellsProgress: Bool = true, callNumber: UInt64? = nil, watcher: CallTracer? = nil
+        tellsProgress: Bool = true, callNumber: UInt64 = 0, watcher: CallTracer? = nil
     ) {
-        self.callNumber = callNumber
+        assignedNumber = Atomic(callNumber)
         self.watcher = watcher
+        states = tellsProgress ? CurrentValue(.waiting) : nil
         upload = tellsProgress ? ProgressState() : nil
         download = tellsProgress ? ProgressState() : nil
     }
@@ -71,6 +82,16 @@ package final class TransferControl: TransferPauseGate {
     package var isExposed: Bool { upload != nil }
 
     package var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    /// The number of the call, which differs from that of every other call of the process; assigned when it is first needed.
+    var callNumber: UInt64 {
+        let number = assignedNumber.load(ordering: .relaxed)
+        if number != 0 { return number }
+        let made = CallNumber.next()
+        let (isFirst, earlier) = assignedNumber.compareExchange(
+            expected: 0, desired: made, ordering: .relaxed)
+        return isFirst ? made : earlier
+    }
 
     /// The exchange that the call has begun; it may have ended.
     var exchange: Exchange? {
@@ -83,6 +104,11 @@ package final class TransferControl: TransferPauseGate {
         let (_, isCancelled, isPaused, priority) = state.withLock { state in
             defer { state.activity = activity }
             return (state.activity, state.isCancelled, state.isPaused, state.priority)
+        }
+        switch activity {
+        case .waiting: enter(.waiting)
+        case .exchanging: enter(.sending)
+        case .none, .pausing: break
         }
         // It may have changed after the call requested the connection, and before it was queued.
         if let priority, case .waiting(let ticket) = activity { ticket.setPriority(priority) }
@@ -120,6 +146,64 @@ package final class TransferControl: TransferPauseGate {
         TransferControl.interrupt(activity)
         for waiter in waiters { waiter.fulfill(()) }
         for endWait in waits { endWait() }
+    }
+
+    // MARK: State and progress
+
+    /// Sets the state that a task of the call shows.
+    func enter(_ stage: HTTPTask.State) {
+        guard let states else { return }
+        state.withLock { $0.stage = stage }
+        states.update { state.withLock { $0.shown } }
+        if stage.isFinished { states.finish() }
+    }
+
+    /// The state of a call that may have no ``states``.
+    var presentState: HTTPTask.State {
+        if let states { return states.value }
+        guard let exchange, !exchange.isFinished else { return .waiting }
+        return exchange.timeline.headReceived == nil ? .sending : .receiving
+    }
+
+    /// Sets the length of the response's body; `nil` if it is not known.
+    package func expectBody(of byteCount: UInt64?) {
+        if let download {
+            download.update { $0.totalByteCount = byteCount }
+        } else {
+            expected.store(byteCount ?? .max, ordering: .relaxed)
+        }
+    }
+
+    /// Counts bytes of the response's body, before any coding is decoded.
+    func bodyReceived(_ byteCount: Int) {
+        if let download {
+            download.update { $0.completedByteCount += UInt64(byteCount) }
+        } else {
+            received.wrappingAdd(UInt64(byteCount), ordering: .relaxed)
+        }
+    }
+
+    /// Notes that the body of another response follows.
+    func restartBody() {
+        download?.update { $0.completedByteCount = 0 }
+        received.store(0, ordering: .relaxed)
+    }
+
+    /// The progress of the response's body.
+    var presentDownload: TransferProgress {
+        if let download { return download.value }
+        let total = expected.load(ordering: .relaxed)
+        return TransferProgress(
+            completedByteCount: received.load(ordering: .relaxed), totalByteCount: total == .max ? nil : total
+        )
+    }
+
+    /// The progress of the request's body, which has this length.
+    func presentUpload(of byteCount: UInt64?) -> TransferProgress {
+        if let upload { return upload.value }
+        let sent = exchange?.sentBodyByteCount ?? 0
+        return TransferProgress(
+            completedByteCount: min(sent, byteCount ?? sent), totalByteCount: byteCount)
     }
 
     private static func interrupt(_ activity: Activity) {
@@ -233,7 +317,10 @@ package final class TransferControl: TransferPauseGate {
             defer { state.isPaused = true }
             return (state.activity, state.isPaused)
         }
-        if !wasPaused { TransferControl.leaveQueue(activity) }
+        if !wasPaused {
+            TransferControl.leaveQueue(activity)
+            states?.update { state.withLock { $0.shown } }
+        }
         return !wasPaused
     }
 
@@ -247,6 +334,7 @@ package final class TransferControl: TransferPauseGate {
         }
         if case .exchanging(let exchange) = activity { exchange.transferResumed() }
         for waiter in waiters { waiter.fulfill(()) }
+        if wasPaused { states?.update { state.withLock { $0.shown } } }
         return wasPaused
     }
 

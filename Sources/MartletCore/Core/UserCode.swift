@@ -16,7 +16,7 @@ package struct UserCode: Sendable {
     private let loop: EventLoop
     private let call: Call
 
-    init(_ call: Call, control: TransferControl, loop: EventLoop) {
+    package init(_ call: Call, control: TransferControl, loop: EventLoop) {
         self.call = call
         self.control = control
         self.loop = loop

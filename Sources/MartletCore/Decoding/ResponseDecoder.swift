@@ -21,7 +21,8 @@ public protocol ResponseDecoder<Output>: Sendable {
 
     /// Decodes the value. Status and content type were checked before; an empty body was not.
     ///
-    /// - Throws: Any error; callers receive it as it is.
+    /// - Throws: Any error, which is ``HTTPError/underlying`` of the one that callers receive; an ``HTTPError`` and
+    ///   `CancellationError` as they are.
     func decode(_ exchange: HTTPExchange) throws -> Output
 }
 

@@ -99,9 +99,9 @@ public struct ResponseValidator: Sendable {
 
 extension ResponseValidator {
     /// The largest part of a rejected body that the error has, in bytes.
-    private static let beginningByteCount = 64 * 1024
+    static let beginningByteCount = 64 * 1024
     /// The maximum wait for it.
-    private static let beginningPatience = Duration.seconds(2)
+    static let beginningPatience = Duration.seconds(2)
 
     /// Checks all conditions.
     /// - Parameters:
@@ -191,25 +191,31 @@ struct ValidationSubject: Sendable {
 
     func checkStatus(_ ranges: [ClosedRange<Int>]) throws(HTTPError) {
         guard !ranges.contains(where: { $0.contains(exchange.statusCode) }) else { return }
-        throw refusal(
-            .unacceptableStatus,
-            "the status is \(exchange.response.status.code) \(exchange.response.status.reasonPhrase)")
+        throw refusal(.unacceptableStatus, exchange.outline(byteCount: byteCount))
     }
 
     /// Checks the content type, unless the body has come and is empty: it has no type then, whatever the field says.
-    /// - Parameter takesUntyped: Whether a response without a content type is accepted whatever the list says.
-    func checkContentType(_ list: MediaRangeList, takesUntyped: Bool = false) throws(HTTPError) {
+    /// - Parameters:
+    ///   - takesUntyped: Whether a response without a content type is accepted whatever the list says.
+    ///   - shown: The exchange whose body the message begins to show; none by default.
+    func checkContentType(
+        _ list: MediaRangeList, takesUntyped: Bool = false, shows shown: HTTPExchange? = nil
+    ) throws(HTTPError) {
         if byteCount == 0, exchange.storage.isBodyCollected { return }
-        let wanted = list.ranges.map { "\($0.type)/\($0.subtype)" }.prefix(8).joined(separator: ", ")
+        func reject(_ type: String) -> HTTPError {
+            let wanted = list.ranges.map { "\($0.type)/\($0.subtype)" }.prefix(8).joined(separator: ", ")
+            return refusal(
+                .unacceptableContentType,
+                "the content type is \(type), and not one of \(wanted)"
+                    + (shown.map { "; the response was \($0.outline), \($0.beginning)" } ?? ""))
+        }
         guard let field = exchange.response.headerFields[.contentType] else {
             if takesUntyped || byteCount == 0 || list.acceptsUntyped { return }
-            throw refusal(.unacceptableContentType, "the content type is missing, and not one of \(wanted)")
+            throw reject("missing")
         }
         let type = MediaType(field)
         guard !(type.map(list.accepts) ?? list.acceptsUntyped) else { return }
-        throw refusal(
-            .unacceptableContentType,
-            "the content type is “\(type?.essence ?? String(field.prefix(100)))”, and not one of \(wanted)")
+        throw reject("“\(type?.essence ?? String(field.prefix(100)))”")
     }
 
     /// Checks that the content type is one that a decoder accepts.
@@ -234,7 +240,8 @@ struct ValidationSubject: Sendable {
     private func refusal(_ code: HTTPError.Code, _ message: String) -> HTTPError {
         HTTPError(
             code, phase: .processingResponse, message: message, wasSent: true,
-            origin: exchange.url.origin.description, attempts: exchange.metrics.attempts, exchange: exchange)
+            method: exchange.storage.method, url: exchange.url, attempts: exchange.metrics.attempts,
+            exchange: exchange)
     }
 }
 

@@ -30,7 +30,7 @@ package final class CallEventEmitter: Sendable {
     init?(_ call: Call, core: SessionCore, control: TransferControl, isDownload: Bool) {
         let settings = call.settings
         guard core.observesCalls(settings) else { return nil }
-        number = control.callNumber ?? CallNumber.next()
+        number = control.callNumber
         start = call.start
         hub = core.events
         delegate = settings.configuration.delegate
@@ -168,7 +168,7 @@ package final class CallEventEmitter: Sendable {
             guard !isDownload, control.setDelegatedDestination(place) else { return answer }
             let reader = BodyReader(answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes)
             let download = FileDownload(
-                path: path, overwrites: overwrites, origin: answer.call.url.origin.description)
+                path: path, overwrites: overwrites, call: answer.call)
             try await download.write(reader)
             await downloadFinished(at: path)
             return answer.emptied
@@ -189,11 +189,18 @@ package final class CallEventEmitter: Sendable {
         await notify { await $0.downloadFinished(at: path, in: $1) }
     }
 
-    func bodyReceived(_ byteCount: Int, from channel: ResponseBodySource) async throws {
-        guard delegate != nil else { return }
+    /// - Parameter bytes: Called if the delegate receives the bytes as well.
+    func bodyReceived(
+        _ byteCount: Int, from channel: ResponseBodySource, bytes: () -> [UInt8]
+    ) async throws {
+        guard let delegate else { return }
+        let bytes = delegate.receivesBodyBytes ? bytes() : nil
         try await ask(
             "bodyReceived(_:in:)", .receivingBody, holding: channel.heldExchange, otherwise: ()
-        ) { await $0.bodyReceived(byteCount, in: $1) }
+        ) {
+            await $0.bodyReceived(byteCount, in: $1)
+            if let bytes { await $0.bodyReceived(bytes, in: $1) }
+        }
     }
 
     // MARK: The call

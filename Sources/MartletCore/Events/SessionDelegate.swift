@@ -1,7 +1,8 @@
 /// Takes decisions in the calls of a session, and is notified of their progress.
 ///
 /// Every function has a default that changes nothing. The call waits for them: a slow delegate slows its call down, and the TCP
-/// window slows the peer down. The exception is ``bodySent(_:in:)``, which runs beside the others. The call throws the errors of
+/// window slows the peer down. The exceptions run beside the others: ``bodySent(_:in:)``, ``transferResumed(of:at:expecting:)``
+/// and ``backgroundFinished(in:)``. The call throws the errors of
 /// functions that decide. They may make calls of their own, also on the same session and to the same host.
 ///
 /// Each runs in its own task. When the call is cancelled, the session is invalidated or the total timeout expires, the
@@ -11,9 +12,8 @@
 /// A session keeps its delegate as long as it lives, and so do its views, unless they have one of their own. A call
 /// that cannot begin, because its URL is invalid or the session was invalidated, is not reported.
 ///
-/// There are no functions for certificates (``TrustPolicy`` has a custom policy, within the handshake), for credentials of
-/// proxies (``ProxySettings``), for the cache (``RequestOptions/cacheMode``), and for downloads that resume
-/// (`Download.events`).
+/// There are no functions for certificates (``TrustPolicy`` has a custom policy, within the handshake) and for credentials of
+/// proxies (``ProxySettings``).
 public protocol SessionDelegate: Sendable {
     // MARK: Decisions
 
@@ -51,6 +51,13 @@ public protocol SessionDelegate: Sendable {
         of response: HTTPResponse, proposed: FilePath, in context: CallContext
     ) async throws -> FilePath?
 
+    /// Decides whether a response that the session's cache could store is stored; `true` by default.
+    ///
+    /// Called before the first byte is stored, once for a transfer that several calls share, and also for a response that
+    /// is fetched in the background. After `false`, the response replaces none in the cache; one that it would have replaced is
+    /// removed. Not called for a stored response that the server confirms with 304.
+    func mayStore(_ response: HTTPResponse, to request: HTTPRequest) async -> Bool
+
     // MARK: Notices
 
     /// The progress of the request's body: the latest state, not every one; the last one is always reported.
@@ -58,6 +65,24 @@ public protocol SessionDelegate: Sendable {
 
     /// More bytes of the response's body were received, after decoding of content codings.
     func bodyReceived(_ byteCount: Int, in context: CallContext) async
+
+    /// Whether ``bodyReceived(_:in:)-([UInt8],_)`` is called; `false` by default, which saves a copy of each body. Read once for
+    /// each piece.
+    var receivesBodyBytes: Bool { get }
+
+    /// The bytes that the last ``bodyReceived(_:in:)-(Int,_)`` counted, if ``receivesBodyBytes`` is `true`.
+    func bodyReceived(_ bytes: [UInt8], in context: CallContext) async
+
+    /// A transfer that outlives its calls, such as a download of several runs, resumes with bytes that earlier runs received.
+    /// - Parameters:
+    ///   - url: The URL, without user info.
+    ///   - offset: The number of bytes that need not be received again.
+    ///   - byteCount: The length of the whole; `nil` if it is not known.
+    func transferResumed(of url: HTTPURL, at offset: UInt64, expecting byteCount: UInt64?) async
+
+    /// The transfers of a directory that outlive the process are over: finished, failed or cancelled. Called each time that
+    /// this happens.
+    func backgroundFinished(in directory: FilePath) async
 
     /// A download is complete and has its name.
     func downloadFinished(at path: FilePath, in context: CallContext) async
@@ -134,6 +159,21 @@ extension SessionDelegate {
 
     /// Does nothing.
     public func bodyReceived(_ byteCount: Int, in context: CallContext) async {}
+
+    /// It is stored.
+    public func mayStore(_ response: HTTPResponse, to request: HTTPRequest) async -> Bool { true }
+
+    /// Bytes are counted, and not passed.
+    public var receivesBodyBytes: Bool { false }
+
+    /// Does nothing.
+    public func bodyReceived(_ bytes: [UInt8], in context: CallContext) async {}
+
+    /// Does nothing.
+    public func transferResumed(of url: HTTPURL, at offset: UInt64, expecting byteCount: UInt64?) async {}
+
+    /// Does nothing.
+    public func backgroundFinished(in directory: FilePath) async {}
 
     /// Does nothing.
     public func downloadFinished(at path: FilePath, in context: CallContext) async {}

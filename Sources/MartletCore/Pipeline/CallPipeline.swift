@@ -1,5 +1,3 @@
-import Logging
-
 /// A stage of a call: it may change the request, pass it on, and inspect the response.
 ///
 /// The order of the stages is: redirects, retries, middleware, instruments, authentication, cookies, cache, network. A stage
@@ -47,10 +45,10 @@ extension HTTPSession {
     /// Runs a call up to the head of its response, then a closure with the response; ends everything that the call has open.
     @inline(__always)
     package nonisolated func run<Result>(
-        _ call: Call, _ control: TransferControl, isRestartable: Bool = false, isDownload: Bool = false,
+        _ call: Call, _ control: TransferControl, kind: HTTPTask.Kind = .data, isRestartable: Bool = false,
         before prepare: (() async throws -> Void)? = nil, _ consume: (StreamedResponse) async throws -> Result
     ) async throws -> Result {
-        guard let number = core.calls.enter(control) else { throw invalidated(call) }
+        guard let number = core.calls.enter(control, call, kind) else { throw invalidated(call) }
         defer { leave(number, control) }
         do {
             return try await withTaskCancellationHandler {
@@ -58,15 +56,16 @@ extension HTTPSession {
                 if let prepare { try await prepare() }
                 let first = try await firstAnswer(call, control)
                 if let first, !RedirectRule.mayFollow(first.head.status) {
-                    return try await deliver(first, to: consume)
+                    return try await deliver(first, control, to: consume)
                 }
                 return try await runPipeline(
-                    call, control, from: first, isRestartable: isRestartable, isDownload: isDownload, consume)
+                    call, control, from: first, isRestartable: isRestartable, isDownload: kind == .download,
+                    consume)
             } onCancel: {
                 control.cancel()
             }
         } catch let failure {
-            throw await reason(of: failure, call, control)
+            throw reason(of: failure, call, control)
         }
     }
 
@@ -121,7 +120,7 @@ extension HTTPSession {
         }
         while true {
             do {
-                return try await deliver(answer) { answer in
+                return try await deliver(answer, control) { answer in
                     guard let observer = call.observer else { return (try await consume(answer), nil) }
                     let admitted = try await observer.admit(answer, control)
                     let result = try await consume(admitted)
@@ -129,7 +128,7 @@ extension HTTPSession {
                 }
             } catch let error as HTTPError where isRestartable {
                 guard let another = try await pipeline.answer(after: error, in: answer) else { throw error }
-                control.download?.update { $0.completedByteCount = 0 }
+                control.restartBody()
                 answer = another
             }
         }
@@ -138,34 +137,23 @@ extension HTTPSession {
     /// Passes a response to a closure, and ends the response.
     @inline(__always)
     private nonisolated func deliver<Result>(
-        _ answer: StreamedResponse, to consume: (StreamedResponse) async throws -> Result
+        _ answer: StreamedResponse, _ control: TransferControl,
+        to consume: (StreamedResponse) async throws -> Result
     ) async throws -> Result {
         defer { answer.finish() }
-        log(answer)
+        answer.call.log(answer, control)
         return try await consume(answer)
-    }
-
-    @inline(never)
-    private nonisolated func log(_ answer: StreamedResponse) {
-        settings.configuration.logger.debug(
-            "response",
-            metadata: [
-                "method": "\(answer.call.method)", "origin": "\(answer.call.url.origin)",
-                "status": "\(answer.head.status)", "reused": "\(answer.channel.isReused)",
-                "source": "\(answer.source.rawValue)",
-            ])
     }
 
     /// The error that a failed call throws, after the session's mapper.
     @inline(never)
     private nonisolated func reason(
         of failure: any Error, _ call: Call, _ control: TransferControl
-    ) async -> any Error {
-        let error = ResponseValidationError.reason(of: failure)
-        settings.configuration.logger.debug(
-            "call failed",
-            metadata: ["method": "\(call.method)", "origin": "\(call.url.origin)", "error": "\(error)"])
-        return await settings.mapped(error, UserCode(call, control: control, loop: core.loop))
+    ) -> any Error {
+        var error = ResponseValidationError.reason(of: failure)
+        if let failure = error as? HTTPError { error = failure.about(call.method, call.url) }
+        call.log(error, control)
+        return settings.mapped(error)
     }
 
     @inline(never)

@@ -1,4 +1,3 @@
-import Logging
 import Synchronization
 
 /// The state that the stages of a call share.
@@ -15,7 +14,6 @@ package final class CallProgress: Sendable {
         var tryCount = 1
         var timeoutStatusCount = 0
         var hops: [HTTPHop] = []
-        var number: UInt64?
         /// The body that the delegate gave in place of one that is gone.
         var newBody: HTTPBody?
         /// Whether the cache is not used, because a stored response was damaged.
@@ -57,12 +55,9 @@ package final class CallProgress: Sendable {
 
     /// The state of the call when a middleware is called.
     func context() -> CallContext {
-        let state = state.withLock { state in
-            state.number = state.number ?? observer?.number ?? CallNumber.next()
-            return state
-        }
+        let state = state.withLock { $0 }
         return CallContext(
-            number: state.number ?? 0, sentCount: state.sentCount, redirectCount: state.redirectCount,
+            number: control.callNumber, sentCount: state.sentCount, redirectCount: state.redirectCount,
             elapsed: MonotonicTime.now().since(start))
     }
 
@@ -127,7 +122,7 @@ package final class CallProgress: Sendable {
     }
 
     /// Whether a request of this call failed with an error.
-    func isOwn(_ error: HTTPError) -> Bool { error.call == ObjectIdentifier(self) }
+    package func isOwn(_ error: HTTPError) -> Bool { error.call == ObjectIdentifier(self) }
 
     /// Stops the use of the cache.
     /// - Returns: Whether it was used before.
@@ -199,20 +194,18 @@ package final class CallProgress: Sendable {
     /// Notes that another request follows one.
     func note(
         _ reason: HTTPHop.Reason, _ request: Call, _ answer: StreamedResponse? = nil, status: Int? = nil,
-        error: HTTPError.Code? = nil, delay: Duration = .zero, target: HTTPURL? = nil
+        error: HTTPError? = nil, delay: Duration = .zero, target: HTTPURL? = nil
     ) {
         let hop = HTTPHop(
-            reason: reason, method: request.method, url: request.url, status: status, error: error,
+            reason: reason, method: request.method, url: request.url, status: status, error: error?.code,
             ended: MonotonicTime.now().since(start), delay: delay)
-        state.withLock { $0.hops.append(hop) }
+        let attempt = state.withLock { state in
+            state.hops.append(hop)
+            return state.hops.count
+        }
         control.watcher?.followed(hop, answer?.exchange(with: []))
         observer?.follows(hop, to: target)
-        request.settings.configuration.logger.debug(
-            "another request follows",
-            metadata: [
-                "reason": "\(reason.rawValue)", "origin": "\(request.url.origin)",
-                "status": "\(status ?? 0)", "delay": "\(delay)",
-            ])
+        request.log(hop, error, control, attempt: attempt)
     }
 
     /// Counts another attempt.

@@ -36,7 +36,7 @@ extension CallProgress {
         guard request.retryPolicy.maximumAttempts > 1,
             let delay = try await delay(after: .failure(error), of: request)
         else { return false }
-        note(.retry, request, error: error.code, delay: delay)
+        note(.retry, request, error: error, delay: delay)
         beginTry(afterTimeoutStatus: false)
         try await wait(delay, request)
         return true
@@ -79,6 +79,7 @@ extension CallProgress {
         guard delay > .zero else { return }
         let end = MonotonicTime.now().advanced(by: delay)
         let pause = OneShot<Void>()
+        control.enter(.waiting)
         control.begin(.pausing(pause))
         _ = await pause.wait(until: min(end, call.totalDeadline), on: core.loop)
         if control.isCancelled { throw CancellationError() }
@@ -148,7 +149,8 @@ struct RetryRule: Sendable {
     private func isTransient(_ error: HTTPError) -> Bool {
         if error.isTransient { return true }
         switch error.code {
-        case .timedOut, .invalidURL, .invalidRequest, .sessionInvalidated, .bodyNotReplayable: return false
+        case .timedOut, .invalidURL, .invalidRequest, .invalidHeader, .sessionInvalidated, .bodyNotReplayable:
+            return false
         default: return policy.includesAllErrors
         }
     }

@@ -242,7 +242,7 @@ struct ProxyEnvironment: Sendable {
             throw HTTPError(
                 .proxyFailed, phase: .preparing,
                 message: "the variable \(variable.name) names no proxy that can be used: \(error)",
-                origin: url.origin.description, underlying: error)
+                url: url, underlying: error)
         }
     }
 }

@@ -28,12 +28,18 @@ public final class Download: Sendable {
     public let id: DownloadID
     private let status: DownloadStatus
     private let controller: any Controller
+    private let mapped: @Sendable (any Error) async -> any Error
 
     /// A handle.
-    package init(id: DownloadID, status: DownloadStatus, controller: any Controller) {
+    /// - Parameter mapped: Maps the error that ``value`` throws.
+    package init(
+        id: DownloadID, status: DownloadStatus, controller: any Controller,
+        mapped: @escaping @Sendable (any Error) async -> any Error = { $0 }
+    ) {
         self.id = id
         self.status = status
         self.controller = controller
+        self.mapped = mapped
     }
 
     /// The latest URL that was given for the file, without user name and password. After redirects the file may be elsewhere:
@@ -61,14 +67,15 @@ public final class Download: Sendable {
     public var events: EventSequence<DownloadEvent> { status.events.subscribe() }
 
     /// The file, once it is complete. Waits through pauses.
-    /// - Throws: The ``MartletCore/HTTPError`` that ended it; `CancellationError` when the download or the waiting task was
+    /// - Throws: The ``MartletCore/HTTPError`` that ended it, which the error mapper of its host may replace;
+    ///   `CancellationError` when the download or the waiting task was
     ///   cancelled.
     public var value: DownloadResult {
         get async throws {
             for await state in states {
                 switch state {
                 case .finished(let result): return result
-                case .failed(let error): throw error
+                case .failed(let error): throw await mapped(error)
                 case .cancelled: throw CancellationError()
                 case .waiting, .running, .verifying, .paused: continue
                 }
@@ -86,7 +93,7 @@ public final class Download: Sendable {
     ///   reused if the validators are the same there.
     /// - Throws: An ``MartletCore/HTTPError`` if the download is over, or the URL cannot be parsed.
     public func resume(from url: String? = nil) async throws {
-        try await controller.resume(from: try url.map { try HTTPURL(downloading: $0) })
+        try await controller.resume(from: try url.map { try HTTPSession.url($0) })
     }
 
     /// Cancels the download and removes the received bytes. Returns when that is done. A complete file stays.

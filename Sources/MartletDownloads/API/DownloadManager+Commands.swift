@@ -9,36 +9,40 @@ extension DownloadManager {
     /// Adds a download to a file, whose directory must exist; otherwise as with a ``DownloadTarget``.
     @discardableResult
     public func add(
-        _ url: String, to path: FilePath, options: DownloadOptions = DownloadOptions(),
-        priority: DownloadPriority = .normal
-    ) async throws -> DownloadID { try await add(url, to: .file(path), options: options, priority: priority) }
+        _ target: some HTTPTarget, to path: some FilePathConvertible,
+        options: DownloadOptions = DownloadOptions(), priority: DownloadPriority = .normal
+    ) async throws -> DownloadID {
+        try await add(target, to: .file(path), options: options, priority: priority)
+    }
 
     /// Adds a download, which starts when it is its turn. When this returns, it survives the process; when this throws, nothing
     /// of it is left.
     ///
     /// - Parameters:
-    ///   - url: the URL of the file.
+    ///   - url: the URL of the file, or a GET request whose header fields are added to those of the options.
     ///   - target: the target; a relative path starts at the current working directory.
     ///   - options: the options.
     ///   - priority: the priority among the waiting downloads.
     /// - Returns: The identifier, stable across processes.
-    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` if the options have a closure that cannot be written;
+    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` if the options have a closure that cannot
+    ///   be written, and for a request that is not a GET;
     ///   `.alreadyInProgress` if another unfinished download of this manager has the same file; `.diskFull` or `.fileFailed` if
     ///   its record cannot be written; `.sessionInvalidated` when the manager was closed. `CancellationError` when the task was
     ///   cancelled before.
     @discardableResult
     public func add(
-        _ url: String, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
+        _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
         priority: DownloadPriority = .normal
     ) async throws -> DownloadID {
-        let place = try HTTPURL(downloading: url)
+        var options = options
+        let place = try options.take(url)
         try checkOpen()
         try Task.checkCancellation()
         guard lastNumber < .max, lastOrder < .max else {
             throw HTTPError(.fileFailed, phase: .preparing, message: "the directory has no number left")
         }
         let absolute = try HTTPError.storing { () throws(StorageError) -> DownloadTarget in
-            switch target {
+            switch target.place {
             case .file(let path): .file(FilePath(try WorkingDirectory.absolute(path.string)))
             case .directory(let path): .directory(FilePath(try WorkingDirectory.absolute(path.string)))
             }
@@ -51,7 +55,7 @@ extension DownloadManager {
             throw HTTPError(
                 .alreadyInProgress, phase: .preparing,
                 message: "download \(other) is about \(claim) already; resume, cancel or remove it",
-                origin: place.origin.description)
+                method: .get, url: place)
         }
         lastNumber += 1
         lastOrder += 1
@@ -84,7 +88,7 @@ extension DownloadManager {
     /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` if the download is finished, was cancelled or is unknown;
     ///   `.sessionInvalidated` when the manager was closed.
     public func resume(_ id: DownloadID, from url: String? = nil) async throws {
-        try await resume(id, at: try url.map { try HTTPURL(downloading: $0) })
+        try await resume(id, at: try url.map { try HTTPSession.url($0) })
     }
 
     /// Cancels a download, and removes the received bytes and its record. A complete file stays, and so does its record. Returns

@@ -31,9 +31,10 @@ public actor DownloadManager {
     nonisolated let isClosed = CurrentValue(false)
     nonisolated let runs = RunGroup()
     let session: HTTPSession
+    let directory: FilePath
     let store: DownloadStore
     let slots: HostConnectionSlots
-    let prepare: (@Sendable (inout HTTPFields, HTTPURL) async throws -> Void)?
+    let prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)?
     let make: DownloadFactory
     let now: @Sendable () -> MonotonicTime
     var machine: DownloadQueueMachine
@@ -50,13 +51,14 @@ public actor DownloadManager {
     /// Opens a directory with a factory of downloads other than ``DownloadJob``.
     package init(
         session: HTTPSession, directory: FilePath, limits: DownloadLimits = DownloadLimits(),
-        prepare: (@Sendable (inout HTTPFields, HTTPURL) async throws -> Void)? = nil,
+        prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil,
         ageing: Duration = .seconds(60), files: any FileSystem = LinuxFileSystem(),
         now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.now() },
         make: @escaping DownloadFactory
     ) async throws {
         let (store, contents) = try await DownloadStore.open(directory.string, files: files)
         self.session = session
+        self.directory = directory
         self.store = store
         self.limits = limits
         self.prepare = prepare
@@ -95,6 +97,16 @@ public actor DownloadManager {
         let status = registry.entry(of: id)?.status ?? DownloadStatus(.cancelled)
         if case .cancelled = status.state { status.end() }
         return status.stateSequence
+    }
+
+    /// The progress of all known downloads together: the current value first, then newer ones. A slow consumer skips values and
+    /// delays nothing. Ends when the manager is closed or released.
+    ///
+    /// ```swift
+    /// for await total in downloads.progress { bar.set(total.fractionCompleted) }
+    /// ```
+    public nonisolated var progress: DownloadValues<TotalDownloadProgress> {
+        DownloadValues(registry.total, \.progress)
     }
 
     /// All events in order, starting with the last 256 past ones. The stream ends with the manager.

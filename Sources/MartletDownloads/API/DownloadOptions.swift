@@ -53,7 +53,9 @@ public struct DownloadOptions: Sendable {
     /// Whether the file gets the time of `Last-Modified`; `false` by default.
     public var preservesModificationTime: Bool
     /// Fields of each request. Fields with credentials are not written to disk, and not sent to another origin.
-    public var headers: HTTPFields
+    public var headers: HTTPHeaders
+    /// The names of fields that are not written to disk besides those with credentials: those of a host.
+    package var secretFields: Set<HTTPField.Name> = []
     /// The remaining time below which a connection's range is not taken over by another; `nil` to derive it from the server's
     /// response times.
     package var patience: Duration?
@@ -71,7 +73,7 @@ public struct DownloadOptions: Sendable {
         stallTimeout: Duration = .seconds(30), checkpointInterval: Duration = .seconds(2),
         bandwidth: BandwidthRate? = nil, sequentialWindow: ByteCount? = nil,
         byteLimit: ByteCount = .unlimited, preservesModificationTime: Bool = false,
-        headers: HTTPFields = HTTPFields(),
+        headers: HTTPHeaders = HTTPHeaders(),
         request: RequestOptions = RequestOptions()
     ) {
         self.segments = segments
@@ -142,7 +144,8 @@ extension DownloadOptions: Codable {
         try container.encodeIfPresent(sequentialWindow, forKey: .sequentialWindow)
         if byteLimit != .unlimited { try container.encode(byteLimit, forKey: .byteLimit) }
         if preservesModificationTime { try container.encode(true, forKey: .preservesModificationTime) }
-        let headers = headers.withoutSecrets
+        var headers = headers.withoutSecrets
+        for name in secretFields { headers[name] = nil }
         if !headers.isEmpty { try container.encode(headers, forKey: .headers) }
         try container.encode(request, forKey: .request)
     }
@@ -176,11 +179,32 @@ public struct DownloadRetry: Hashable, Sendable, Codable {
     }
 }
 
-/// The target of a download.
-public enum DownloadTarget: Hashable, Sendable, Codable {
+/// The target of a download: a file, or a directory for a file that the server names.
+public struct DownloadTarget: Hashable, Sendable, Codable {
+    package enum Place: Hashable, Sendable, Codable {
+        case file(FilePath)
+        case directory(FilePath)
+    }
+
+    package let place: Place
+
+    private init(_ place: Place) { self.place = place }
+
     /// A file at this path, in an existing directory.
-    case file(FilePath)
+    public static func file(_ path: some FilePathConvertible) -> DownloadTarget {
+        DownloadTarget(.file(path.filePath))
+    }
+
     /// An existing directory. The file name is the one that the server proposes (`Content-Disposition`, RFC 6266), otherwise the
     /// last component of the URL's path, otherwise `download`. It is sanitized: never outside of the directory, and not hidden.
-    case directory(FilePath)
+    public static func directory(_ path: some FilePathConvertible) -> DownloadTarget {
+        DownloadTarget(.directory(path.filePath))
+    }
+
+    /// The path of the file or the directory.
+    public var path: FilePath {
+        switch place {
+        case .file(let path), .directory(let path): path
+        }
+    }
 }

@@ -8,17 +8,19 @@ extension HTTPSession {
     /// the task keeps them as far as a later call can resume them, and returns when no connection and no file is open.
     ///
     /// - Parameters:
-    ///   - url: the URL of the file. Redirects are followed as the session is configured.
-    ///   - path: the path of the file; its directory must exist.
+    ///   - url: the URL of the file, or a GET request whose header fields are added to those of the options. Redirects are
+    ///     followed as the session is configured.
+    ///   - path: the path of the file, a `String` or a `FilePath`; its directory must exist.
     ///   - options: the options.
-    ///   - progress: called with the newest progress, not with each; the last one is always delivered.
+    ///   - progress: called on the caller's actor with the latest progress, not with each; the last one is always delivered.
     /// - Throws: An ``HTTPError``: `.unacceptableStatus`, `.checksumMismatch`, `.representationChanged`, `.rangeRefused`,
     ///   `.notResumable`, `.fileExists`, `.alreadyInProgress`, `.diskFull`, `.fileFailed`, `.bodyTooLarge`, and those of
     ///   requests; `CancellationError`.
     @discardableResult
     public nonisolated func download(
-        _ url: String, to path: FilePath, options: DownloadOptions = DownloadOptions(),
-        progress: (@Sendable (DownloadProgress) -> Void)? = nil
+        _ url: some HTTPTarget, to path: some FilePathConvertible,
+        options: DownloadOptions = DownloadOptions(),
+        progress: ((DownloadProgress) -> Void)? = nil
     ) async throws -> DownloadResult {
         try await download(url, to: .file(path), options: options, progress: progress)
     }
@@ -26,50 +28,52 @@ extension HTTPSession {
     /// Downloads to a file or into a directory; otherwise as ``download(_:to:options:progress:)``.
     @discardableResult
     public nonisolated func download(
-        _ url: String, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
-        progress: (@Sendable (DownloadProgress) -> Void)? = nil
+        _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
+        progress: ((DownloadProgress) -> Void)? = nil
     ) async throws -> DownloadResult {
         let status = DownloadStatus(.running)
-        let plan = DownloadJob.Plan(url: try HTTPURL(downloading: url), target: target, options: options)
+        var options = options
+        let plan = DownloadJob.Plan(url: try options.take(url), target: target, options: options)
         let job = DownloadJob(plan, session: self, status: status)
         guard let progress else { return try await job.run() }
-        async let result = {
+        return try await HTTPSession.reporting(status.progress, to: progress) {
             // Also after an early failure: the last progress is always delivered.
             defer { status.progress.finish() }
             return try await job.run()
-        }()
-        for await value in status.progressSequence { progress(value) }
-        return try await result
+        }
     }
 
     /// Starts a download and returns its handle; otherwise as ``download(_:to:options:progress:)``.
     ///
     /// It continues when the calling task ends, and when the handle is released.
-    /// - Throws: An ``HTTPError`` if the URL cannot be parsed.
+    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` for a request that is not a GET.
     public nonisolated func startDownload(
-        _ url: String, to target: DownloadTarget, options: DownloadOptions = DownloadOptions()
-    ) throws -> Download { startDownload(try HTTPURL(downloading: url), to: target, options: options) }
+        _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions = DownloadOptions()
+    ) throws -> Download { try startDownload(url, to: target, options: options) { $0 } }
 
-    /// Starts a download of a parsed URL.
+    /// Starts a download whose errors are mapped.
     package nonisolated func startDownload(
-        _ url: HTTPURL, to target: DownloadTarget, options: DownloadOptions
-    ) -> Download {
+        _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions,
+        mapped: @escaping @Sendable (any Error) async -> any Error
+    ) throws -> Download {
         let status = DownloadStatus(.running)
-        let plan = DownloadJob.Plan(url: url, target: target, options: options)
+        var options = options
+        let plan = DownloadJob.Plan(url: try options.take(url), target: target, options: options)
         let controller = StandaloneDownload(DownloadJob(plan, session: self, status: status), status: status)
         controller.begin()
-        return Download(id: StandaloneDownload.nextID(), status: status, controller: controller)
+        return Download(
+            id: StandaloneDownload.nextID(), status: status, controller: controller, mapped: mapped)
     }
 }
 
-extension HTTPURL {
-    /// Parses the URL of a download.
-    init(downloading text: String) throws(HTTPError) {
-        do throws(HTTPURL.ParseError) {
-            self = try HTTPURL(text)
-        } catch {
-            throw HTTPError(.invalidURL, phase: .preparing, message: error.description, underlying: error)
-        }
+extension DownloadOptions {
+    /// Takes over the header fields of a target, as far as the options do not have them.
+    /// - Returns: The URL of the target.
+    mutating func take(_ target: some HTTPTarget) throws(HTTPError) -> HTTPURL {
+        let (url, fields) = try target.httpTarget.partsOfGET()
+        headers.fill(from: fields)
+        _ = try headers.checked(url)
+        return url
     }
 }
 

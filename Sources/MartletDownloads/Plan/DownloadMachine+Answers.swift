@@ -171,7 +171,7 @@ extension DownloadMachine {
         return HTTPError(
             .bodyTooLarge, phase: .receivingBody,
             message: "the file is \(total) bytes long, and the limit is \(options.byteLimit.bytes)",
-            wasSent: true, origin: original.origin.description)
+            wasSent: true, method: .get, url: original)
     }
 
     /// Restarts after a response, whose body is not used, or fails if that was done too often.
@@ -214,7 +214,7 @@ extension DownloadMachine {
         let came = facts.map { ", and \($0.words) came" } ?? ""
         return HTTPError(
             code, phase: .processingResponse, message: what + detail + came, wasSent: true,
-            origin: original.origin.description, attempts: Int(generation))
+            method: .get, url: original, attempts: Int(generation))
     }
 
     // MARK: Ends
@@ -309,7 +309,7 @@ extension DownloadMachine {
         HTTPError(
             .truncated, phase: .receivingBody,
             message: "asked for \(question.asked.words), and no byte of them came",
-            wasSent: true, origin: question.url.origin.description)
+            wasSent: true, method: .get, url: question.url)
     }
 
     private func error(
@@ -318,7 +318,7 @@ extension DownloadMachine {
         HTTPError(
             code, phase: .processingResponse,
             message: "\(why): asked for \(question.asked.words), and \(facts.words) came", wasSent: true,
-            origin: facts.url.origin.description)
+            method: .get, url: facts.url, status: facts.status)
     }
 
     private func statusError(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> HTTPError {
@@ -326,6 +326,6 @@ extension DownloadMachine {
             .unacceptableStatus, phase: .processingResponse,
             message: (question.range?.lowerBound ?? 0) == 0
                 ? facts.words : "\(facts.words), asked for \(question.asked.words)", wasSent: true,
-            origin: facts.url.origin.description)
+            method: .get, url: facts.url, status: facts.status)
     }
 }

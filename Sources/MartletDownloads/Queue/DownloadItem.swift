@@ -67,7 +67,7 @@ package struct DownloadItem: Sendable {
 
     /// The path of the file, as far as it is known or given.
     package var file: FilePath? {
-        if path == nil, case .file(let file) = target { return file }
+        if path == nil, case .file(let file) = target.place { return file }
         return path
     }
 

@@ -45,7 +45,7 @@ package enum DownloadItemCodec {
         writer.write(UInt8(truncatingIfNeeded: item.movedURLs.count))
         for url in item.movedURLs { write(url, to: &writer) }
         let (kind, target): (UInt8, FilePath) =
-            switch item.target {
+            switch item.target.place {
             case .file(let path): (0, path)
             case .directory(let path): (1, path)
             }
@@ -100,7 +100,7 @@ package enum DownloadItemCodec {
         while message.utf8.count > messageLimit { message.removeLast(max(1, message.count / 8)) }
         writer.write(text: message)
         writer.write(error.wasSent)
-        writer.write(optional: error.origin)
+        writer.write(optional: error.url?.absoluteString)
         writer.write(optional: error.resumableByteCount)
     }
 
@@ -189,7 +189,9 @@ package enum DownloadItemCodec {
             HTTPError.Phase(rawValue: try reader.text(limit: textLimit, "phase")) ?? .processingResponse
         var error = HTTPError(code, phase: phase, message: try reader.text(limit: textLimit, "message"))
         error.wasSent = try reader.flag("sent")
-        error.origin = try reader.optionalText(limit: textLimit, "origin")
+        if let url = try reader.optionalText(limit: textLimit, "URL") {
+            error = error.about(.get, try? HTTPURL(url, pathAsIs: true))
+        }
         error.resumableByteCount = try reader.optionalNumber("kept")
         return error
     }

@@ -40,7 +40,8 @@ extension DownloadManager {
     private func manage(_ item: DownloadItem, _ state: DownloadState, isVisible: Bool = true)
         -> DownloadStatus
     {
-        let (status, place) = (DownloadStatus(state), DownloadLocation(item))
+        let (id, place) = (item.id, DownloadLocation(item))
+        let status = DownloadStatus(state) { [weak registry] in registry?.count(id) }
         managed[item.id] = Managed(item: item, place: place, status: status)
         if isVisible { registry.add(item.id, status, place) }
         return status
@@ -65,7 +66,13 @@ extension DownloadManager {
         for id in effects.begin { begin(id) }
         let isAllFinished = machine.isAllFinished
         self.isAllFinished.update { isAllFinished }
-        if effects.isAllFinished { log.add(.allFinished) }
+        if effects.isAllFinished {
+            log.add(.allFinished)
+            if let delegate = session.configuration.delegate {
+                // Unstructured: the manager does not wait for code of the program.
+                Task { [directory] in await delegate.backgroundFinished(in: directory) }
+            }
+        }
     }
 
     private func begin(_ id: DownloadID) {

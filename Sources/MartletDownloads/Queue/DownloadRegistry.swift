@@ -7,12 +7,28 @@ final class DownloadRegistry: Sendable {
     struct Entry: Sendable {
         var status: DownloadStatus
         var place: DownloadLocation
+        /// Its part of the total.
+        fileprivate var counted: TotalDownloadProgress.Part?
     }
 
     private struct State {
         var entries: [DownloadID: Entry] = [:]
+        var sums = TotalDownloadProgress.Sums()
+        /// The number of changes of the sums.
+        var changeCount: UInt64 = 0
         var isEnded = false
     }
+
+    /// The total with the number of its change. Observers see only changes of the progress.
+    struct Total: Equatable, Sendable {
+        var progress = TotalDownloadProgress()
+        var number: UInt64 = 0
+
+        static func == (left: Total, right: Total) -> Bool { left.progress == right.progress }
+    }
+
+    /// The progress of all downloads together.
+    let total = CurrentValue(Total())
 
     /// Guards the above: the manager, and observers.
     private let state = Mutex(State())
@@ -30,12 +46,39 @@ final class DownloadRegistry: Sendable {
             return state.isEnded
         }
         if isEnded { status.end() }
+        count(id)
     }
 
     /// Removes a download and ends its status.
     func remove(_ id: DownloadID) {
-        let entry = state.withLock { $0.entries.removeValue(forKey: id) }
+        let entry = replace { state in
+            let entry = state.entries.removeValue(forKey: id)
+            state.sums.replace(entry?.counted, by: nil)
+            return entry
+        }
         entry?.status.end()
+    }
+
+    /// Counts the present progress and state of a download in the total. They are read under the lock, so that of concurrent
+    /// changes the last one counts.
+    func count(_ id: DownloadID) {
+        replace { state in
+            guard let entry = state.entries[id] else { return }
+            let part = TotalDownloadProgress.Part(entry.status.progress.value, entry.status.state)
+            state.sums.replace(entry.counted, by: part)
+            state.entries[id]?.counted = part
+        }
+    }
+
+    /// Changes the sums, and then the total, unless a later change came first.
+    private func replace<Value: Sendable>(_ change: (inout State) -> Value) -> Value {
+        let (value, new) = state.withLock { state in
+            let value = change(&state)
+            state.changeCount += 1
+            return (value, Total(progress: state.sums.progress, number: state.changeCount))
+        }
+        total.change { if new.number > $0.number { $0 = new } }
+        return value
     }
 
     /// Ends the status of all downloads. Running ones become waiting, since a later manager resumes them.
@@ -51,6 +94,7 @@ final class DownloadRegistry: Sendable {
             }
             status.end()
         }
+        total.finish()
     }
 }
 

@@ -26,7 +26,7 @@ final class ManagedRun: Sendable {
         var movedURLs: [HTTPURL]
         var status: DownloadStatus
         var slots: HostConnectionSlots
-        var prepare: (@Sendable (inout HTTPFields, HTTPURL) async throws -> Void)?
+        var prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)?
         var make: DownloadFactory
         /// Receives the path of the file as soon as it is known, if it was not.
         var named: @Sendable (FilePath) async -> Void
@@ -80,7 +80,7 @@ final class ManagedRun: Sendable {
                 await self.stopping.becomesTrue()
                 return .stop
             }
-            if case .directory = order.plan.target {
+            if case .directory = order.plan.target.place {
                 group.addTask {
                     await self.awaitName(order)
                     return .named
@@ -184,11 +184,11 @@ extension DownloadManager {
     /// - Throws: An ``MartletCore/HTTPError``: `.alreadyInProgress` if another manager has the directory, in this process or
     ///   another one; `.fileFailed` if it belongs to another user, others may write to it, or it cannot be used.
     public init(
-        session: HTTPSession, directory: FilePath, limits: DownloadLimits = DownloadLimits(),
-        prepare: (@Sendable (inout HTTPFields, HTTPURL) async throws -> Void)? = nil
+        session: HTTPSession, directory: some FilePathConvertible, limits: DownloadLimits = DownloadLimits(),
+        prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil
     ) async throws {
         try await self.init(
-            session: session, directory: directory, limits: limits, prepare: prepare,
+            session: session, directory: directory.filePath, limits: limits, prepare: prepare,
             make: { plan, status, slots in DownloadJob(plan, session: session, slots: slots, status: status) }
         )
     }
@@ -203,9 +203,9 @@ extension DownloadManager {
     ///   - prepare: as for that initializer.
     /// - Throws: As that initializer.
     public static func background(
-        directory: FilePath, configuration: SessionConfiguration = .background,
+        directory: some FilePathConvertible, configuration: SessionConfiguration = .background,
         limits: DownloadLimits = DownloadLimits(),
-        prepare: (@Sendable (inout HTTPFields, HTTPURL) async throws -> Void)? = nil
+        prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil
     ) async throws -> DownloadManager {
         try await DownloadManager(
             session: HTTPSession(configuration: configuration), directory: directory, limits: limits,
@@ -243,5 +243,6 @@ extension DownloadStatus {
             value.connectionCount = 0
             value.stalled = .zero
         }
+        changed()
     }
 }

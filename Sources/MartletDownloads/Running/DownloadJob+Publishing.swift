@@ -83,8 +83,8 @@ extension DownloadJob {
         } catch let unsynced as UnsyncedName {
             throw unsynced.error
         }
-        status.events.add(.started(resumedByteCount: result.byteCount))
-        status.progress.update {
+        report(.started(resumedByteCount: result.byteCount), total: result.byteCount)
+        status.updateProgress {
             var progress = DownloadProgress()
             progress.completedByteCount = result.byteCount
             progress.totalByteCount = result.byteCount
@@ -138,7 +138,7 @@ extension DownloadJob {
     }
 
     private func failure(_ error: StorageError) -> HTTPError {
-        var failure = HTTPError(storage: error, origin: url.origin.description)
+        var failure = HTTPError(storage: error, method: .get, url: url)
         failure.phase = .processingResponse
         if error.isExistingFile { failure.code = .fileExists }
         return failure

@@ -60,18 +60,18 @@ package final class DownloadJob: Sendable {
         let configuration = session.configuration
         // Whether a failure is transient depends on its cause, not on the name that a service gives it.
         self.session =
-            configuration.cache == nil && configuration.errorMapper == nil
+            configuration.cache == nil && configuration.errors == nil
             ? session
             : session.with {
                 $0.cache = nil
-                $0.errorMapper = nil
+                $0.errors = nil
             }
         self.slots = slots
         self.status = status
         self.files = files
         bandwidth = BandwidthGroup(session, limit: BandwidthLimit(download: plan.options.bandwidth))
         var target: String?
-        if case .file(let path) = plan.target { target = path.string }
+        if case .file(let path) = plan.target.place { target = path.string }
         state = Mutex(State(url: plan.url, target: target, publication: plan.publication))
     }
 
@@ -137,7 +137,7 @@ package final class DownloadJob: Sendable {
 
     /// The HTTP request of a transfer.
     func request(_ question: DownloadRequest) throws -> HTTPRequest {
-        var fields = plan.options.headers
+        var fields = try plan.options.headers.checked(question.url)
         if isCrossOrigin(question) {
             fields = fields.withoutSecrets
             for name in redirects.fieldsOfOrigin { fields[name] = nil }
@@ -173,14 +173,16 @@ package final class DownloadJob: Sendable {
         options.decompresses = false
         // A missing part has to be detected, and received bytes have to be those of the file.
         options.returnsRawBody = false
-        if options.ignoresContentLength { options.ignoresContentLength = false }
+        options.ignoresContentLength = false
         options.bodyLimit = nil
         options.bandwidthGroup = bandwidth
-        var timeouts = options.timeouts ?? session.configuration.timeouts
+        // The session's total timeout is one for a request, not for a file.
+        var defaults = session.configuration.timeouts
+        defaults.total = nil
+        var timeouts = options.timeouts.merged(over: defaults)
         let stall = min(max(.milliseconds(100), plan.options.stallTimeout), .seconds(86_400))
         timeouts.idle = min(timeouts.idle ?? stall, stall)
         timeouts.head = min(timeouts.head ?? stall, stall)
-        timeouts.total = plan.options.request.timeouts?.total
         options.timeouts = timeouts
         return options
     }
@@ -208,7 +210,7 @@ package final class DownloadJob: Sendable {
         _ use: @escaping @Sendable (PartFile) -> ResumeRecord?
     ) async throws -> ResumeRecord? {
         var found = state.withLock { $0.target }.map { PartNames(target: $0) }
-        if found == nil, case .directory(let path) = plan.target {
+        if found == nil, case .directory(let path) = plan.target.place {
             let folder = DownloadJob.folder(path)
             // Most directories have no record: then there is nothing to read.
             if DirectoryRecordIndex.shared.names(known: folder)?.isEmpty == true { return nil }
@@ -220,7 +222,7 @@ package final class DownloadJob: Sendable {
 
     /// Opens the part file with the name that a response proposes. Blocks.
     func open(proposed facts: DownloadResponseHead) throws -> PartFile {
-        switch plan.target {
+        switch plan.target.place {
         case .file(let path): return try open(PartNames(target: path.string))
         case .directory(let path):
             let name = PartNames.proposed(disposition: facts.disposition, url: facts.url)
@@ -351,6 +353,18 @@ final class DownloadClock: Sendable {
     }
 }
 
+extension DownloadJob {
+    /// Emits an event of a run, and notifies the session's delegate of a resumed download.
+    func report(_ event: DownloadEvent, total: UInt64?) {
+        status.events.add(event)
+        guard case .started(let count) = event, count > 0, let delegate = session.configuration.delegate
+        else { return }
+        let url = url.withoutUserInfo
+        // Unstructured: a run, which holds the part file, does not wait for code of the program.
+        Task { await delegate.transferResumed(of: url, at: count, expecting: total) }
+    }
+}
+
 /// The observable state of a download, over all of its runs.
 package final class DownloadStatus: Sendable {
     /// A state with its number, by which it is compared.
@@ -370,9 +384,12 @@ package final class DownloadStatus: Sendable {
     /// The events.
     package let events = ReplayingEventBroadcaster<DownloadEvent>()
     private let lastNumber = Atomic<UInt64>(1)
+    /// Called after each change of the progress or the state, outside of their locks.
+    let changed: @Sendable () -> Void
 
     /// The status of a download in a state.
-    package init(_ state: DownloadState = .waiting) {
+    package init(_ state: DownloadState = .waiting, changed: @escaping @Sendable () -> Void = {}) {
+        self.changed = changed
         states = CurrentValue(Stamped(number: 1, state: state))
     }
 
@@ -382,5 +399,12 @@ package final class DownloadStatus: Sendable {
     /// Enters a state.
     package func become(_ state: DownloadState) {
         states.update { Stamped(number: lastNumber.add(1, ordering: .relaxed).newValue, state: state) }
+        changed()
+    }
+
+    /// Replaces the progress.
+    package func updateProgress(_ value: () -> DownloadProgress) {
+        progress.update(value)
+        changed()
     }
 }

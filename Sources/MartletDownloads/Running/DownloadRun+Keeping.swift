@@ -115,7 +115,7 @@ extension DownloadRun {
         if !wanted.isEmpty {
             job.status.become(.verifying)
             job.status.events.add(.verifying)
-            try await Verification(wanted, origin: url.origin.description).check(
+            try await Verification(wanted, url: url).check(
                 file.part.file, total: file.result.byteCount, files: files)
             file.result.verified = wanted
         }
@@ -176,7 +176,8 @@ extension DownloadRun {
         do {
             let request = try job.request(question)
             end = try await session.streamDetailed(
-                request, to: question.url, options: job.requestOptions(for: question), control: control
+                request, to: question.url, options: job.requestOptions(for: question), control: control,
+                kind: .download
             ) { response in try await self.receive(question, response) }
         } catch let error as HTTPError { end = .failed(error) } catch let error as StorageError {
             end = .failed(failure(error))
@@ -186,7 +187,7 @@ extension DownloadRun {
             // Not a cancellation, after which the bytes would be requested again and again.
             end = .failed(
                 HTTPError(
-                    .systemFailed, phase: .preparing, message: "\(error)", origin: origin.description,
+                    .systemFailed, phase: .preparing, message: "\(error)", method: .get, url: question.url,
                     underlying: error))
         }
         signals.send(.ended(question.id, end))
@@ -206,6 +207,10 @@ extension DownloadRun {
         }
         if !effects.isEmpty { signals.send(.effects(effects)) }
         guard case .take(let passing, let comparing, _) = reception else {
+            if case .refused(var error, .fail)? = end, error.code == .unacceptableStatus {
+                error.exchange = await response.withBeginning()
+                return .refused(error, .fail)
+            }
             // A short body is read to its end, which keeps the connection reusable.
             if facts.byteCount.map({ $0 > 65_536 }) ?? true { response.body.refuse() }
             return end ?? .cancelled
@@ -234,7 +239,7 @@ extension DownloadRun {
                 HTTPError(
                     .bodyTooLarge, phase: .receivingBody,
                     message: "the file is longer than the limit of \(options.byteLimit.bytes) bytes",
-                    wasSent: true, origin: url.origin.description), .fail)
+                    wasSent: true, method: .get, url: url), .fail)
         }
         return .finished
     }

@@ -87,7 +87,7 @@ final class DownloadRun: Sendable {
     }
 
     func failure(_ error: StorageError) -> HTTPError {
-        HTTPError(storage: error, origin: url.origin.description)
+        HTTPError(storage: error, method: .get, url: url)
     }
 
     // MARK: Running
@@ -224,7 +224,7 @@ final class DownloadRun: Sendable {
             case .complete: outcome = .complete
             case .fail(let error): outcome = .failed(error)
             case .tell(let event):
-                job.status.events.add(event)
+                job.report(event, total: state.withLock { $0.machine.plan?.total })
                 if case .retrying(_, let delay, _) = event, delay > .zero {
                     group.addTask { [signals] in
                         try? await Task.sleep(for: delay)
@@ -258,7 +258,7 @@ final class DownloadRun: Sendable {
 
     func tellProgress(isLast: Bool = false) {
         let now = MonotonicTime.now()
-        job.status.progress.update {
+        job.status.updateProgress {
             state.withLock { state in
                 state.toldAt = now
                 var progress = DownloadProgress()

@@ -11,11 +11,11 @@ struct Verification: Sendable {
     private static let pieceByteCount = 4 << 20
 
     private let wanted: [Checksum]
-    private let origin: String?
+    private let url: HTTPURL
 
-    init(_ wanted: [Checksum], origin: String?) {
+    init(_ wanted: [Checksum], url: HTTPURL) {
         self.wanted = wanted
-        self.origin = origin
+        self.url = url
     }
 
     /// Reads the file to its end.
@@ -34,13 +34,13 @@ struct Verification: Sendable {
                     return bytes.count
                 }
             } catch {
-                throw HTTPError(storage: error, origin: origin)
+                throw HTTPError(storage: error, method: .get, url: url)
             }
             guard read == count else {
                 throw HTTPError(
                     .fileFailed, phase: .processingResponse,
                     message: "\(file.path): \(offset + UInt64(read)) bytes are there, and \(total) should be",
-                    origin: origin)
+                    method: .get, url: url)
             }
             offset += UInt64(count)
         }
@@ -51,7 +51,7 @@ struct Verification: Sendable {
                     .checksumMismatch, phase: .processingResponse,
                     message:
                         "the file comes to \(came), and \(checksum) was asked for; nothing of it is kept",
-                    wasSent: true, origin: origin))
+                    wasSent: true, method: .get, url: url))
         }
     }
 }

@@ -94,7 +94,7 @@ extension ResponseBody {
         /// Creates a cache of images, or of thumbnails, which cost four bytes a pixel; the bytes determine the format.
         ///
         /// ```swift
-        /// let thumbnails = DecodedCache(imagesOf: session, options: ImageDecodingOptions(thumbnailMaxPixelSize: 200))
+        /// let thumbnails = try DecodedCache(imagesOf: session, options: ImageDecodingOptions(thumbnailMaxPixelSize: 200))
         /// ```
         ///
         /// - Parameters:
@@ -102,12 +102,13 @@ extension ResponseBody {
         ///   - limit: The maximum size of all pixels; 64 MiB by default. Larger images are delivered and not stored.
         ///   - countLimit: The maximum number of images; 10,000 by default.
         ///   - memoryPressure: The source of memory pressure; `nil` for none.
+        /// - Throws: An `HTTPError` with the code `.invalidRequest` if the session has no response cache.
         public convenience init(
             imagesOf session: HTTPSession, options: ImageDecodingOptions = .default,
             limit: ByteCount = .mebibytes(64), countLimit: Int = 10_000,
             memoryPressure: MemoryPressureSource? = .system
-        ) {
-            self.init(
+        ) throws(HTTPError) {
+            try self.init(
                 session: session, limit: limit, countLimit: countLimit, memoryPressure: memoryPressure,
                 cost: { $0.pixels.count }
             ) { try $0.image(options: options) }

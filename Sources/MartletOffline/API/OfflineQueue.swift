@@ -1,4 +1,5 @@
 import FoundationEssentials
+import MartletAuthentication
 import MartletCache
 import MartletCaching
 public import MartletCore
@@ -49,6 +50,10 @@ public actor OfflineQueue {
         var summary: OfflineSummary
         /// The fields that are not stored.
         var secretFields: HTTPFields?
+        /// The fields of its host that are not stored.
+        var hostFields: HTTPFields?
+        /// The credentials of its host, for all attempts in this process.
+        var hostAuthentication: AuthenticationSettings?
         /// The options of the first attempt.
         var firstOptions: RequestOptions?
         /// Waits for the first attempt.
@@ -117,18 +122,18 @@ public actor OfflineQueue {
     /// - Throws: An ``MartletCore/HTTPError``: `.alreadyInProgress` if another queue has the directory, in this process or another
     ///   one; `.fileFailed` if it belongs to another user, others may write to it, or it cannot be used.
     public init(
-        session: HTTPSession, directory: FilePath = OfflineQueue.defaultDirectory,
+        session: HTTPSession, directory: any FilePathConvertible = OfflineQueue.defaultDirectory,
         options: OfflineQueueOptions = OfflineQueueOptions(), credentials: OfflineCredentials? = nil
     ) async throws {
         try await self.init(
-            session: session, directory: directory, options: options, credentials: credentials,
+            session: session, directory: directory.filePath, options: options, credentials: credentials,
             files: LinuxFileSystem())
     }
 
     /// Opens a directory; as ``init(session:directory:options:credentials:)``.
     /// - Parameter authorize: adds the parts of a request that are not stored.
     public init(
-        session: HTTPSession, directory: FilePath = OfflineQueue.defaultDirectory,
+        session: HTTPSession, directory: any FilePathConvertible = OfflineQueue.defaultDirectory,
         options: OfflineQueueOptions = OfflineQueueOptions(),
         authorize: @escaping @Sendable (HTTPRequest) async throws -> HTTPRequest
     ) async throws {
@@ -148,7 +153,7 @@ public actor OfflineQueue {
         let (store, contents) = try await OfflineStore.open(directory.string, files: files)
         // The decision depends on the cause of an error, not on the name that a service gives it.
         self.session =
-            session.configuration.errorMapper == nil ? session : session.with { $0.errorMapper = nil }
+            session.configuration.errors == nil ? session : session.with { $0.errors = nil }
         self.store = store
         self.options = options
         self.now = now
@@ -346,19 +351,6 @@ extension OfflineQueue {
     /// The default directory of this program: `NAME/queue`, with the name of the program, in `$XDG_STATE_HOME`, or in
     /// `~/.local/state` if that is not set (XDG Base Directory Specification).
     public static var defaultDirectory: FilePath {
-        let environment = ProcessInfo.processInfo.environment
-        let name = FilePath(CommandLine.arguments.first ?? "").lastComponent?.string ?? "program"
-        return defaultDirectory(of: name) { environment[$0] }
-    }
-
-    /// The directory of a program with an environment.
-    static func defaultDirectory(of name: String, variable: (String) -> String?) -> FilePath {
-        // A path that is not absolute is ignored.
-        if let folder = variable("XDG_STATE_HOME"), folder.hasPrefix("/") {
-            return FilePath(folder).appending(name).appending("queue")
-        }
-        var path = FilePath(variable("HOME").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/")
-        for part in [".local", "state", name, "queue"] { path.append(part) }
-        return path
+        ProgramDirectory.path("queue", below: "XDG_STATE_HOME", orHome: [".local", "state"])
     }
 }

@@ -134,7 +134,8 @@ public struct OfflineFallback: Sendable {
     let queue: OfflineQueue?
     let submission: OfflineSubmission
 
-    /// Stores it in the queue that was opened for the session, in the lane of its origin.
+    /// Stores it in the queue that was opened last for the session, in the lane of its origin. The program opens that queue before,
+    /// and keeps it: `let outbox = try await OfflineQueue(session: session, directory: "/var/lib/app/outbox")`.
     public static let enqueue = OfflineFallback(queue: nil, submission: OfflineSubmission())
 
     /// Stores it in a queue.
@@ -151,6 +152,20 @@ public struct OfflineFallback: Sendable {
     ) -> OfflineFallback {
         OfflineFallback(queue: queue, submission: OfflineSubmission(lane: lane, tag: tag))
     }
+
+    /// The queue of a request.
+    /// - Throws: An ``MartletCore/HTTPError`` with the code `.invalidRequest` if none is open.
+    func queue(of session: HTTPSession, for request: HTTPRequest) throws(HTTPError) -> OfflineQueue {
+        if let queue = queue ?? session.companion(as: OfflineQueue.self) { return queue }
+        let url = try HTTPSession.url(of: request)
+        throw HTTPError(
+            .invalidRequest, phase: .preparing,
+            message:
+                "no offline queue is open for this session; open one before, "
+                + "and keep it: let outbox = try await OfflineQueue(session: session, directory: …); "
+                + "or name a queue: whenOffline: .enqueue(in: outbox)",
+            method: request.method, url: url)
+    }
 }
 
 extension HTTPSession {
@@ -159,21 +174,24 @@ extension HTTPSession {
     /// The request is written to the queue's directory before it is sent, so that it survives the end of the process. It waits for
     /// its turn in its lane; if the lane waits because an earlier request could not be sent, it is queued immediately.
     ///
-    /// - Parameter options: the options of the first attempt; later ones use those of the queue. Retries are the queue's.
+    /// - Parameters:
+    ///   - target: the URL, or a request with a method and header fields. The default method is GET, with a body POST.
+    ///   - timeout: the maximum duration of the first attempt.
+    ///   - options: the options of the first attempt; later ones use those of the queue. Retries are the queue's.
     /// - Returns: The response with any status, and the queue stores nothing; or a ticket, if no connection could be opened or the
     ///   response was one after which the queue retries (``OfflineQueue``): its events report the rest.
-    /// - Throws: As ``OfflineQueue/submit(_:body:as:)``; an ``MartletCore/HTTPError`` if the request may have taken effect and must
-    ///   not be sent again: the queue stores nothing of it then. `CancellationError` when the task is cancelled: the queue stores
+    /// - Throws: As ``OfflineQueue/submit(_:headers:body:as:)``; an ``MartletCore/HTTPError`` with the code `.invalidRequest` if no queue is
+    ///   open for the session; one if the request may have taken effect and must not be sent again: the queue stores nothing of
+    ///   it then. `CancellationError` when the task is cancelled: the queue stores
     ///   nothing of it, and it may have been sent.
     public nonisolated func send(
-        _ request: HTTPRequest, body: HTTPBody = .none, options: RequestOptions = RequestOptions(),
+        _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        body: HTTPBody = .none, timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
         whenOffline fallback: OfflineFallback
     ) async throws -> OfflineOutcome {
-        guard let queue = fallback.queue ?? companion(as: OfflineQueue.self) else {
-            throw HTTPError(
-                .invalidRequest, phase: .preparing,
-                message: "no offline queue is open for this session, to freeze the request in")
-        }
+        let request = try request(for: target, query: query, headers: headers, body: body)
+        let queue = try fallback.queue(of: self, for: request)
+        let options = options.limited(to: timeout)
         return try await queue.send(request, body: body, options: options, as: fallback.submission)
     }
 }

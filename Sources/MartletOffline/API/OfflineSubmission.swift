@@ -77,7 +77,7 @@ public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(id): \(method.rawValue) \(url.redacted)" }
 }
 
-/// The outcome of a request that may be queued (``MartletCore/HTTPSession/send(_:body:options:whenOffline:)``).
+/// The outcome of a request that may be queued (``MartletCore/HTTPSession/send(_:query:headers:body:timeout:options:whenOffline:)``).
 public enum OfflineOutcome: Sendable {
     /// There is a response, with any status.
     case response(HTTPExchange)

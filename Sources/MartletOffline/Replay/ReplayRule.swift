@@ -115,7 +115,8 @@ struct ReplayRule: Sendable {
             return verdict(on: answer, now: now)
         }
         switch error.code {
-        case .invalidURL, .invalidRequest, .bodyNotReplayable, .bodyLengthMismatch, .tooManyRedirects,
+        case .invalidURL, .invalidRequest, .invalidHeader, .bodyNotReplayable, .bodyLengthMismatch,
+            .tooManyRedirects,
             .redirectRefused:
             guard let answer = error.exchange else {
                 return .dead(OfflineDeadLetter(.unsendable, message: error.description))

@@ -9,6 +9,8 @@ struct OfflineAttempt: Sendable {
     let body: HTTPBody
     /// The fields that are not stored, while the process that submitted the request runs.
     let secretFields: HTTPFields?
+    /// The fields of its host that are not stored, while that process runs.
+    let hostFields: HTTPFields?
     let credentials: CredentialRefresher?
     let options: RequestOptions
     let rule: ReplayRule
@@ -44,9 +46,10 @@ struct OfflineAttempt: Sendable {
     }
 
     private func authorized() async throws -> (HTTPRequest, UInt64) {
-        let bare = HTTPRequest(
+        var bare = HTTPRequest(
             method: HTTPRequest.Method(rawValue: request.method) ?? .post, url: request.url,
             headerFields: request.fields)
+        if let hostFields { bare.headerFields.append(contentsOf: hostFields) }
         var made = (request: bare, generation: UInt64(0))
         if let credentials {
             made = try await credentials.authorize(bare)

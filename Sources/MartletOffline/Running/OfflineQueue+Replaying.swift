@@ -1,3 +1,4 @@
+import MartletAuthentication
 import MartletCore
 import MartletNetwork
 
@@ -201,9 +202,11 @@ extension OfflineQueue {
         held[id]?.summary.attempts = Int(request.attempts)
         held[id]?.firstOptions = nil
         log.add(.attempt(entry.summary.ticket, number: Int(request.attempts)))
+        var sendOptions = entry.firstOptions ?? options.request
+        if let authentication = entry.hostAuthentication { sendOptions.authentication = authentication }
         return OfflineAttempt(
             session: session, request: request, body: body, secretFields: entry.secretFields,
-            credentials: credentials, options: entry.firstOptions ?? options.request,
+            hostFields: entry.hostFields, credentials: credentials, options: sendOptions,
             rule: ReplayRule(
                 request, secrets: secrets.adding(request.secretFields),
                 acceptsRedirectedResults: options.acceptsRedirectedResults),

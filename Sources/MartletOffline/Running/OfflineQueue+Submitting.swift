@@ -5,6 +5,7 @@ extension OfflineQueue {
     /// Stores a request until a server accepts it. Returns when it is on disk, before it is sent.
     ///
     /// - Parameters:
+    ///   - target: the URL, or a request with a method and header fields. The default method is GET, with a body POST.
     ///   - body: the body. Bytes and streams are written to the directory; a file stays where it is and must be unchanged when it is
     ///     sent, unless the submission specifies otherwise.
     ///   - submission: the options in the queue.
@@ -13,26 +14,47 @@ extension OfflineQueue {
     ///   `.invalidRequest`; `.diskFull`, `.fileFailed`; those of the body. `CancellationError`.
     @discardableResult
     public func submit(
-        _ request: HTTPRequest, body: HTTPBody = .none, as submission: OfflineSubmission
-    ) async throws -> OfflineTicket { try await submit(request, body: body, submission) }
+        _ target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none,
+        as submission: OfflineSubmission
+    ) async throws -> OfflineTicket {
+        try await submit(
+            session.request(for: target, headers: headers, body: body), body: body, as: submission, .none)
+    }
 
-    /// Stores a request until a server accepts it; as ``submit(_:body:as:)``.
+    /// Stores a request until a server accepts it; as ``submit(_:headers:body:as:)``.
     /// - Parameters:
     ///   - lane: the lane; `nil` for that of its origin.
     ///   - tag: a name, included in its events.
     @discardableResult
     public func submit(
-        _ request: HTTPRequest, body: HTTPBody = .none, lane: String? = nil, tag: String? = nil
+        _ target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none,
+        lane: String? = nil, tag: String? = nil
     ) async throws -> OfflineTicket {
-        try await submit(request, body: body, as: OfflineSubmission(lane: lane, tag: tag))
+        try await submit(
+            target, headers: headers, body: body, as: OfflineSubmission(lane: lane, tag: tag))
     }
 
-    /// Stores a request and waits for its first attempt.
+    /// Sends a request; if that is not possible now, the queue stores it and sends it later. As
+    /// ``MartletCore/HTTPSession/send(_:body:options:whenOffline:)`` with this queue.
+    public func send(
+        _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        body: HTTPBody = .none, options: RequestOptions = RequestOptions(),
+        as submission: OfflineSubmission = OfflineSubmission()
+    ) async throws -> OfflineOutcome {
+        try await send(
+            session.request(for: target, query: query, headers: headers, body: body), body: body,
+            options: options,
+            as: submission, .none)
+    }
+
+    /// Stores a request, with the part of a host that is not stored, and waits for its first attempt.
     func send(
-        _ request: HTTPRequest, body: HTTPBody, options: RequestOptions, as submission: OfflineSubmission
+        _ request: HTTPRequest, body: HTTPBody, options: RequestOptions, as submission: OfflineSubmission,
+        _ host: HostPart
     ) async throws -> OfflineOutcome {
         let watch = Watch()
-        let ticket = try await submit(request, body: body, submission, options: options, watch: watch)
+        let ticket = try await submit(
+            request, body: body, as: submission, host, options: options, watch: watch)
         let outcome = await watch.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
         guard case .value(let outcome) = outcome else {
             // In its own task, which is not cancelled: it returns when nothing of the request is left.
@@ -42,12 +64,13 @@ extension OfflineQueue {
         return try outcome.get()
     }
 
-    private func submit(
-        _ request: HTTPRequest, body: HTTPBody, _ submission: OfflineSubmission,
+    func submit(
+        _ request: HTTPRequest, body: HTTPBody, as submission: OfflineSubmission, _ host: HostPart,
         options firstOptions: RequestOptions? = nil, watch: Watch? = nil
     ) async throws -> OfflineTicket {
         try checkOpen()
         let url = try HTTPSession.url(of: request).withoutUserInfo
+        let body = body.encoded(by: session.configuration.encoder)
         try OfflineQueue.check(request, url, submission)
         guard requestCount < max(1, options.limits.requests) else {
             throw full("it holds \(requestCount) requests already")
@@ -56,7 +79,8 @@ extension OfflineQueue {
         guard lastNumber < .max else { throw full("all numbers have been given") }
         lastNumber += 1
         let id = OfflineID(lastNumber)
-        let (kept, secret) = secrets.stripped(from: request.headerFields)
+        let (open, secret) = secrets.stripped(from: request.headerFields)
+        let (kept, hostFields) = SecretFields(host.fieldNames).stripped(from: open)
         let submitted = wallTime()
         let lifetime = submission.timeToLive ?? options.timeToLive
         var frozen = QueuedRequest(
@@ -66,7 +90,7 @@ extension OfflineQueue {
         let deadline = now().advanced(by: max(.zero, lifetime))
         frozen.bootDeadline = BootDeadline(deadline, boot: boot)
         frozen.tag = submission.tag
-        frozen.secretFields = Set(secret.map(\.name.rawName)).sorted()
+        frozen.secretFields = Set((secret + hostFields).map(\.name.rawName)).sorted()
         frozen.idempotencyKey = OfflineKey.text(submission.key, of: request)
         frozen.fields[.idempotencyKey] = nil
         frozen.contentType = body.contentType
@@ -90,8 +114,9 @@ extension OfflineQueue {
         var summary = OfflineSummary(frozen, recordByteCount: 0)
         summary.storedByteCount = byteCount
         held[id] = Held(
-            summary: summary, secretFields: secret.isEmpty ? nil : secret, firstOptions: firstOptions,
-            watch: watch)
+            summary: summary, secretFields: secret.isEmpty ? nil : secret,
+            hostFields: hostFields.isEmpty ? nil : hostFields, hostAuthentication: host.authentication,
+            firstOptions: firstOptions, watch: watch)
         if watch != nil { watched[frozen.lane, default: []].insert(id) }
         log.add(.submitted(summary.ticket))
         isDrained.update { false }
@@ -105,7 +130,9 @@ extension OfflineQueue {
         _ request: HTTPRequest, _ url: HTTPURL, _ submission: OfflineSubmission
     ) throws(HTTPError) {
         func refused(_ message: String) -> HTTPError {
-            HTTPError(.invalidRequest, phase: .preparing, message: message, origin: url.origin.description)
+            HTTPError(
+                .invalidRequest, phase: .preparing, message: message, method: request.method,
+                url: url)
         }
         if request.method == .connect || request.path == "*" {
             throw refused("a request that is not about a resource is not kept")

@@ -65,9 +65,19 @@ struct OriginConnection: Sendable {
         let request = OriginRequest(head: head, number: number, connection: peer, body: body)
         service.recorder.record(request)
         if reader.isComplete { channel.watchForDeparture(departure) }
+        var served = ServedRequest(method: request.method, target: request.target)
+        let start = ContinuousClock.now
+        let result: Result<Bool, any Error>
         do {
             let response = try await response(to: request)
-            let persists = try await send(response, to: request, head.version)
+            result = .success(try await send(response, to: request, head.version, &served))
+        } catch { result = .failure(error) }
+        if let log = service.log {
+            served.duration = ContinuousClock.now - start
+            await log(served)
+        }
+        do {
+            let persists = try result.get()
             service.recorder.count { $0.responses += 1 }
             guard persists else { return reader.isComplete && !channel.hasUnread ? .close : .linger }
             return await reader.drain(limit: service.limits.unreadBodyLimit) ? nil : .linger
@@ -110,7 +120,8 @@ struct OriginConnection: Sendable {
     /// Sends a response.
     /// - Returns: Whether the connection persists.
     private func send(
-        _ response: OriginResponse, to request: OriginRequest, _ version: WireVersion
+        _ response: OriginResponse, to request: OriginRequest, _ version: WireVersion,
+        _ served: inout ServedRequest
     ) async throws -> Bool {
         for interim in response.interim { try await request.send(interim) }
         var response = response
@@ -129,6 +140,8 @@ struct OriginConnection: Sendable {
             bytes = try plan.head()
         }
         let writer = OriginBodyWriter(channel: channel, head: bytes, framing: plan.framing, response)
+        defer { served.bodyByteCount = writer.byteCount }
+        served.status = response.status
         guard plan.sendsBody else {
             try await writer.flush()
             return plan.persists

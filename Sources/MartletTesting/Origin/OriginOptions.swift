@@ -22,6 +22,8 @@ public struct OriginOptions: Sendable {
     public var tls: OriginTLS?
     /// The limits.
     public var limits = OriginLimits()
+    /// Called after each response, before the next request of the connection is read; `nil` by default.
+    public var log: (@Sendable (ServedRequest) async -> Void)?
 
     /// Creates options; by default those of a plain origin on `127.0.0.1`.
     public init(binding: Binding = .loopback, tls: OriginTLS? = nil) {
@@ -37,6 +39,27 @@ public struct OriginOptions: Sendable {
 
     /// A plain origin on a Unix domain socket.
     public static func unix(path: String) -> OriginOptions { OriginOptions(binding: .unix(path: path)) }
+}
+
+/// A request that a test origin has responded to, for a log.
+public struct ServedRequest: Sendable, Hashable, CustomStringConvertible {
+    /// The method, as sent.
+    public let method: String
+    /// The request target, as sent.
+    public let target: String
+    /// The status; `nil` if no response was sent: the client left before, or a fault came instead.
+    public internal(set) var status: Int?
+    /// The number of bytes of the response's body that were sent.
+    public internal(set) var bodyByteCount: UInt64 = 0
+    /// The time from the request's head to the end of the response.
+    public internal(set) var duration = Duration.zero
+
+    /// Method, target, status, bytes and milliseconds, in one line.
+    public var description: String {
+        let milliseconds = duration / .milliseconds(1)
+        let time = "\((milliseconds * 10).rounded() / 10) ms"
+        return "\(method) \(target) \(status.map(String.init) ?? "-") \(bodyByteCount) bytes \(time)"
+    }
 }
 
 /// The limits of a test origin.

@@ -5,14 +5,20 @@ final class OriginService: Sendable {
     let recorder: OriginRecorder
     let signals = OriginSignals()
     let limits: OriginLimits
+    /// Called after each response.
+    let log: (@Sendable (ServedRequest) async -> Void)?
     private let conduct: OriginBehavior
     /// The TLS context; `nil` for plain connections.
     private let context: TLSContext?
     private let register = ConnectionRegister()
 
-    init(conduct: OriginBehavior, limits: OriginLimits, context: TLSContext?) {
+    init(
+        conduct: OriginBehavior, limits: OriginLimits, context: TLSContext?,
+        log: (@Sendable (ServedRequest) async -> Void)? = nil
+    ) {
         self.conduct = conduct
         self.limits = limits
+        self.log = log
         self.context = context
         recorder = OriginRecorder(recordLimit: limits.recordLimit)
     }

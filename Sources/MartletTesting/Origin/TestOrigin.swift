@@ -51,7 +51,8 @@ public final class TestOrigin: Sendable {
         } else {
             credentials = nil
         }
-        let service = OriginService(conduct: conduct, limits: options.limits, context: credentials?.context)
+        let service = OriginService(
+            conduct: conduct, limits: options.limits, context: credentials?.context, log: options.log)
         self.service = service
         server = try LoopbackServer(on: address) { service.accept($0) }
         socketPath = if case .unix(let path) = options.binding, !path.hasPrefix("@") { path } else { nil }

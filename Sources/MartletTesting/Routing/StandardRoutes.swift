@@ -14,25 +14,25 @@ public struct StandardRoutes: Sendable {
     }
 
     /// Path and purpose of each route, in the order of the index.
-    public static let list: [(path: String, purpose: String)] = [
-        ("/echo", "tells the request back as JSON"), ("/mirror", "sends the request's body back as it comes"),
-        ("/upload", "takes a body of any length; tells its length and CRC-32"),
-        ("/headers", "the request's field lines as text"), ("/json", "a small JSON document"),
-        ("/bytes/N", "N bytes with their length; ranges and validators"),
-        ("/chunked/N", "N bytes in chunks; ?size=BYTES, 4096 by default, and a trailer"),
-        ("/gzip", "a text coded as gzip"), ("/deflate", "a text coded as deflate"),
-        ("/delay/MS", "answers after so many milliseconds, a day at most"),
-        ("/drip/N", "N bytes slowly; ?rate=BYTES a second, 10 by default"),
-        ("/status/CODE", "answers with a status"),
-        ("/redirect/N", "N redirects, then an answer; ?status=CODE, 302 by default"),
-        ("/count", "counts its requests"), ("/hints", "a 103 with a Link, then an answer"),
-        ("/files/PATH", "a file of the served directory"), ("/stall", "never answers"),
-        ("/stall/N", "stops after N bytes and keeps the connection"),
-        ("/reset", "resets the connection instead of an answer"),
-        ("/reset/N", "resets the connection after N bytes"),
-        ("/truncate/N", "closes after N bytes of 2N; ?chunked: in the midst of a chunk"),
-        ("/cut/N", "N bytes that end with the connection; over TLS without a close_notify"),
-    ]
+    public static let list: [(path: String, purpose: String)] =
+        [
+            ("/echo", "tells the request back as JSON"),
+            ("/mirror", "sends the request's body back as it comes"),
+            ("/upload", "takes a body of any length; tells its length and CRC-32"),
+            ("/json", "a small JSON document"),
+            ("/bytes/N", "N bytes with their length; ranges and validators"),
+            ("/chunked/N", "N bytes in chunks; ?size=BYTES, 4096 by default, and a trailer"),
+            ("/gzip", "a text coded as gzip"), ("/deflate", "a text coded as deflate"),
+            ("/drip/N", "N bytes slowly; ?rate=BYTES a second, 10 by default"),
+            ("/redirect/N", "N redirects, 100 at most; ?status=CODE, 302 by default"),
+            ("/count", "counts its requests"), ("/hints", "a 103 with a Link, then an answer"),
+            ("/files/PATH", "a file of the served directory"), ("/stall", "never answers"),
+            ("/stall/N", "stops after N bytes and keeps the connection"),
+            ("/reset", "resets the connection instead of an answer"),
+            ("/reset/N", "resets the connection after N bytes"),
+            ("/truncate/N", "closes after N bytes of 2N; ?chunked: in the midst of a chunk"),
+            ("/cut/N", "N bytes that end with the connection; over TLS without a close_notify"),
+        ] + HTTPBinRoutes.list
 
     /// The routes as a handler. Each call creates a new counter.
     public var handler: OriginHandler {
@@ -44,6 +44,7 @@ public struct StandardRoutes: Sendable {
             addRequests(to: &router)
             addBodies(to: &router)
             addFaults(to: &router)
+            HTTPBinRoutes.add(to: &router)
             if let directory { router.any("/files/{path...}", .files(in: directory, validators: validators)) }
         }
     }
@@ -52,13 +53,8 @@ public struct StandardRoutes: Sendable {
         router.any("/echo", .echo)
         router.any("/mirror", .mirror)
         router.any("/upload", .upload)
-        router.any("/headers", .headers)
         router.any("/count", .counter())
-        router.on(nil, "/status/{number}", in: 200...999) { _, code in .status(code) }
-        router.on(nil, "/delay/{number}", in: 0...86_400_000) { _, delay in
-            .delay(.milliseconds(delay), then: .fixed(.text("waited \(delay) ms\n")))
-        }
-        router.on(nil, "/redirect/{number}") { request, count in
+        router.on(nil, "/redirect/{number}", in: 0...100) { request, count in
             guard count > 0 else { return .fixed(.text("arrived\n")) }
             let status = request.queryNumber("status") ?? 302
             let query = request.query.map { "?\($0)" } ?? ""
@@ -113,12 +109,12 @@ public struct StandardRoutes: Sendable {
 }
 
 extension OriginRequest {
-    fileprivate func queryNumber(_ name: String) -> Int? { queryValue(of: name).flatMap { Int($0) } }
+    func queryNumber(_ name: String) -> Int? { queryValue(of: name).flatMap { Int($0) } }
 }
 
 extension OriginRouter {
     /// Adds a route whose placeholder `{number}` is a number in a range; other values are a 400.
-    fileprivate mutating func on(
+    mutating func on(
         _ method: String?, _ pattern: String, in range: ClosedRange<Int> = 0...Int.max,
         _ handler: @escaping @Sendable (OriginRequest, Int) -> OriginHandler
     ) {

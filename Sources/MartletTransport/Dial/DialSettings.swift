@@ -207,7 +207,8 @@ public struct SocketOptions: Hashable, Sendable, Codable {
     /// The network interface to use, such as `eth0` (`SO_BINDTODEVICE`); `nil`, the default, for any.
     public var interfaceName: String?
 
-    /// The class of the traffic, for the network; `nil`, the default, for ordinary traffic.
+    /// The class of the traffic, for the network; `nil`, the default, for ordinary traffic. ``RequestOptions/serviceClass`` of a
+    /// call overrides it.
     public var serviceClass: ServiceClass?
 
     /// Creates the default options.

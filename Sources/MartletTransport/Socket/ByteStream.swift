@@ -95,6 +95,9 @@ package protocol ByteStream: AnyObject, Sendable {
     /// default every byte wakes the reader.
     func awaitBytes(_ count: Int)
 
+    /// Marks the packets that are sent from now on, if the stream has packets. By default it has none.
+    func mark(_ serviceClass: ServiceClass)
+
     /// Properties of the connection.
     var information: ConnectionInformation { get }
 }
@@ -105,6 +108,8 @@ extension ByteStream {
     package var readLatch: Readiness? { nil }
 
     package func awaitBytes(_ count: Int) {}
+
+    package func mark(_ serviceClass: ServiceClass) {}
 
     package func looksReadable() -> Bool { false }
 
@@ -242,12 +247,14 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Whether the peer has reset the connection.
     package var isReset: Bool { code == ECONNRESET }
+    /// Whether nothing listens at the address.
+    package var isRefusal: Bool { code == ECONNREFUSED }
 
     /// The call and the system's text for the number: `connect: Connection refused (errno 111)`.
     public var description: String { "\(operation): \(SystemError.text(of: code)) (errno \(code))" }
 
     /// The C library's text for an errno.
-    static func text(of code: Int32) -> String {
+    package static func text(of code: Int32) -> String {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             guard let base = buffer.baseAddress, unsafe strerror_r(code, base, buffer.count) == 0 else {
                 return "unknown error"

@@ -173,6 +173,13 @@ package final class Socket: Sendable {
         setOption(SOL_SOCKET, SO_RCVLOWAT, Int32(clamping: count))
     }
 
+    /// Marks the packets that are sent from now on. Each family refuses the option of the other, and a unix socket both.
+    fileprivate func mark(_ serviceClass: ServiceClass) {
+        // The two lower bits are for congestion notification, which is the system's.
+        setOption(Int32(IPPROTO_IP), IP_TOS, serviceClass.codePoint << 2)
+        setOption(Int32(IPPROTO_IPV6), IPV6_TCLASS, serviceClass.codePoint << 2)
+    }
+
     /// Sets an option. The socket works without it, too.
     fileprivate func setOption(_ level: Int32, _ name: Int32, _ value: some BitwiseCopyable) {
         _ = withDescriptor { Descriptor.setOption(of: $0, level, name, value) }
@@ -346,6 +353,8 @@ extension SocketStream {
     package func awaitBytes(_ count: Int) { socket.setReceiveLowWater(count) }
 
     package func observeIdle(_ watcher: any IdleStreamObserver) { socket.readiness.observeIdle(watcher) }
+
+    package func mark(_ serviceClass: ServiceClass) { socket.mark(serviceClass) }
 }
 
 /// A stream directly on a socket.

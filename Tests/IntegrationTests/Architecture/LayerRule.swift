@@ -26,6 +26,7 @@ struct LayerRule {
         "MartletCookies": ["FoundationEssentials", "Synchronization"],
         "MartletNetwork": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletCaching": ["FoundationEssentials", "Synchronization"],
+        "MartletCoding": ["FoundationEssentials"],
         "MartletHosts": ["FoundationEssentials"],
         "MartletStreams": ["Synchronization"],
         "MartletDiagnostics": ["FoundationEssentials"],

@@ -18,13 +18,22 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("-o and --dir place the file, and --create-dirs makes what is missing")
+    @Test("--dir creates the directory; that of -o alone is created with --create-dirs")
     func places() async throws {
         try await DownloadScene.run { scene in
             let url = scene.origin.url("/bytes/10")
-            let missing = try await scene.download(["--dir", "a/b", "-o", "c", url])
+            let created = try await scene.download(["--dir", "x/y", url])
+            #expect(created.status == 0, "\(created.errors)")
+            #expect(scene.bytes("x/y/10") == DownloadScene.pattern(10))
+            let managed = try await scene.download(["--state", "s", "--dir", "z", url])
+            #expect(managed.status == 0, "\(managed.errors)")
+            #expect(scene.bytes("z/10") == DownloadScene.pattern(10))
+            try scene.directory.write("a file", to: "file")
+            let blocked = try await scene.download(["--dir", "file", url])
+            #expect(blocked.status == 23 && blocked.errors.contains("directory “file”"), "\(blocked.errors)")
+            let missing = try await scene.download(["-o", "a/b/c", url])
             #expect(missing.status == 23, "\(missing.errors)")
-            let made = try await scene.download(["--dir", "a/b", "-o", "c", "--create-dirs", url])
+            let made = try await scene.download(["-o", "a/b/c", "--create-dirs", url])
             #expect(made.status == 0, "\(made.errors)")
             #expect(scene.bytes("a/b/c") == DownloadScene.pattern(10))
         }
@@ -112,7 +121,7 @@ struct DownloadCommandTests {
     private static let failures: [([String], Int32)] = [
         (["/status/404"], 22), (["/status/500", "--retry", "0"], 22),
         (["/redirect/5", "--max-redirs", "2"], 47), (["/bytes/9", "--max-filesize", "8"], 63),
-        (["/bytes/9", "--dir", "missing"], 23), (["/stall", "-m", "0.5"], 28),
+        (["/bytes/9", "-o", "missing/f"], 23), (["/stall", "-m", "0.5"], 28),
         (["/stall", "--stall-timeout", "0.3", "--retry", "0"], 28), (["/reset", "--retry", "0"], 56),
     ]
 

@@ -54,7 +54,8 @@ struct RefusedOptionTests {
                 "--cache", "c", "--stale-if-error", "1", "http://h/", "--next", "--cache", "./c",
                 "--stale-if-error", "2", "http://h/",
             ],
-            ["serve", "/no/such/folder"], ["serve", "--ca-out", "f"], ["demo", "--no-such-option"],
+            ["serve", "/no/such/folder"], ["downlaod"], ["help", "serv"], ["queue", "lst"],
+            ["serve", "--ca-out", "f"], ["demo", "--no-such-option"],
         ])
     func usage(_ arguments: [String]) async throws {
         let run = try await Program.run(arguments)
@@ -69,7 +70,8 @@ struct RefusedOptionTests {
         #expect(version.status == 0)
         #expect(version.text.hasPrefix("martlet "))
         for arguments in [
-            ["--help"], ["get", "--help"], ["batch", "--help"], ["help", "serve"], ["demo", "-h"],
+            ["--help"], ["get", "--help"], ["batch", "--help"], ["help", "serve"], ["demo", "-h"], ["help"],
+            ["help", "all"],
         ] {
             let run = try await Program.run(arguments)
             #expect(run.status == 0, "\(arguments)")

@@ -27,6 +27,28 @@ struct ServeTests {
         #expect(await child.waitForExit() == 0)
     }
 
+    @Test("serve logs each request to standard error, and nothing with --quiet", arguments: [false, true])
+    func log(isQuiet: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        let script = "exec \"$@\" 2>errors"
+        let child = try await ChildProcess.start(
+            "sh", ["-c", script, "sh", Program.path, "serve"] + (isQuiet ? ["--quiet"] : []),
+            in: directory.path, outputPath: directory.appending("log"))
+        try await child.waitForOutput("/\n")
+        let base = child.output.trimmingCharacters(in: .newlines)
+        let run = try await Program.run("-sS", "\(base)status/204", "\(base)bytes/7?x")
+        #expect(run.status == 0, "\(run.errors)")
+        await child.stop()
+        #expect(await child.waitForExit() == 0)
+        let lines = OutputFile.contents(of: directory.appending("errors")).split(separator: "\n")
+        #expect(lines.count == (isQuiet ? 0 : 2))
+        if !isQuiet {
+            #expect(lines.first?.hasPrefix("GET /status/204 204 0 bytes ") == true)
+            #expect(lines.last?.hasPrefix("GET /bytes/7?x 200 7 bytes ") == true)
+        }
+    }
+
     @Test(
         "demo does everything it says, and exits with 0",
         .enabled(if: !MartletProgram.isSanitized, "a sanitizer's own memory would be measured"))

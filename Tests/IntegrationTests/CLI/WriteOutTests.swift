@@ -25,7 +25,7 @@ struct WriteOutTests {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
             let names = ["namelookup", "connect", "pretransfer", "starttransfer", "total"]
             let format = names.map { "%{time_\($0)}" }.joined(separator: " ")
-            let run = try await Program.run("-sS", "-o", "/dev/null", "-w", format, origin.url("/delay/50"))
+            let run = try await Program.run("-sS", "-o", "/dev/null", "-w", format, origin.url("/delay/0.05"))
             let times = run.text.split(separator: " ")
             #expect(times.allSatisfy { $0.wholeMatch(of: /[0-9]+\.[0-9]{6}/) != nil }, "\(run.text)")
             let numbers = times.compactMap { Double($0) }

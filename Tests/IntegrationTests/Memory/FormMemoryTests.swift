@@ -22,7 +22,7 @@ struct FormMemoryTests {
     private static let readByteCount = 256 << 20
 
     @Test(
-        "A11: a form with a file of 10 GiB takes less than 16 MiB of memory, and says its exact length first")
+        "A form with a file of 10 GiB takes less than 16 MiB of memory, and says its exact length first")
     func largeFile() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }

@@ -32,7 +32,7 @@ struct NetworkNamespaceTests {
         return line
     }
 
-    @Test("A14: a link that goes down ends the path, and one that comes back begins it, with one event each")
+    @Test("A link that goes down ends the path, and one that comes back begins it, with one event each")
     func linkDown() async throws {
         try await following { namespace, follower in
             var count = 1

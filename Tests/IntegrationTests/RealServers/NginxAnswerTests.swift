@@ -183,7 +183,7 @@ struct NginxAnswerTests {
             let name = try #require(HTTPField.Name("X-Echo"))
             let session = HTTPSession.plain { $0.userAgent = "Nest/1" }
             let answer = try await session.get(
-                server.url(server.plainPort, "/echo?a=b%20c&d=%C3%A9"), headers: [name: "hi"])
+                server.url(server.plainPort, "/echo?a=b%20c&d=%C3%A9"), headers: [.init(name): "hi"])
             #expect(
                 answer.text == "GET\n/echo?a=b%20c&d=%C3%A9\n127.0.0.1:\(server.plainPort)\nhi\nNest/1\n")
         }

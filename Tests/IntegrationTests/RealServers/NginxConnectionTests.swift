@@ -41,7 +41,8 @@ struct NginxConnectionTests {
                 for number in 1...100 {
                     group.addTask {
                         let answer = try await session.get(
-                            server.url(server.plainPort, "/echo?\(number)"), headers: [name: "\(number)"])
+                            server.url(server.plainPort, "/echo?\(number)"),
+                            headers: [.init(name): "\(number)"])
                         let lines = answer.text.split(separator: "\n")
                         #expect(lines.count == 5 && lines[1] == "/echo?\(number)" && lines[3] == "\(number)")
                     }

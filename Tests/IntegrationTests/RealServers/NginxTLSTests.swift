@@ -180,7 +180,7 @@ struct NginxTLSTests {
             let session = HTTPSession.trusting(server.certificates)
             let answer = try await session.download(
                 HTTPRequest(method: .get, url: server.url(server.tlsPort, "/large.bin", scheme: "https")),
-                to: FilePath(copy))
+                to: FilePath(copy), overwrites: false)
             #expect(answer.metrics.receivedBodyByteCount == 64 << 20)
             try await LargeFile.compare(source, copy)
         }

@@ -81,7 +81,8 @@ struct RequestComparisonTests {
             session, url in
             let nest = try #require(HTTPField.Name("X-Nest"))
             let empty = try #require(HTTPField.Name("X-Empty"))
-            return try await session.get(url, headers: [nest: "high, low", .accept: "text/html", empty: ""])
+            return try await session.get(
+                url, headers: [.init(nest): "high, low", .accept: "text/html", .init(empty): ""])
         }
     }
 

@@ -71,7 +71,7 @@ struct SentRedirectTests {
         } martlet: {
             let nest = try #require(HTTPField.Name("X-Nest"))
             return try await HTTPSession.plain().get(
-                $0.url("/307"), headers: [.range: "bytes=5-8", nest: "high", .accept: "text/html"])
+                $0.url("/307"), headers: [.range: "bytes=5-8", .init(nest): "high", .accept: "text/html"])
         }
     }
 

@@ -25,7 +25,7 @@ struct DownloadCredentialsTests {
     }
 
     /// A download as it was found in a directory.
-    private func found(_ url: String, _ headers: HTTPFields = [:]) throws -> DownloadJob.Plan {
+    private func found(_ url: String, _ headers: HTTPHeaders = [:]) throws -> DownloadJob.Plan {
         var options = DownloadOptions(headers: headers)
         options.request.usesCookies = false
         return DownloadJob.Plan(url: try HTTPURL(url), target: .directory("/f"), options: options)
@@ -35,14 +35,14 @@ struct DownloadCredentialsTests {
     func all() async throws {
         let access = try await access(
             "-u", "me:pw", "-H", "X-A: 2", "-H", "Referer:", "-b", "c=1", "-A", "agent")
-        var plan = try found("http://h/f", [.accept: "image/*", DownloadCredentialsTests.mark: "1"])
+        var plan = try found("http://h/f", [.accept: "image/*", .init(DownloadCredentialsTests.mark): "1"])
         #expect(access.grant(&plan))
         #expect(plan.options.request.authentication?.credentials != nil)
         #expect(plan.options.headers[DownloadCredentialsTests.mark] == "2")
         #expect(plan.options.headers[.accept] == "image/*" && plan.options.headers[.cookie] == "c=1")
         #expect(plan.options.headers[.userAgent] == "agent")
         #expect(plan.options.request.omittedFields == [.referer])
-        #expect(!plan.options.request.usesCookies)
+        #expect(plan.options.request.usesCookies == false)
     }
 
     @Test("With nothing said, nothing is given")
@@ -58,9 +58,9 @@ struct DownloadCredentialsTests {
     func cookies() async throws {
         var plan = try found("http://h/f")
         #expect(try await access("-b", "jar").grant(&plan))
-        #expect(plan.options.request.usesCookies)
+        #expect(plan.options.request.usesCookies == true)
         #expect(try await !access("-b", "jar", "http://h/other").grant(&plan))
-        #expect(!plan.options.request.usesCookies)
+        #expect(plan.options.request.usesCookies == false)
     }
 
     @Test("With a URL, other downloads get nothing, also of the same host")

@@ -60,7 +60,7 @@ struct DownloadPlanTests {
         #expect(options.retry.maximumAttempts == 9 && options.retry.initialDelay == .seconds(60))
         #expect(options.retry.maximumDelay == .seconds(60), "never shorter than the first")
         #expect(options.stallTimeout == .milliseconds(100), "the least there is")
-        #expect(options.request.timeouts?.connect == .seconds(4))
+        #expect(options.request.timeouts.connect == .seconds(4))
         #expect(options.headers[.userAgent] == "agent" && options.headers[.referer] == "http://from/")
         #expect(options.headers[.cookie] == "a=b")
         #expect(options.request.omittedFields == [.accept])

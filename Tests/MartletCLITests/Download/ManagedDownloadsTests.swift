@@ -90,7 +90,7 @@ struct ManagedDownloadsTests {
         #expect(try await ManagedDownloads.open(group, [], caller, session) == nil)
     }
 
-    @Test("M3: what a command line names is done, told, and forgotten; nothing is left for the next one")
+    @Test("What a command line names is done, told, and forgotten; nothing is left for the next one")
     func done() async throws {
         try await withOrigin { origin in
             let folder = try Folder()

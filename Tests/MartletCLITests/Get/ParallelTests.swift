@@ -105,9 +105,9 @@ struct ParallelTests {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { (origin) async throws in
             let status = try await scene.run(
                 "-Z", "-f", "-o", scene.file("0"), origin.url("/status/404"), "-o", scene.file("1"),
-                origin.url("/redirect/0"), "-o", scene.file("2"), origin.url("/delay/20"))
+                origin.url("/redirect/0"), "-o", scene.file("2"), origin.url("/delay/0.02"))
             #expect(status == .refusedByStatus)
-            #expect(scene.text("1") == "arrived\n" && scene.text("2") == "waited 20 ms\n")
+            #expect(scene.text("1") == "arrived\n" && scene.text("2")?.contains("/delay/0.02") == true)
         }
     }
 

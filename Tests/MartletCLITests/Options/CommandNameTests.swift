@@ -26,4 +26,27 @@ struct CommandNameTests {
     func hosts(_ word: String) {
         #expect(CommandName.suggestion(for: word, among: Self.names) == nil)
     }
+
+    @Test(
+        "A misspelt command is an error that names the nearest one",
+        arguments: [
+            (["downlaod", "http://h/"], "unknown command “downlaod”; did you mean “download”?"),
+            (["hlep"], "unknown command “hlep”; did you mean “help”?"),
+            (["help", "serv"], "unknown command “serv”; did you mean “serve”?"),
+            (["help", "nothing"], "unknown command “nothing”; “martlet help” lists the commands"),
+            (["queue", "lst"], "unknown command “queue lst”; did you mean “queue list”?"),
+            (["cache", "verfy", "--json"], "unknown command “cache verfy”; did you mean “cache verify”?"),
+        ])
+    func mistakes(_ words: [String], _ message: String) throws {
+        let error = try #require(CommandName.mistake(in: words))
+        #expect(error.description.hasPrefix(message), "\(error)")
+        #expect(error.status == .usage)
+    }
+
+    @Test(
+        "Commands, hosts and options are no mistakes",
+        arguments: [
+            ["queue", "list"], ["queue"], ["cache", "--help"], ["help", "serve"], ["intranet"], ["-s"], [],
+        ])
+    func noMistakes(_ words: [String]) { #expect(CommandName.mistake(in: words) == nil) }
 }

@@ -182,9 +182,16 @@ struct DecisionTests {
         Row(with("no-cache"), "preview 200, validate stale INM=\"a\"", mode: .cacheThenNetwork),
         Row(bare, after: 101, "preview 200 stale, validate stale", mode: .cacheThenNetwork),
         Row(nil, "forward uri-miss", mode: .cacheThenNetwork),
+        Row(fresh, "preview 200, validate request INM=\"a\"", mode: .cacheThenRevalidate),
+        Row(fresh, after: 101, "preview 200 stale, validate stale INM=\"a\"", mode: .cacheThenRevalidate),
+        Row(with("immutable"), "serve 200", mode: .cacheThenRevalidate),
+        Row(
+            with("immutable"), after: 101, "preview 200 stale, validate stale INM=\"a\"",
+            mode: .cacheThenRevalidate),
+        Row(nil, "forward uri-miss", mode: .cacheThenRevalidate),
     ]
 
-    @Test("M7: each mode of the cache does what its name says", arguments: modes)
+    @Test("Each mode of the cache does what its name says", arguments: modes)
     func decidesModes(_ row: Row) { check(row) }
 
     static let conditions: [Row] = [

@@ -164,7 +164,7 @@ struct FreshnessTests {
         }
     }
 
-    @Test("M9: responses that say nothing are fresh for ten minutes and images for seven days, if asked for")
+    @Test("Responses that say nothing are fresh for ten minutes and images for seven days, if asked for")
     func defaultFreshness() {
         let rules = DefaultFreshness.tenMinutesAndImagesSevenDays
         func lifetime(_ text: String, status: Int = 200, _ rules: DefaultFreshness) -> Int64 {

@@ -46,7 +46,7 @@ struct MemoryCacheTests {
         #expect(cache.entry(for: CacheKey(url: "1")) { _ in true } == nil)
     }
 
-    @Test("K8: for want of memory it is trimmed, and what is not on disk is handed over to be written there")
+    @Test("For want of memory it is trimmed, and what is not on disk is handed over to be written there")
     func trim() {
         let cache = MemoryCache(limit: 100_000)
         cache.insert(entry("a"), isOnDisk: false)

@@ -38,7 +38,7 @@ struct ResponseStoreFaultTests {
         #expect(next.seed(of: "new") == 12)
     }
 
-    @Test("K8, D11: what is not on disk is written down for want of memory, and a cache opened later has it")
+    @Test("What is not on disk is written down for want of memory, and a cache opened later has it")
     func pressure() throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()

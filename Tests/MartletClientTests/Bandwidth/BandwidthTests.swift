@@ -22,7 +22,7 @@ extension OneAtATime {
         }
 
         @Test(
-            "A11: bodies keep to a rate, down and up, for the session, a host and a call",
+            "Bodies keep to a rate, down and up, for the session, a host and a call",
             arguments: Way.allCases)
         func keepsRate(_ way: Way) async throws {
             let folder = try TemporaryFolder()
@@ -68,7 +68,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A11: transfers at once share the session's rate, over TLS too")
+        @Test("Transfers at once share the session's rate, over TLS too")
         func shared() async throws {
             try await TestOrigin.withOrigin(.tls()) { _ in
                 .pattern(300_000)
@@ -90,7 +90,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A11: a change acts on calls that run, either way")
+        @Test("A change acts on calls that run, either way")
         func change() async throws {
             try await TestOrigin.withOrigin { _ in
                 .pattern(1 << 40)

@@ -9,7 +9,7 @@ import Testing
 struct MediaTypeTableTests {
     private func table(_ text: String) -> MediaTypeTable { MediaTypeTable(parsing: Array(text.utf8)) }
 
-    @Test("A11: a suffix has the type of its line, in any case, and the common ones have a type in any case")
+    @Test("A suffix has the type of its line, in any case, and the common ones have a type in any case")
     func lines() {
         let found = table(
             "# a comment\n\nx-world/x-sea\t\tsea SEE  # of these\r\nimage/png\ntext/x-late sea2\ntext/x-later sea2\n"
@@ -44,7 +44,7 @@ struct MediaTypeTableTests {
         #expect(time < .seconds(60))
     }
 
-    @Test("A11: a table is read from a file; one that is not there is an error")
+    @Test("A table is read from a file; one that is not there is an error")
     func files() async throws {
         let folder = try TemporaryFolder()
         try folder.write(Array("x-world/x-sea sea\n".utf8), to: "mime.types")
@@ -58,7 +58,7 @@ struct MediaTypeTableTests {
         }
     }
 
-    @Test("A11: the machine's table has the common types whether the machine has a file or not")
+    @Test("The machine's table has the common types whether the machine has a file or not")
     func system() async {
         await MediaTypeTable.prepare()
         for (name, type) in [("a.jpg", "image/jpeg"), ("a.PNG", "image/png"), ("a.json", "application/json")]
@@ -68,7 +68,7 @@ struct MediaTypeTableTests {
         }
     }
 
-    @Test("K10: a form's files have the types of its table, unless they are given one")
+    @Test("A form's files have the types of its table, unless they are given one")
     func form() async throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "a.sea")

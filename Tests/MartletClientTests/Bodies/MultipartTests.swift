@@ -65,7 +65,7 @@ struct MultipartTests {
         #expect(try await receipt(of: body).body == expected)
     }
 
-    @Test("K10: fields, data, files and other bodies arrive as they were, in order, under an exact length")
+    @Test("Fields, data, files and other bodies arrive as they were, in order, under an exact length")
     func everyKind() async throws {
         let folder = try TemporaryFolder()
         let content = TestPattern.bytes(from: 0, count: 300_000)
@@ -114,7 +114,7 @@ struct MultipartTests {
         #expect(try parts(of: receipt).isEmpty)
     }
 
-    @Test("A11: names in UTF-8 stay, and what would end the quotes or the line is percent-encoded")
+    @Test("Names in UTF-8 stay, and what would end the quotes or the line is percent-encoded")
     func names() async throws {
         let receipt = try await receipt(
             of: .multipart { $0.data("naïve\"\r\nX: 1", [], filename: "日本 \"a\"\\b.txt\n") })
@@ -216,7 +216,7 @@ struct MultipartTests {
         }
     }
 
-    @Test("A11: a form can be sent as often as each of its parts can")
+    @Test("A form can be sent as often as each of its parts can")
     func replay() async throws {
         #expect(HTTPBody.multipart { $0.field("a", "b") }.replay == .replayable)
         #expect(HTTPBody.multipart { $0.file("a", at: "/x") }.replay == .replayable)

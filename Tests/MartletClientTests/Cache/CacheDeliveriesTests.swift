@@ -19,14 +19,14 @@ struct CacheDeliveriesTests {
             let (session, _) = try CacheScene.session()
             _ = try await session.get(origin.url())
             var deliveries: [CacheThenNetworkResponse] = []
-            for try await delivery in try session.deliveries(for: origin.url()) {
+            for try await delivery in session.deliveries(for: origin.url()) {
                 deliveries.append(delivery)
             }
             return (deliveries, origin.requests.count)
         }
     }
 
-    @Test("K4: What is fresh is all there is")
+    @Test("What is fresh is all there is")
     func fresh() async throws {
         let result = try await deliveries(CacheScene.answer("a"), then: CacheScene.answer("b"))
         #expect(result.count == 1 && result.deliveries.map(\.exchange.text) == ["a"])
@@ -34,7 +34,7 @@ struct CacheDeliveriesTests {
             result.deliveries.map(\.isFromCache) == [true] && result.deliveries.map(\.isPreview) == [false])
     }
 
-    @Test("K4: Behind what is stale comes that it is still good")
+    @Test("Behind what is stale comes that it is still good")
     func validated() async throws {
         let result = try await deliveries(
             CacheScene.stale("a", "max-age=60", ["ETag": "\"1\""]),
@@ -45,27 +45,27 @@ struct CacheDeliveriesTests {
         #expect(result.deliveries.map(\.isPreview) == [true, false])
     }
 
-    @Test("K4: Behind what is stale comes what is new")
+    @Test("Behind what is stale comes what is new")
     func renewed() async throws {
         let result = try await deliveries(CacheScene.stale("a", "max-age=60"), then: CacheScene.answer("b"))
         #expect(result.deliveries.map(\.exchange.text) == ["a", "b"])
         #expect(result.deliveries.map(\.exchange.source) == [.staleCache, .network])
     }
 
-    @Test("K4: What is sent anew and is the same does not come again")
+    @Test("What is sent anew and is the same does not come again")
     func same() async throws {
         let result = try await deliveries(CacheScene.stale("a", "max-age=60"), then: CacheScene.answer("a"))
         #expect(result.deliveries.map(\.exchange.text) == ["a"] && result.count == 2)
     }
 
-    @Test("K4: Where nothing is stored there is one")
+    @Test("Where nothing is stored there is one")
     func miss() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("a")
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
             var sources: [HTTPExchange.Source] = []
-            for try await delivery in try session.deliveries(for: origin.url()) {
+            for try await delivery in session.deliveries(for: origin.url()) {
                 sources.append(delivery.exchange.source)
                 #expect(!delivery.isFromCache && !delivery.isPreview)
             }
@@ -73,7 +73,7 @@ struct CacheDeliveriesTests {
         }
     }
 
-    @Test("K4: An error behind a preview is thrown, and ends the sequence")
+    @Test("An error behind a preview is thrown, and ends the sequence")
     func error() async throws {
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in
@@ -83,7 +83,7 @@ struct CacheDeliveriesTests {
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
             _ = try await session.get(origin.url())
-            var iterator = try session.deliveries(for: origin.url()).makeAsyncIterator()
+            var iterator = session.deliveries(for: origin.url()).makeAsyncIterator()
             let preview = try await iterator.next()
             #expect(preview?.exchange.text == "a")
             var isThrown = false
@@ -94,7 +94,7 @@ struct CacheDeliveriesTests {
         }
     }
 
-    @Test("K4: A preview comes while another call waits for the network")
+    @Test("A preview comes while another call waits for the network")
     func previewMeanwhile() async throws {
         let signals = SignalBox()
         let counter = Counter()
@@ -110,7 +110,7 @@ struct CacheDeliveriesTests {
             _ = try await session.get(url)
             let other = Task { try await session.get(url) }
             try await origin.waitForRequests(count: 2)
-            var iterator = try session.deliveries(for: url).makeAsyncIterator()
+            var iterator = session.deliveries(for: url).makeAsyncIterator()
             let preview = try await iterator.next()
             #expect(preview?.exchange.text == "a" && preview?.isPreview == true)
             signals.raise("go")

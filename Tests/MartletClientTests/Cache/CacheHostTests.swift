@@ -40,7 +40,7 @@ struct CacheHostTests {
             let (session, _) = try CacheScene.session()
             let url = origin.url()
             func get(_ host: String?) async throws -> HTTPExchange {
-                let headers = host.map { CacheScene.fields(("Host", $0)) } ?? HTTPFields()
+                let headers = host.map { CacheScene.fields(("Host", $0)) } ?? HTTPHeaders()
                 return try await session.get(url, headers: headers)
             }
             let hosts = ["one.example", "two.example", nil]

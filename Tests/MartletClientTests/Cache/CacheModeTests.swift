@@ -43,7 +43,7 @@ struct CacheModeTests {
         }
     }
 
-    @Test("M7: Standard serves what is fresh, and validates what is stale", arguments: [true, false])
+    @Test("Standard serves what is fresh, and validates what is stale", arguments: [true, false])
     func standard(viaSession: Bool) async throws {
         let fresh = try await CacheModeTests.sources(.standard, fresh: true, viaSession: viaSession)
         #expect(fresh.second.source == .cache && fresh.count == 1)
@@ -51,7 +51,7 @@ struct CacheModeTests {
         #expect(stale.second.source == .validatedCache && stale.count == 2 && stale.second.text == "1")
     }
 
-    @Test("M7: Reload asks the network whatever is stored, and stores what comes", arguments: [true, false])
+    @Test("Reload asks the network whatever is stored, and stores what comes", arguments: [true, false])
     func reload(viaSession: Bool) async throws {
         let respond = CacheModeTests.counting()
         try await TestOrigin.withOrigin {
@@ -71,14 +71,14 @@ struct CacheModeTests {
         }
     }
 
-    @Test("M7: Revalidate asks even about what is fresh")
+    @Test("Revalidate asks even about what is fresh")
     func revalidate() async throws {
         let result = try await CacheModeTests.sources(.revalidate, fresh: true)
         #expect(result.second.source == .validatedCache && result.second.text == "1" && result.count == 2)
     }
 
     @Test(
-        "M7: Prefer-cache takes what is stale, and asks only where there is nothing",
+        "Prefer-cache takes what is stale, and asks only where there is nothing",
         arguments: [true, false])
     func preferCache(viaSession: Bool) async throws {
         let stale = try await CacheModeTests.sources(.preferCache, fresh: false, viaSession: viaSession)
@@ -88,7 +88,7 @@ struct CacheModeTests {
         #expect(strict.second.source == .validatedCache && strict.count == 2)
     }
 
-    @Test("M7: Only-if-cached is answered by what is stored, stale too, or by 504, and never asks")
+    @Test("Only-if-cached is answered by what is stored, stale too, or by 504, and never asks")
     func onlyIfCached() async throws {
         let respond = CacheModeTests.counting("max-age=1", age: "5")
         try await TestOrigin.withOrigin {
@@ -106,7 +106,7 @@ struct CacheModeTests {
         }
     }
 
-    @Test("M7: No-store neither looks nor leaves anything")
+    @Test("No-store neither looks nor leaves anything")
     func noStore() async throws {
         let respond = CacheModeTests.counting()
         try await TestOrigin.withOrigin {
@@ -124,7 +124,7 @@ struct CacheModeTests {
     }
 
     @Test(
-        "M7: No-store says so to the caches on the way, whatever the method, and a word of the caller's stands"
+        "No-store says so to the caches on the way, whatever the method, and a word of the caller's stands"
     )
     func noStoreIsSent() async throws {
         try await TestOrigin.withOrigin { _ in
@@ -192,7 +192,7 @@ struct CacheModeTests {
         }
     }
 
-    @Test("M9: Ten minutes and images for seven days, where nothing is said; off by default")
+    @Test("Ten minutes and images for seven days, where nothing is said; off by default")
     func defaults() async throws {
         try await TestOrigin.withOrigin { request in
             let age = request.queryValue(of: "age") ?? "0"

@@ -66,7 +66,7 @@ struct CachePlaceTests {
                 ]
             }
             for credential in ["Bearer alice", "Bearer bob", nil] {
-                let fields = credential.map { CacheScene.fields(("Authorization", $0)) } ?? HTTPFields()
+                let fields = credential.map { CacheScene.fields(("Authorization", $0)) } ?? HTTPHeaders()
                 let exchange = try await session.get("http://name.example/", headers: fields)
                 #expect(exchange.text == credential ?? "nobody")
             }

@@ -72,11 +72,9 @@ enum CacheScene {
     }
 
     /// Fields by name.
-    static func fields(_ pairs: (String, String)...) -> HTTPFields {
-        var fields = HTTPFields()
-        for (name, value) in pairs {
-            if let name = HTTPField.Name(name) { fields[name] = value }
-        }
+    static func fields(_ pairs: (String, String)...) -> HTTPHeaders {
+        var fields = HTTPHeaders()
+        for (name, value) in pairs { fields[name] = value }
         return fields
     }
 

@@ -26,7 +26,7 @@ struct CacheSecrecyTests {
 
     @Test("No-store of the server leaves nothing in memory and no file, while the body comes and after")
     func noStoreOfServer() async throws {
-        try await noTrace(CacheScene.answer("", "no-store"), headers: HTTPFields())
+        try await noTrace(CacheScene.answer("", "no-store"), headers: HTTPHeaders())
     }
 
     @Test("No-store of the request leaves nothing in memory and no file, while the body comes and after")
@@ -35,7 +35,7 @@ struct CacheSecrecyTests {
             CacheScene.answer("", "max-age=600"), headers: CacheScene.fields(("Cache-Control", "no-store")))
     }
 
-    private func noTrace(_ head: OriginResponse, headers: HTTPFields) async throws {
+    private func noTrace(_ head: OriginResponse, headers: HTTPHeaders) async throws {
         let folder = try TemporaryFolder()
         let signals = SignalBox()
         try await TestOrigin.withOrigin { _ in
@@ -51,7 +51,7 @@ struct CacheSecrecyTests {
             let (session, cache) = try CacheScene.session(folder)
             await cache.flush()
             let before = CacheScene.files(folder)
-            let request = try HTTPRequest(.get, origin, "/", headers)
+            let request = try HTTPRequest(.get, origin, "/", headers.validated())
             try await session.stream(request) { _, body in
                 var count = 0
                 for try await piece in body {
@@ -120,7 +120,7 @@ struct CacheSecrecyTests {
             let (session, _) = try CacheScene.session()
             let field = try #require(HTTPField.Name(name))
             func get(_ values: [UInt8]...) async throws -> HTTPExchange {
-                var fields = HTTPFields()
+                var fields = HTTPHeaders()
                 for value in values { fields.append(HTTPField(name: field, value: value)) }
                 return try await session.get(origin.url(), headers: fields)
             }

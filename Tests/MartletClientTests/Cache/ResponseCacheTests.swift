@@ -48,7 +48,7 @@ struct ResponseCacheTests {
     }
 
     @Test(
-        "M4: What is fresh is served from memory, and from disk by another session", arguments: [true, false])
+        "What is fresh is served from memory, and from disk by another session", arguments: [true, false])
     func hit(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -69,7 +69,7 @@ struct ResponseCacheTests {
         }
     }
 
-    @Test("M8: What is stale is validated, and a 304 makes it fresh again")
+    @Test("What is stale is validated, and a 304 makes it fresh again")
     func validated() async throws {
         try await TestOrigin.withOrigin { request in
             if request.fields["If-None-Match"] == "\"1\"" {
@@ -88,7 +88,7 @@ struct ResponseCacheTests {
         }
     }
 
-    @Test("K6: Fifty requests for a cold URL make one, and all have the same body", arguments: [true, false])
+    @Test("Fifty requests for a cold URL make one, and all have the same body", arguments: [true, false])
     func coalesced(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -141,14 +141,14 @@ struct ResponseCacheTests {
 
 @Suite("Values decoded from stored bodies")
 struct StoredValueTests {
-    @Test("K7: A value is decoded once as long as its body is stored, and given up when that is replaced")
+    @Test("A value is decoded once as long as its body is stored, and given up when that is replaced")
     func decodedOnce() async throws {
         let decodings = Counter()
         try await TestOrigin.withOrigin { request in
             request.method == "GET" ? ResponseCacheTests.fresh("a picture") : OriginResponse(204)
         } run: { origin async throws in
             let session = try ResponseCacheTests.session()
-            let values = DecodedCache<Int>(session: session, memoryPressure: nil, cost: { _ in 1 }) {
+            let values = try DecodedCache<Int>(session: session, memoryPressure: nil, cost: { _ in 1 }) {
                 exchange in
                 decodings.add()
                 return exchange.body.count
@@ -162,13 +162,13 @@ struct StoredValueTests {
         }
     }
 
-    @Test("A16: Equal requests for a picture are one, and one who is cancelled leaves the others")
+    @Test("Equal requests for a picture are one, and one who is cancelled leaves the others")
     func merged() async throws {
         try await CacheScene.withHeldOrigin { _ in
             ResponseCacheTests.fresh("a picture")
         } _: { origin, signals async throws in
             let session = try ResponseCacheTests.session()
-            let values = DecodedCache<Int>(session: session, memoryPressure: nil, cost: { _ in 1 }) {
+            let values = try DecodedCache<Int>(session: session, memoryPressure: nil, cost: { _ in 1 }) {
                 $0.body.count
             }
             let url = origin.url("/p")

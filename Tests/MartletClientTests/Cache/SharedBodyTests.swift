@@ -258,14 +258,16 @@ struct SharedBodyTests {
             let url = origin.url()
             let request = try HTTPRequest(.get, origin)
             let path = folder.path("first")
-            let download = Task { try await session.download(HTTPRequest(method: .get, url: url), to: path) }
+            let download = Task {
+                try await session.download(HTTPRequest(method: .get, url: url), to: path, overwrites: false)
+            }
             let stream = Task { try await SharedBodyTests.read(session, request) }
             #expect(await eventually { session.core.flights.memberCount == 2 })
             signals.raise("go")
             _ = try await download.value
             #expect(try await stream.value == 700_000)
             let again = try await session.download(
-                HTTPRequest(method: .get, url: url), to: folder.path("second"))
+                HTTPRequest(method: .get, url: url), to: folder.path("second"), overwrites: false)
             #expect(again.source == .cache && origin.requests.count == 1)
             for name in ["first", "second"] {
                 let bytes = try folder.bytes(of: name)

@@ -92,7 +92,7 @@ struct UndecodableBodyTests {
                 #expect(raw.body.count > UndecodableBodyTests.whole.count)
                 if isDownload {
                     let answer = try await session.download(
-                        HTTPRequest(method: .get, url: url), to: files.path("whole"))
+                        HTTPRequest(method: .get, url: url), to: files.path("whole"), overwrites: false)
                     #expect(answer.source == .network)
                     #expect(try files.bytes(of: "whole") == UndecodableBodyTests.whole)
                 } else {

@@ -86,7 +86,7 @@ extension OneAtATime {
             case .download:
                 try await session.download(
                     HTTPRequest(method: .get, url: origin.url()),
-                    to: FilePath("/dev/shm/martlet-\(origin.port)"))
+                    to: FilePath("/dev/shm/martlet-\(origin.port)"), overwrites: false)
             }
         }
 

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Concurrency policies")
 struct ConcurrencyPolicyTests {
-    @Test("K1: by default 6 requests run at once to a host over Wi-Fi, 2 over a mobile network")
+    @Test("By default 6 requests run at once to a host over Wi-Fi, 2 over a mobile network")
     func defaults() {
         let policy = ConcurrencyPolicy()
         let pool = PoolLimits()
@@ -14,7 +14,7 @@ struct ConcurrencyPolicyTests {
         #expect(policy.applied(to: pool, under: .unknown) == pool)
     }
 
-    @Test("K1: MKNetworkKit's shared queue has 6 places for all hosts together, and 2 over a mobile network")
+    @Test("MKNetworkKit's shared queue has 6 places for all hosts together, and 2 over a mobile network")
     func sharedQueue() {
         for condition in NetworkCondition.allCases {
             let limits = ConcurrencyPolicy.sharedQueue.applied(to: PoolLimits(), under: condition)

@@ -32,7 +32,7 @@ struct ConcurrencyTests {
     }
 
     @Test(
-        "K1: a server never counts more requests at once than the network's condition allows, as that flaps")
+        "A server never counts more requests at once than the network's condition allows, as that flaps")
     func flapping() async throws {
         let gauge = RunningGauge(.init(total: 1, hosts: ["a.example": 1, "b.example": 1]))
         try await TestOrigin.withOrigin { request in
@@ -97,7 +97,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("K1: a worse network cuts no request that runs, and what waits goes on two at a time")
+    @Test("A worse network cuts no request that runs, and what waits goes on two at a time")
     func lowering() async throws {
         try await held { origin, session in
             try await withThrowingTaskGroup(of: String.self) { group in
@@ -117,7 +117,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("K1: a better network lets those go on who wait, at once")
+    @Test("A better network lets those go on who wait, at once")
     func raising() async throws {
         try await held { origin, session in
             session.networkConditionChanged(to: .mobile)
@@ -137,7 +137,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("K1: limits set by hand stay in force where the policy has none of its own, and return without it")
+    @Test("Limits set by hand stay in force where the policy has none of its own, and return without it")
     func withPoolLimits() {
         let session = HTTPSession.own { $0.concurrency = ConcurrencyPolicy(mobile: .init(perHost: 2)) }
         session.networkConditionChanged(to: .mobile)

@@ -33,7 +33,7 @@ struct PriorityTests {
         }
     }
 
-    @Test("K2: a thumbnail is the next to be served though a hundred files wait to be uploaded")
+    @Test("A thumbnail is the next to be served though a hundred files wait to be uploaded")
     func thumbnail() async throws {
         let order = try await order { origin, session, group in
             for number in 0..<100 {
@@ -54,7 +54,7 @@ struct PriorityTests {
         #expect(order.count == 101)
     }
 
-    @Test("K2: a task that waits can be made more urgent, and less")
+    @Test("A task that waits can be made more urgent, and less")
     func changed() async throws {
         let order = try await order { origin, session, group in
             var tasks: [HTTPTask] = []
@@ -69,7 +69,7 @@ struct PriorityTests {
         #expect(order == ["/3", "/1", "/2", "/0"])
     }
 
-    @Test("K2: a task whose priority is set as soon as it is made has it, wherever the call is just then")
+    @Test("A task whose priority is set as soon as it is made has it, wherever the call is just then")
     func changedAtOnce() async throws {
         let order = try await order { origin, session, group in
             var tasks: [HTTPTask] = []
@@ -84,7 +84,7 @@ struct PriorityTests {
         #expect(order.first == "/19")
     }
 
-    @Test("A16: requests that ask for it are served last come, first served")
+    @Test("Requests that ask for it are served last come, first served")
     func lastFirst() async throws {
         let order = try await order { origin, session, group in
             for number in 0..<5 {
@@ -99,7 +99,7 @@ struct PriorityTests {
         #expect(order == ["/4", "/3", "/2", "/1", "/0"])
     }
 
-    @Test("A16: a view serves its requests last come, first served, beside those of its session")
+    @Test("A view serves its requests last come, first served, beside those of its session")
     func viewLastFirst() async throws {
         let order = try await order { origin, session, group in
             let pictures = session.with { $0.queueOrder = .lastComeFirstServed }

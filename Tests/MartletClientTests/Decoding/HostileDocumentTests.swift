@@ -191,10 +191,10 @@ struct HostileDocumentTests {
         ]
         for (name, reason) in expected {
             let exchange = try await Self.exchange(try #require(documents[name]))
-            let error = #expect(throws: PropertyListError.self) {
+            let error = #expect(throws: HTTPError.self) {
                 try exchange.decode(using: .propertyList(Tree.self))
             }
-            #expect(error?.reason == reason, "\(name)")
+            #expect((error?.underlying as? PropertyListError)?.reason == reason, "\(name)")
         }
     }
 

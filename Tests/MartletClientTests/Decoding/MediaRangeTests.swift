@@ -5,7 +5,7 @@ import Testing
 @Suite("Media ranges")
 struct MediaRangeTests {
     @Test(
-        "A12: a type is taken by the most specific range it lies in, if that has a weight",
+        "A type is taken by the most specific range it lies in, if that has a weight",
         arguments: [
             ("text/*", "text/plain", true), ("text/*", "image/png", false), ("*/*", "image/png", true),
             ("*", "image/png", true), ("*;q=0.2, text/x;q=0", "text/x", false),

@@ -18,7 +18,7 @@ struct ResponseValidatorTests {
         _ status: Int = 200, _ type: String? = nil, _ body: String = "", accept: String? = nil
     ) async throws -> HTTPExchange {
         try await TestOrigin.withOrigin(handler: .fixed(Self.response(status, type, body))) { origin in
-            let fields: HTTPFields = accept.map { [.accept: $0] } ?? [:]
+            let fields: HTTPHeaders = accept.map { [.accept: $0] } ?? [:]
             return try await HTTPSession.own().get(origin.url(), headers: fields)
         }
     }
@@ -29,7 +29,7 @@ struct ResponseValidatorTests {
         await #expect(throws: HTTPError.self) { _ = try await exchange.validated(validator) }
     }
 
-    @Test("M14: a status of 400 or more becomes an error that carries head and body")
+    @Test("A status of 400 or more becomes an error that carries head and body")
     func statusCarriesTheAnswer() async throws {
         let exchange = try await exchange(422, "application/json", "{\"why\":\"no\"}")
         let error = try #require(#expect(throws: HTTPError.self) { try exchange.validated() })
@@ -41,7 +41,7 @@ struct ResponseValidatorTests {
         #expect(!error.description.contains("why"), "bodies are not printed")
     }
 
-    @Test("A12: statuses are accepted by ranges and by codes")
+    @Test("Statuses are accepted by ranges and by codes")
     func statuses() async throws {
         let found = try await exchange(304)
         for validator: ResponseValidator in [
@@ -59,7 +59,7 @@ struct ResponseValidatorTests {
     }
 
     @Test(
-        "A12: content types are accepted by name, by wildcard and by weight",
+        "Content types are accepted by name, by wildcard and by weight",
         arguments: [
             ("text/html; charset=x", ["text/html"], true), ("text/html", ["application/json"], false),
             ("text/html", ["application/json", "text/*"], true), ("text/html", ["*/*"], true),
@@ -82,13 +82,13 @@ struct ResponseValidatorTests {
         }
     }
 
-    @Test("A12: an empty body needs no content type")
+    @Test("An empty body needs no content type")
     func emptyBody() async throws {
         let found = try await exchange(204)
         #expect(try await found.validated(.success, .contentType("application/json")).statusCode == 204)
     }
 
-    @Test("A12: an empty body is of no type, whatever the answer says of it")
+    @Test("An empty body is of no type, whatever the answer says of it")
     func emptyTypedBody() async throws {
         let found = try await exchange(200, "text/html")
         #expect(found.response.headerFields[.contentType] == "text/html")
@@ -96,7 +96,7 @@ struct ResponseValidatorTests {
         #expect(try found.decode(using: .nilIfEmpty(.json)) == .none)
     }
 
-    @Test("A12: where the request has no Accept, that of its session is what is accepted, if it was sent")
+    @Test("Where the request has no Accept, that of its session is what is accepted, if it was sent")
     func requestedBySession() async throws {
         let response = ResponseValidatorTests.response(200, "text/html", "x")
         try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
@@ -111,7 +111,7 @@ struct ResponseValidatorTests {
         }
     }
 
-    @Test("A12: what the request's Accept asked for is what is accepted, anything where it asked for nothing")
+    @Test("What the request's Accept asked for is what is accepted, anything where it asked for nothing")
     func requestedTypes() async throws {
         let asked = try await exchange(200, "text/html", "x", accept: "application/json, text/*;q=0.1")
         _ = try await asked.validated(.standard)
@@ -121,7 +121,7 @@ struct ResponseValidatorTests {
         _ = try await none.validated(.standard)
     }
 
-    @Test("A12: bodies are accepted by size")
+    @Test("Bodies are accepted by size")
     func sizes() async throws {
         let found = try await exchange(200, nil, "12345")
         _ = try await found.validated(.body(atMost: 5), .body(atLeast: 5), .body(atLeast: .bytes(1)))
@@ -130,7 +130,7 @@ struct ResponseValidatorTests {
         #expect(await refusal(.body(atLeast: 1), of: try await exchange(204))?.code == .unacceptableBody)
     }
 
-    @Test("M6: a closure sees head and body, may await, and its own error is what is thrown")
+    @Test("A closure sees head and body, may await, and its own error is what is thrown")
     func custom() async throws {
         let validator = ResponseValidator.custom { exchange in
             await Task.yield()
@@ -145,7 +145,7 @@ struct ResponseValidatorTests {
         _ = try await exchange(200, nil, "fine").validated(validator)
     }
 
-    @Test("A12: validators compose, and the first refusal is the error")
+    @Test("Validators compose, and the first refusal is the error")
     func composition() async throws {
         let found = try await exchange(500, "text/html", "x")
         let type = ResponseValidator.contentType("application/json")
@@ -155,7 +155,7 @@ struct ResponseValidatorTests {
         _ = try await found.validated(.all())
     }
 
-    @Test("M6: a session's validator is asked of each answer, and a call may say otherwise")
+    @Test("A session's validator is asked of each answer, and a call may say otherwise")
     func ofSession() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(Self.response(404, "text/plain", "gone"))) { origin in
             let session = HTTPSession.own { $0.validator = .success }

@@ -20,7 +20,7 @@ struct StreamValidationTests {
         return try #require(error)
     }
 
-    @Test("M14: a stream's status is looked at first; the error has the body, and the connection is kept")
+    @Test("A stream's status is looked at first; the error has the body, and the connection is kept")
     func smallBody() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("gone", status: 404)
@@ -35,7 +35,7 @@ struct StreamValidationTests {
         }
     }
 
-    @Test("M14: of a large body that is refused no more than 64 KiB are kept", arguments: [false, true])
+    @Test("Of a large body that is refused no more than 64 KiB are kept", arguments: [false, true])
     func largeBody(isChunked: Bool) async throws {
         let response = OriginResponse.pattern(1 << 40).with { response in
             if isChunked { response.framing = .chunked() }
@@ -60,7 +60,7 @@ struct StreamValidationTests {
         }
     }
 
-    @Test("M14: a refused body that does not come is not waited for longer than two seconds")
+    @Test("A refused body that does not come is not waited for longer than two seconds")
     func stalledBody() async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 500 No\r\nContent-Length: 10\r\n\r\nabc"), .stall)
@@ -74,7 +74,7 @@ struct StreamValidationTests {
         }
     }
 
-    @Test("A12: a stream's announced size and a closure's word are asked before the body")
+    @Test("A stream's announced size and a closure's word are asked before the body")
     func sizeAndClosure() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(100))) { origin in
             let session = HTTPSession.own()
@@ -96,7 +96,7 @@ struct StreamValidationTests {
         }
     }
 
-    @Test("M6: a session's validator is asked of its streams and downloads, and no file is left")
+    @Test("A session's validator is asked of its streams and downloads, and no file is left")
     func ofSession() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -110,7 +110,8 @@ struct StreamValidationTests {
             #expect(stream?.code == .unacceptableContentType)
             let path = folder.path("f")
             let download = await #expect(throws: HTTPError.self) {
-                try await session.download(HTTPRequest(method: .get, url: origin.url()), to: path)
+                try await session.download(
+                    HTTPRequest(method: .get, url: origin.url()), to: path, overwrites: false)
             }
             #expect(download?.code == .unacceptableContentType)
             #expect(download?.exchange?.text == "<html>")
@@ -136,7 +137,10 @@ struct StreamValidationTests {
             for call: @Sendable () async throws -> HTTPExchange in [
                 { try await delegated.send(request) },
                 { try await plain.head(origin.url()).validated(validator) },
-                { try await plain.download(request, to: folder.path("own")).validated(validator) },
+                {
+                    try await plain.download(request, to: folder.path("own"), overwrites: false).validated(
+                        validator)
+                },
             ] {
                 let error = await #expect(throws: HTTPError.self) { try await call() }
                 #expect(error?.code == .unacceptableContentType)
@@ -217,7 +221,8 @@ struct StreamValidationTests {
         let path = folder.path("f")
         let error = await #expect(throws: HTTPError.self) {
             if isDownload {
-                try await session.download(HTTPRequest(method: .get, url: origin.url()), to: path)
+                try await session.download(
+                    HTTPRequest(method: .get, url: origin.url()), to: path, overwrites: false)
             } else {
                 let api = try session.host(origin.base).with { $0.validatesStatus = true }
                 _ = try await api.stream("x") { _, _ in Issue.record("handed out") }

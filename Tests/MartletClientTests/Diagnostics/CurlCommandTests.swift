@@ -10,7 +10,7 @@ struct CurlCommandTests {
         try HTTPRequest(method: method, url: url, headerFields: fields)
     }
 
-    @Test("K14: A GET is its URL and its fields")
+    @Test("A GET is its URL and its fields")
     func get() throws {
         let request = try request(.get, "https://h.example/p?q=1&r", [.accept: "text/html", .range: ""])
         #expect(
@@ -38,7 +38,7 @@ struct CurlCommandTests {
         #expect(dots.curlCommand == "curl --path-as-is http://h.example/a/../b")
     }
 
-    @Test("K14: Credentials and cookies are masked, their kinds are not")
+    @Test("Credentials and cookies are masked, their kinds are not")
     func masked() throws {
         let fields: HTTPFields = [
             .authorization: "Bearer hunter2", .proxyAuthorization: "hunter2", .cookie: "a=hunter2; b=hunter2",

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("What a session is doing")
 struct SessionActivityTests {
-    @Test("K3: The number of calls is told at once and whenever it is another, and ends with the session")
+    @Test("The number of calls is told at once and whenever it is another, and ends with the session")
     func counts() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -41,7 +41,7 @@ struct SessionActivityTests {
         }
     }
 
-    @Test("A3, M15: Tasks are listed by kind while they run, and not behind their end")
+    @Test("Tasks are listed by kind while they run, and not behind their end")
     func tasks() async throws {
         let script = ServerScript(.expectRequestHead, .signal("head"), .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin async throws in

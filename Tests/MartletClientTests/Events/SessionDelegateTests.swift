@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Martlet
 import MartletTesting
+import MartletTransport
 import Synchronization
 import SystemPackage
 import Testing
@@ -23,7 +24,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A5: It is told of head, body, metrics and end, in this order")
+    @Test("It is told of head, body, metrics and end, in this order")
     func order() async throws {
         try await TestOrigin.withOrigin { _ in
             .pattern(300_000)
@@ -58,14 +59,118 @@ struct SessionDelegateTests {
                 #expect(count == 50_000)
             case "file":
                 try await session.download(
-                    HTTPRequest(method: .get, url: origin.url()), to: folder.path("file"))
+                    HTTPRequest(method: .get, url: origin.url()), to: folder.path("file"), overwrites: false)
             default: _ = try await session.get(origin.url())
             }
             #expect(delegate.receivedCount.withLock { $0 } == (way == "small" ? 100 : 50_000))
         }
     }
 
-    @Test("A5: It is told how far a body has gone, the last state in any case, before the call ends")
+    /// Collects bytes, and decides what is stored.
+    private final class Receiver: SessionDelegate {
+        let bytes = Mutex<[UInt8]>([])
+        let asked = Mutex<[String]>([])
+        let stores: Bool
+        let receivesBodyBytes: Bool
+
+        init(stores: Bool = true, receivesBodyBytes: Bool = false) {
+            (self.stores, self.receivesBodyBytes) = (stores, receivesBodyBytes)
+        }
+
+        func bodyReceived(_ bytes: [UInt8], in context: CallContext) async {
+            self.bytes.withLock { $0 += bytes }
+        }
+
+        func mayStore(_ response: HTTPResponse, to request: HTTPRequest) async -> Bool {
+            asked.withLock { $0.append("\(response.status.code) \(request.path ?? "")") }
+            return stores
+        }
+    }
+
+    @Test(
+        "It receives the bytes of every body where it asks for them, and none otherwise",
+        arguments: ["small", "large", "stream", "coded", "file"], [true, false])
+    func bytes(_ way: String, isAsking: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let count = way == "small" ? 100 : 50_000
+        try await TestOrigin.withOrigin { _ in
+            way == "coded"
+                ? .encoded(
+                    Deflated.bytes(TestPattern.bytes(from: 0, count: count), as: .gzip), coding: "gzip")
+                : .pattern(UInt64(count))
+        } run: { origin async throws in
+            let delegate = Receiver(receivesBodyBytes: isAsking)
+            let session = HTTPSession.own { $0.delegate = delegate }
+            let request = try HTTPRequest(method: .get, url: origin.url())
+            switch way {
+            case "stream": _ = try await session.stream(request) { _, body in try await body.collect() }
+            case "file": try await session.download(request, to: folder.path("file"))
+            default: _ = try await session.get(origin.url())
+            }
+            let received = delegate.bytes.withLock { $0 }
+            #expect(received == (isAsking ? TestPattern.bytes(from: 0, count: count) : []))
+        }
+    }
+
+    @Test(
+        "It decides whether a response is stored, once for a transfer that calls share",
+        arguments: [true, false])
+    func storing(_ stores: Bool) async throws {
+        try await CacheScene.withHeldOrigin { _ in
+            CacheScene.answer("text")
+        } _: { origin, signals in
+            let delegate = Receiver(stores: stores)
+            let (session, cache) = try CacheScene.session { $0.delegate = delegate }
+            async let first = session.get(origin.url("/a"))
+            async let second = session.get(origin.url("/a"))
+            signals.raise("go")
+            let texts = try await [first.text, second.text]
+            #expect(texts == ["text", "text"])
+            let third = try await session.get(origin.url("/a"))
+            #expect(third.source == (stores ? .cache : .network))
+            #expect(delegate.asked.withLock { $0.allSatisfy { $0 == "200 /a" } && !$0.isEmpty })
+            if stores { #expect(delegate.asked.withLock { $0.count } == 1) }
+            #expect((cache.statistics.stores > 0) == stores)
+        }
+    }
+
+    @Test("A response that must not be stored is not asked about")
+    func notStorable() async throws {
+        try await TestOrigin.withOrigin { _ in
+            CacheScene.answer("text", "no-store")
+        } run: { origin async throws in
+            let delegate = Receiver()
+            let (session, _) = try CacheScene.session { $0.delegate = delegate }
+            #expect(try await session.get(origin.url()).text == "text")
+            #expect(delegate.asked.withLock { $0.isEmpty })
+        }
+    }
+
+    @Test("A call that is cancelled while it is asked about storing ends immediately")
+    func cancelledWhileStoring() async throws {
+        final class Blocking: SessionDelegate {
+            let asked = CurrentValue(false)
+
+            func mayStore(_ response: HTTPResponse, to request: HTTPRequest) async -> Bool {
+                asked.update { true }
+                try? await Task.sleep(for: .seconds(3600))
+                return true
+            }
+        }
+        try await TestOrigin.withOrigin { _ in
+            CacheScene.answer("text")
+        } run: { origin async throws in
+            let delegate = Blocking()
+            let (session, _) = try CacheScene.session { $0.delegate = delegate }
+            let call = Task { try await session.get(origin.url()) }
+            await delegate.asked.becomesTrue()
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            await session.invalidateAndCancel()
+        }
+    }
+
+    @Test("It is told how far a body has gone, the last state in any case, before the call ends")
     func sent() async throws {
         try await TestOrigin.withOrigin(handler: .upload) { origin async throws in
             let delegate = RecordingDelegate()
@@ -79,7 +184,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A5: It answers challenges")
+    @Test("It answers challenges")
     func challenge() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["Authorization"] == "Basic dXNlcjpwYXNz"
@@ -126,7 +231,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A5: It allows a redirect, sends it elsewhere, or takes it for the answer")
+    @Test("It allows a redirect, sends it elsewhere, or takes it for the answer")
     func redirect() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text(request.path)
@@ -167,7 +272,7 @@ struct SessionDelegateTests {
     }
 
     @Test(
-        "A5: It gives a body that can be read only once another time, for a redirect, a challenge and a retry",
+        "It gives a body that can be read only once another time, for a redirect, a challenge and a retry",
         arguments: [307, 401, 503])
     func newBody(_ status: Int) async throws {
         try await TestOrigin.withOrigin { request in
@@ -216,7 +321,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A5: It cancels a call by the answer's head")
+    @Test("It cancels a call by the answer's head")
     func cancel() async throws {
         try await TestOrigin.withOrigin { _ in
             .pattern(1 << 30)
@@ -230,7 +335,7 @@ struct SessionDelegateTests {
     }
 
     @Test(
-        "A5: It turns a body into a download, whole, coded or not, collected or streamed",
+        "It turns a body into a download, whole, coded or not, collected or streamed",
         arguments: [false, true], [false, true])
     func becomeDownload(isCoded: Bool, isStreamed: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -283,7 +388,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A5: A body that was read in part goes on into a file and loses no byte")
+    @Test("A body that was read in part goes on into a file and loses no byte")
     func amidBody() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -315,7 +420,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A5: It chooses where a download goes, and is told when it is there")
+    @Test("It chooses where a download goes, and is told when it is there")
     func destination() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -324,13 +429,14 @@ struct SessionDelegateTests {
             let delegate = RecordingDelegate(
                 received: { _ in .becomeDownload(to: folder.path("ignored")) }, place: folder.path("chosen"))
             let session = SessionDelegateTests.session(delegate)
-            try await session.download(HTTPRequest(method: .get, url: origin.url()), to: folder.path("said"))
+            try await session.download(
+                HTTPRequest(method: .get, url: origin.url()), to: folder.path("said"), overwrites: false)
             #expect(try folder.contents() == ["chosen"])
             #expect(delegate.told == ["received 200", "destination", "downloaded chosen", "answered 200"])
         }
     }
 
-    @Test("A5: It is told of a failure, and of nothing else of that call")
+    @Test("It is told of a failure, and of nothing else of that call")
     func failure() async throws {
         try await TestOrigin.withOrigin(scripts: ServerScript(.expectRequestHead, .close)) {
             origin async throws in
@@ -341,7 +447,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A5: It is told of the session's end once, behind the calls that ran")
+    @Test("It is told of the session's end once, behind the calls that ran")
     func invalidated() async throws {
         let script = ServerScript(.expectRequestHead, .signal("head"), .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin async throws in

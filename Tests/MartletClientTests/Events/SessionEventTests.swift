@@ -35,7 +35,7 @@ struct SessionEventTests {
         return all
     }
 
-    @Test("A6: A call is told from its start to its end")
+    @Test("A call is told from its start to its end")
     func call() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("hello")
@@ -88,7 +88,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("A6: A failure is told by its code, a cancel as such")
+    @Test("A failure is told by its code, a cancel as such")
     func ends() async throws {
         let scripts = [
             ServerScript(.expectRequestHead, .close),
@@ -117,7 +117,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("A6: A slow subscriber loses the oldest events and is told how many; others lose none")
+    @Test("A slow subscriber loses the oldest events and is told how many; others lose none")
     func slow() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -192,7 +192,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("A6: Subscribers that went away are not told, and calls then make no events")
+    @Test("Subscribers that went away are not told, and calls then make no events")
     func gone() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")

@@ -119,12 +119,12 @@ extension BugClass {
             .test("Control bytes, backslashes and blanks at the ends of a URL are refused"),
             .test("No name or method with control bytes, blanks or a colon can even be made"),
             .test("A path of a request that was set with line breaks is one target in one line"),
-            .test("Line breaks and NULs in a field's value, which its own type mends, stay within its line"),
+            .test("Line breaks and NULs in a field of an HTTPRequest stay within its line"),
             .test("A Host that no host can be is refused"),
             .test(
                 "A NUL or another control character is refused before anything is sent, and its place is named"
             ),
-            .test("A11: names in UTF-8 stay, and what would end the quotes or the line is percent-encoded")),
+            .test("Names in UTF-8 stay, and what would end the quotes or the line is percent-encoded")),
         BugClass(
             24, "framing by the caller", .test("A Content-Length that is not the body's is refused"),
             .test("A Transfer-Encoding other than chunked alone is refused"),
@@ -293,7 +293,7 @@ extension BugClass {
             56, "continuations resumed twice or never",
             .test("Cancelling while the answer comes ends in one or the other, a thousand times"),
             .test("Of a thousand deliveries that race an interruption, each ends exactly one way"),
-            .test("A4: Cancelling ends calls wherever they are")),
+            .test("Cancelling ends calls wherever they are")),
         BugClass(
             57, "calls from within callbacks",
             .test("Calls may be started and cancelled from the progress of another"),
@@ -317,7 +317,7 @@ extension BugClass {
         BugClass(
             62, "secrets in errors and logs",
             .test(
-                "A call that succeeds, and one that fails in each phase, say nothing of fields, body, path and query"
+                "A call that succeeds, and one that fails in each phase, say nothing of fields, body, fragment and secrets of the query"
             ),
             .test("A URL that is refused is not repeated"),
             .test("A request that is refused does not repeat its fields"),

@@ -14,7 +14,7 @@ struct HostileCodingTests {
     /// What becomes of a body whose length is announced and met.
     private func receive(
         _ body: [UInt8], coding: String = "gzip", lines: String = "", isStreamed: Bool = false,
-        headers: HTTPFields = HTTPFields(), options: RequestOptions = RequestOptions(),
+        headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions = RequestOptions(),
         configure: (inout SessionConfiguration) -> Void = { _ in }
     ) async throws -> HostileReceipt {
         var received = HostileReceipt()
@@ -155,7 +155,7 @@ struct HostileCodingTests {
 
     @Test("A caller that demands the decoding gets it whoever asked for the coding, but never of a range")
     func demanded() async throws {
-        for headers: HTTPFields in [[.acceptEncoding: "gzip"], [.acceptEncoding: "br, gzip"]] {
+        for headers: HTTPHeaders in [[.acceptEncoding: "gzip"], [.acceptEncoding: "br, gzip"]] {
             let receipt = try await receive(
                 HostileCodingTests.gzip, headers: headers, options: RequestOptions(decompresses: true))
             #expect(receipt.body == HostileCodingTests.sample)

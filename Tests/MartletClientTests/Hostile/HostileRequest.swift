@@ -3,7 +3,7 @@ import MartletCore
 /// What is asked of a hostile peer.
 struct HostileRequest: Sendable {
     var method = HTTPRequest.Method.get
-    var headers = HTTPFields()
+    var headers = HTTPHeaders()
     var body = HTTPBody.none
     /// The clocks; those that are not given stand still, and a last one of some minutes shows what hangs.
     var clocks = Timeouts(connect: nil, head: nil, idle: nil, total: Patience.long)

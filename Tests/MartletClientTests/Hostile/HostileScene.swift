@@ -78,18 +78,19 @@ struct HostileScene: Sendable {
     /// Sends a request and collects or streams the answer.
     func request(
         _ method: HTTPRequest.Method = .get, _ path: String = "/", isStreamed: Bool = false,
-        headers: HTTPFields = HTTPFields(), body: HTTPBody = .none, options: RequestOptions = RequestOptions()
+        headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none,
+        options: RequestOptions = RequestOptions()
     ) async -> HostileReceipt {
         await send(to: base + path, method, isStreamed: isStreamed, headers, body, options)
     }
 
     private func send(
-        to url: String, _ method: HTTPRequest.Method, isStreamed: Bool, _ headers: HTTPFields,
+        to url: String, _ method: HTTPRequest.Method, isStreamed: Bool, _ headers: HTTPHeaders,
         _ body: HTTPBody, _ options: RequestOptions
     ) async -> HostileReceipt {
         var receipt = HostileReceipt()
         do {
-            let request = try HTTPRequest(method: method, url: url, headerFields: headers)
+            let request = try HTTPRequest(method: method, url: url, headerFields: headers.validated())
             if isStreamed {
                 let box = ReceiptBox()
                 do {
@@ -121,7 +122,7 @@ struct HostileScene: Sendable {
     /// The honest answer to a request on the same session.
     func next() async -> String {
         let receipt = await send(
-            to: honestBase + "/next", .get, isStreamed: false, HTTPFields(), .none, RequestOptions())
+            to: honestBase + "/next", .get, isStreamed: false, HTTPHeaders(), .none, RequestOptions())
         return receipt.error.map { "\($0)" } ?? receipt.text
     }
 

@@ -19,7 +19,7 @@ struct TrustPolicyTests {
 
     private static let spare = PinText.unused(1)
 
-    @Test("A13: A pinned authority passes, on a resumed connection too, and another pin sends nothing")
+    @Test("A pinned authority passes, on a resumed connection too, and another pin sends nothing")
     func pins() async throws {
         try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
             let configuration = configuration(origin)
@@ -80,7 +80,7 @@ struct TrustPolicyTests {
         }
     }
 
-    @Test("A13: A custom policy that denies sends nothing; one that accepts a stranger gets the answer")
+    @Test("A custom policy that denies sends nothing; one that accepts a stranger gets the answer")
     func custom() async throws {
         try await TestOrigin.withOrigin(.tls(.selfSigned), respond: { _ in .text("good") }) { origin in
             var configuration = configuration(origin)
@@ -160,7 +160,7 @@ struct TrustPolicyTests {
         }
     }
 
-    @Test("K13: An identity is shown to the host it is configured for, and to no other")
+    @Test("An identity is shown to the host it is configured for, and to no other")
     func identityPerHost() async throws {
         try await TestOrigin.withOrigin(.tls(.demandsClientCertificate), respond: { _ in .text("good") }) {
             origin in
@@ -182,7 +182,7 @@ struct TrustPolicyTests {
         }
     }
 
-    @Test("K13: What one host is trusted by, another is not")
+    @Test("What one host is trusted by, another is not")
     func trustPerHost() async throws {
         try await TestOrigin.withOrigin(.tls(.selfSigned), respond: { _ in .text("good") }) { origin in
             var configuration = configuration(origin)

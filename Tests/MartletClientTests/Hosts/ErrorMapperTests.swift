@@ -21,11 +21,11 @@ struct ErrorMapperTests {
             ? .text("fine") : .json(text: #"{"reason":"no such post"}"#, status: 404)
     }
 
-    @Test("M6: a host's mapper sees the body of an answer, and its error is what the call throws")
+    @Test("A host's mapper sees the body of an answer, and its error is what the call throws")
     func body() async throws {
         try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in
             let api = try HTTPSession.own().host(origin.base)
-                .with { $0.errorMapper = ErrorMapper.json(ServiceError.self) }
+                .with { $0.errors = ErrorMapper.decoding(ServiceError.self) }
             let expected = ServiceError(reason: "no such post")
             await #expect(throws: expected) { try await api.get("posts/1") }
             await #expect(throws: expected) { try await api.post("posts", parameters: ["a": 1]) }
@@ -50,7 +50,7 @@ struct ErrorMapperTests {
             .text("gateway", status: 502)
         } run: { origin async throws in
             let api = try HTTPSession.own().host(origin.base)
-                .with { $0.errorMapper = ErrorMapper.json(ServiceError.self) }
+                .with { $0.errors = ErrorMapper.decoding(ServiceError.self) }
             let error = await #expect(throws: HTTPError.self) { try await api.get("x") }
             #expect(error?.code == .unacceptableStatus)
             #expect(error?.exchange?.text == "gateway")
@@ -69,22 +69,22 @@ struct ErrorMapperTests {
             #expect(error?.code == .unacceptableStatus)
             #expect(error?.exchange?.statusCode == 404)
             let lax = api.with {
-                $0.errorMapper = ErrorMapperTests.naming
+                $0.errors = ErrorMapperTests.naming
                 $0.validatesStatus = false
             }
             #expect(try await lax.get("x").statusCode == 404)
         }
     }
 
-    @Test("M6: failures of the network and of the request itself are mapped as well")
+    @Test("Failures of the network and of the request itself are mapped as well")
     func otherErrors() async throws {
         let port = try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { $0.port }
         let api = try HTTPSession.own().host(named: "127.0.0.1", port: port, isSecure: false)
-            .with { $0.errorMapper = ErrorMapperTests.naming }
+            .with { $0.errors = ErrorMapperTests.naming }
         await #expect(throws: Named(code: .connectFailed)) { try await api.get("x") }
         await #expect(throws: Named(code: .invalidURL)) { try await api.get("//other.example/x") }
         await #expect(throws: Named(code: .invalidRequest)) {
-            try await api.get("x", parameters: ["a": .number(.nan)])
+            try await api.get("x", query: ["a": .number(.nan)])
         }
         await #expect(throws: Named(code: .invalidURL)) { try await api.task("//x") }
         await #expect(throws: Named(code: .invalidRequest)) {
@@ -92,7 +92,7 @@ struct ErrorMapperTests {
         }
     }
 
-    @Test("M6: a session's mapper serves its calls and its hosts, unless a host has its own")
+    @Test("A session's mapper serves its calls and its hosts, unless a host has its own")
     func session() async throws {
         try await TestOrigin.withOrigin { request in
             if request.path == "/cut" {
@@ -101,25 +101,25 @@ struct ErrorMapperTests {
             }
             return .text("", status: 500)
         } run: { origin async throws in
-            let session = HTTPSession.own { $0.errorMapper = ErrorMapperTests.naming }
+            let session = HTTPSession.own { $0.errors = ErrorMapperTests.naming }
             await #expect(throws: Named(code: .truncated)) { try await session.get(origin.url("/cut")) }
             // A session's own calls take a status for an answer.
             #expect(try await session.get(origin.url("/x")).statusCode == 500)
             let api = try session.host(origin.base)
             await #expect(throws: Named(code: .unacceptableStatus)) { try await api.get("x") }
-            let own = api.with { $0.errorMapper = ErrorMapper { _ in ServiceError(reason: "own") } }
+            let own = api.with { $0.errors = ErrorMapper { _ in ServiceError(reason: "own") } }
             await #expect(throws: ServiceError(reason: "own")) { try await own.get("x") }
         }
     }
 
-    @Test("M6: what a validator refuses of an answer that was collected comes to the mapper, as of a stream")
+    @Test("What a validator refuses of an answer that was collected comes to the mapper, as of a stream")
     func refusals() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("no", status: 422)
         } run: { origin async throws in
             let session = HTTPSession.own {
                 $0.validator = .success
-                $0.errorMapper = ErrorMapperTests.naming
+                $0.errors = ErrorMapperTests.naming
             }
             let expected = Named(code: .unacceptableStatus)
             let request = try HTTPRequest(method: .get, url: origin.url())
@@ -130,7 +130,7 @@ struct ErrorMapperTests {
             let task = await session.task(for: request)
             await #expect(throws: expected) { try await task.value }
             let api = try HTTPSession.own { $0.validator = .success }.host(origin.base).with {
-                $0.errorMapper = ErrorMapperTests.naming
+                $0.errors = ErrorMapperTests.naming
                 $0.validatesStatus = false
             }
             await #expect(throws: expected) { try await api.get("x") }
@@ -148,7 +148,7 @@ struct ErrorMapperTests {
     func foreignErrors() async throws {
         try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in
             let api = try HTTPSession.own().host(origin.base)
-                .with { $0.errorMapper = ErrorMapperTests.naming }
+                .with { $0.errors = ErrorMapperTests.naming }
             await #expect(throws: ServiceError(reason: "mine")) {
                 try await api.stream("ok") { _, _ in throw ServiceError(reason: "mine") }
             }

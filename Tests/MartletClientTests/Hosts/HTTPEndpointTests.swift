@@ -60,7 +60,7 @@ struct HTTPEndpointTests {
         switch (request.method, request.target) {
         case ("GET", "/v2/posts/1"): return .json(text: #"{"id":1,"title":"Sea"}"#)
         case ("HEAD", "/v2/posts/1"), ("DELETE", "/v2/posts/1"): return OriginResponse(200)
-        case ("GET", "/v2/posts?limit=20&tags%5B%5D=a"): return .json(text: #"[{"id":2,"title":"a"}]"#)
+        case ("GET", "/v2/posts?limit=20&tags=a"): return .json(text: #"[{"id":2,"title":"a"}]"#)
         case ("POST", "/v2/posts"):
             let body = try await request.collectText()
             guard request.fields["Content-Type"] == "application/json", body == #"{"title":"New"}"# else {
@@ -71,7 +71,7 @@ struct HTTPEndpointTests {
         }
     }
 
-    @Test("K9: a service's endpoints are called by their types")
+    @Test("A service's endpoints are called by their types")
     func calls() async throws {
         try await TestOrigin.withOrigin(respond: HTTPEndpointTests.service) { origin in
             let api = try HTTPSession.own().host(origin.url("/v2"))
@@ -88,7 +88,7 @@ struct HTTPEndpointTests {
     }
 
     @Test(
-        "K9: an endpoint whose answer has another status throws, in the service's own words where there are any"
+        "An endpoint whose answer has another status throws, in the service's own words where there are any"
     )
     func failures() async throws {
         try await TestOrigin.withOrigin(respond: HTTPEndpointTests.service) { origin in
@@ -97,9 +97,11 @@ struct HTTPEndpointTests {
             #expect(error?.code == .unacceptableStatus)
             #expect(error?.exchange?.text == "nothing")
             struct Missing: Error {}
-            let own = api.with { $0.errorMapper = ErrorMapper { _ in Missing() } }
+            let own = api.with { $0.errors = ErrorMapper { _ in Missing() } }
             await #expect(throws: Missing.self) { try await own.call(Posts.ByID(id: 9)) }
-            await #expect(throws: DecodingError.self) { try await own.call(Wrong()) }
+            await #expect(throws: Missing.self) { try await own.call(Wrong()) }
+            let wrong = await #expect(throws: HTTPError.self) { try await api.call(Wrong()) }
+            #expect(wrong?.code == .decodingFailed && wrong?.underlying is DecodingError)
         }
     }
 

@@ -8,7 +8,7 @@ struct HostPathTests {
     }
 
     @Test(
-        "A15, M1: a path with or without a leading slash is below the base, with or without a trailing one",
+        "A path with or without a leading slash is below the base, with or without a trailing one",
         arguments: ["https://api.example.com/v2", "https://api.example.com/v2/"])
     func slashes(_ base: String) throws {
         for path in ["posts", "/posts", "./posts", "/./posts"] {
@@ -27,7 +27,7 @@ struct HostPathTests {
         #expect(try url("", at: "https://api.example.com/v2/") == "https://api.example.com/v2/")
     }
 
-    @Test("M2: a whole URL goes where it says, whatever the case of its scheme")
+    @Test("A whole URL goes where it says, whatever the case of its scheme")
     func whole() throws {
         #expect(try url("https://other.example/x?y") == "https://other.example/x?y")
         #expect(try url("HTTP://Other.example:8080") == "http://other.example:8080/")
@@ -83,7 +83,7 @@ struct HostPathTests {
     }
 
     @Test(
-        "M1: a host without a name is a thrown error",
+        "A host without a name is a thrown error",
         arguments: [
             "", "/v2", "https://", "https:///v2", "api.example.com/v2", "https://:80/",
             "https://a.example/?q=1", "https://a.example/#x",
@@ -93,7 +93,7 @@ struct HostPathTests {
         #expect(error?.code == .invalidURL)
     }
 
-    @Test("M1: a host by its name, port, path and scheme")
+    @Test("A host by its name, port, path and scheme")
     func parts() throws {
         let session = HTTPSession()
         #expect(try session.host(named: "a.example").base.absoluteString == "https://a.example/")

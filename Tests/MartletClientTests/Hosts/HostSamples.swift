@@ -10,9 +10,9 @@ enum HostSamples {
         let api = try session.host(
             "https://api.example.com/v2", headers: [.accept: "application/json"], encoding: .json)
         let page: Page = try await api.get(
-            "posts", parameters: ["tags": ["swift", "linux"], "limit": 20]
+            "posts", query: ["tags": ["swift", "linux"], "limit": 20]
         ).decode()
-        let next: Page = try await api.get("posts", parameters: ["limit": .integer(limit), "q": "a\(limit)"])
+        let next: Page = try await api.get("posts", query: ["limit": .integer(limit), "q": "a\(limit)"])
             .decode()
         let made: Page = try await api.post("posts", parameters: draft).decode()
         _ = try await api.post("photos", body: .multipart { $0.field("title", "Sea") })

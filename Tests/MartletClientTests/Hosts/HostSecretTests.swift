@@ -14,7 +14,7 @@ struct HostSecretTests {
         var options = RequestOptions()
         options.idempotencyKey = .value("idem")
         return try HTTPSession.own().host(
-            origin.base, headers: [.accept: "a/b", key: "secret", .cookie: "c=1"], options: options
+            origin.base, headers: [.accept: "a/b", .init(key): "secret", .cookie: "c=1"], options: options
         ).with { $0.credentials = .basic(user: "me", password: "pw") }
     }
 
@@ -36,7 +36,8 @@ struct HostSecretTests {
                 #expect(try await api.get(other.url("/x")).text == "a/b|-|-|-|-|-")
                 let call = try #require(HTTPField.Name("X-Call"))
                 #expect(
-                    try await api.get(other.url("/x"), headers: [call: "mine"]).text == "a/b|-|-|-|-|mine")
+                    try await api.get(other.url("/x"), headers: [.init(call): "mine"]).text
+                        == "a/b|-|-|-|-|mine")
                 // The same name at another port is another origin.
                 #expect(home.requests.isEmpty)
             }

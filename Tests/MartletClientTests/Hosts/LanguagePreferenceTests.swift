@@ -10,14 +10,14 @@ struct LanguagePreferenceTests {
         LanguagePreference(reading: { variables[$0] }).fieldValue
     }
 
-    @Test("A10: a list of languages has weights that go down by a tenth, six at most")
+    @Test("A list of languages has weights that go down by a tenth, six at most")
     func list() {
         #expect(
             value(["LANG": "de_DE.UTF-8", "LANGUAGE": "de_AT:de:en_GB:en:fr:it:es"])
                 == "de-AT;q=1, de;q=0.9, en-GB;q=0.8, en;q=0.7, fr;q=0.6, it;q=0.5")
     }
 
-    @Test("A10: LC_ALL goes before LC_MESSAGES, and that before LANG; what is empty is not set")
+    @Test("LC_ALL goes before LC_MESSAGES, and that before LANG; what is empty is not set")
     func order() {
         let all = ["LC_ALL": "fr_FR", "LC_MESSAGES": "it_IT", "LANG": "es_ES"]
         #expect(value(all) == "fr-FR;q=1")
@@ -27,7 +27,7 @@ struct LanguagePreferenceTests {
     }
 
     @Test(
-        "A10: C and POSIX name no language, and then LANGUAGE does not count",
+        "C and POSIX name no language, and then LANGUAGE does not count",
         arguments: ["C", "POSIX", "C.UTF-8", ".", "@", "_", "-"])
     func plain(_ locale: String) {
         #expect(value(["LANG": locale, "LANGUAGE": "de"]) == nil)

@@ -9,7 +9,7 @@ import Testing
 @Suite("Sessions that leave nothing behind")
 struct EphemeralTests {
     @Test(
-        "M3: an ephemeral session writes nothing to disk: over TLS, with cookies, credentials, uploads and streams"
+        "An ephemeral session writes nothing to disk: over TLS, with cookies, credentials, uploads and streams"
     )
     func nothingOnDisk() async {
         await #expect(processExitsWith: .success) {
@@ -65,7 +65,7 @@ struct EphemeralTests {
         }
     }
 
-    @Test("M3: a default session resumes TLS, an ephemeral one does not, and each can be adjusted")
+    @Test("A default session resumes TLS, an ephemeral one does not, and each can be adjusted")
     func configurations() {
         #expect(SessionConfiguration.default.tls.usesSessionTickets)
         #expect(!SessionConfiguration.ephemeral.tls.usesSessionTickets)
@@ -77,7 +77,7 @@ struct EphemeralTests {
         #expect(session.configuration.timeouts.total == nil)
     }
 
-    @Test("M3: neither a default nor an ephemeral session keeps an answer to a request with credentials")
+    @Test("Neither a default nor an ephemeral session keeps an answer to a request with credentials")
     func noAnswerKept() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(200, fields: ["Cache-Control": "max-age=1000"], body: .text("x"))

@@ -63,7 +63,7 @@ struct SessionLifetimeTests {
         }
     }
 
-    @Test("A4: Finishing lets calls end, then closes what is open, and refuses new ones at once")
+    @Test("Finishing lets calls end, then closes what is open, and refuses new ones at once")
     func finish() async throws {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { request in
@@ -94,7 +94,7 @@ struct SessionLifetimeTests {
         }
     }
 
-    @Test("A4: Cancelling ends calls wherever they are")
+    @Test("Cancelling ends calls wherever they are")
     func cancel() async throws {
         try await TestOrigin.withOrigin { request in
             if request.path == "/body" {

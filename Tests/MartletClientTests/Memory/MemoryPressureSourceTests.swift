@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Memory pressure")
 struct MemoryPressureSourceTests {
-    @Test("K8: whoever follows memory pressure gets the present level at once, and then each newest one")
+    @Test("Whoever follows memory pressure gets the present level at once, and then each newest one")
     func manual() async {
         let pressure = ManualMemoryPressure(.warning)
         var levels = pressure.source.makeAsyncIterator()
@@ -40,7 +40,7 @@ struct MemoryPressureSourceTests {
         #expect(await task.value.count <= 1)
     }
 
-    @Test("K8: pressure is read from the files of the kernel's format that are named")
+    @Test("Pressure is read from the files of the kernel's format that are named")
     func files() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/memory.pressure"
@@ -54,7 +54,7 @@ struct MemoryPressureSourceTests {
         #expect(!source.isSupported)
     }
 
-    @Test("K8: where there is no such file the level stays normal, and the source says so")
+    @Test("Where there is no such file the level stays normal, and the source says so")
     func missing() async {
         let source = MemoryPressureSource(files: ["/nonexistent/pressure/memory"])
         #expect(!source.isSupported)
@@ -62,7 +62,7 @@ struct MemoryPressureSourceTests {
         #expect(await levels.next() == .normal)
     }
 
-    @Test("K8: the machine's own pressure has a level from the first")
+    @Test("The machine's own pressure has a level from the first")
     func system() async {
         var levels = MemoryPressureSource.system.makeAsyncIterator()
         #expect(await levels.next() != nil)

@@ -10,7 +10,7 @@ import Testing
 struct HostReachabilityTests {
     private static let wifi = NetworkInterface(name: "wlan0", kind: .wifi)
 
-    @Test("A14: an address or a domain is reachable by its route, and by which kind of network")
+    @Test("An address or a domain is reachable by its route, and by which kind of network")
     func byRoute() async throws {
         let manual = ManualNetworkPath(NetworkPath([Self.wifi]))
         for host in ["192.0.2.1", "2001:db8::1", "[2001:db8::1]", "api.example", "münchen.example"] {
@@ -23,7 +23,7 @@ struct HostReachabilityTests {
         }
     }
 
-    @Test("K9: a service tells whether its host can be reached, and again when that changes")
+    @Test("A service tells whether its host can be reached, and again when that changes")
     func ofHost() async throws {
         let manual = ManualNetworkPath(NetworkPath([Self.wifi]))
         let session = HTTPSession.own { configuration in

@@ -14,7 +14,7 @@ struct NetworkMonitorTests {
     private static let mobile = NetworkPath([.init(name: "wwan0", kind: .mobile)])
 
     @Test(
-        "A14: reachability is unknown, none, mobile or Wi-Fi, told at once and again whenever it changes, to all who follow"
+        "Reachability is unknown, none, mobile or Wi-Fi, told at once and again whenever it changes, to all who follow"
     )
     func following() async {
         let manual = ManualNetworkPath()

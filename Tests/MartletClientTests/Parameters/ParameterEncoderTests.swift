@@ -21,7 +21,7 @@ struct ParameterEncoderTests {
         var nested = ["a": ["b": true]]
     }
 
-    @Test("A8: a value becomes the tree of its properties, and special types stay what they are")
+    @Test("A value becomes the tree of its properties, and special types stay what they are")
     func properties() throws {
         let tree = try ParameterValue(encoding: Filter())
         #expect(

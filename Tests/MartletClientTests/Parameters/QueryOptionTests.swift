@@ -6,12 +6,31 @@ import Testing
 struct QueryOptionTests {
     private func text(_ parameters: ParameterValue, _ change: (inout QueryEncoding) -> Void) throws -> String
     {
-        var encoding = QueryEncoding()
+        var encoding = QueryEncoding.bracketed
         change(&encoding)
         return try encoding.encoded(parameters)
     }
 
-    @Test("A8: arrays with numbers, with the name repeated, and separated by commas")
+    @Test("By default names of arrays are repeated, Booleans are words, and nulls are omitted")
+    func defaults() throws {
+        let parameters: ParameterValue = [
+            "tag": ["swift", "linux", nil], "done": true, "open": false, "page": nil, "limit": 20,
+            "filter": ["city": "Köln", "sizes": [1, 2]],
+        ]
+        #expect(
+            try QueryEncoding().encoded(parameters)
+                == "done=true&filter%5Bcity%5D=K%C3%B6ln&filter%5Bsizes%5D=1&filter%5Bsizes%5D=2&limit=20"
+                + "&open=false&tag=swift&tag=linux")
+        #expect(try QueryEncoding().encoded(["a": nil, "b": [], "c": [nil]]) == "")
+        #expect(
+            try QueryEncoding.bracketed.encoded(parameters)
+                == "done=1&filter%5Bcity%5D=K%C3%B6ln&filter%5Bsizes%5D%5B%5D=1&filter%5Bsizes%5D%5B%5D=2&limit=20"
+                + "&open=0&page&tag%5B%5D=swift&tag%5B%5D=linux&tag%5B%5D")
+        let url = try HTTPURL("http://a.example/").appending(parameters: ["tag": ["a", "b"], "n": nil])
+        #expect(url.absoluteString == "http://a.example/?tag=a&tag=b")
+    }
+
+    @Test("Arrays with numbers, with the name repeated, and separated by commas")
     func arrays() throws {
         let parameters: ParameterValue = ["a": ["x,y", 2, nil], "b": [], "c": .set([2, 1])]
         #expect(
@@ -30,18 +49,18 @@ struct QueryOptionTests {
         #expect(error?.path == "a[1]")
     }
 
-    @Test("A8: booleans as words")
+    @Test("Booleans as words")
     func booleans() throws {
         #expect(try text(["a": true, "b": false]) { $0.booleans = .literal } == "a=true&b=false")
     }
 
-    @Test("A8: nulls with an equals sign, or not at all")
+    @Test("Nulls with an equals sign, or not at all")
     func nulls() throws {
         #expect(try text(["a": nil, "b": [nil, 1]]) { $0.nulls = .emptyValue } == "a=&b%5B%5D=&b%5B%5D=1")
         #expect(try text(["a": nil, "b": [nil, 1]]) { $0.nulls = .dropped } == "b%5B%5D=1")
     }
 
-    @Test("A8: dates in ISO 8601, as seconds and as milliseconds")
+    @Test("Dates in ISO 8601, as seconds and as milliseconds")
     func dates() throws {
         let parameters: ParameterValue = ["at": .date(Date(timeIntervalSince1970: 1_000_000_000.25))]
         #expect(try text(parameters) { _ in } == "at=2001-09-09T01%3A46%3A40Z")
@@ -62,7 +81,7 @@ struct QueryOptionTests {
         #expect(throws: ParameterError.self) { try text(parameters) { $0.dates = .millisecondsSince1970 } }
     }
 
-    @Test("A8: bytes in Base64, plain or for URLs")
+    @Test("Bytes in Base64, plain or for URLs")
     func data() throws {
         let parameters: ParameterValue = ["d": .data(Data([0xFB, 0xFF, 0xFE, 0x01]))]
         #expect(try text(parameters) { _ in } == "d=%2B//%2BAQ%3D%3D")
@@ -70,7 +89,7 @@ struct QueryOptionTests {
     }
 
     @Test(
-        "A8: names in snake case",
+        "Names in snake case",
         arguments: [
             ("userName", "user_name"), ("baseURLString", "base_url_string"), ("URL", "url"), ("a", "a"),
             ("page2Size", "page2_size"), ("already_there", "already_there"), ("", ""),
@@ -86,7 +105,7 @@ struct QueryOptionTests {
         #expect(try text(["aZ": 1, "a": ["bC": 2]]) { $0.keys = .snakeCase } == "a%5Bb_c%5D=2&a_z=1")
     }
 
-    @Test("A8: a serialiser of one's own takes the place of all rules")
+    @Test("A serialiser of one's own takes the place of all rules")
     func serializer() throws {
         let made = try text(["a": 1]) {
             $0.serializer = { parameters in

@@ -48,7 +48,7 @@ struct QueryRoundTripTests {
             values[word(&random)] = Bool.random(using: &random) ? .some(word(&random)) : .some(nil)
         }
         let tree = ParameterValue.object(values.mapValues { $0.map(ParameterValue.string) ?? .null })
-        let text = try QueryEncoding().encoded(tree)
+        let text = try QueryEncoding.bracketed.encoded(tree)
         let pairs = read(text)
         let expected = values.sorted { $0.key < $1.key }
         // A single nameless null leaves no byte, and so no pair.
@@ -56,7 +56,7 @@ struct QueryRoundTripTests {
         #expect(pairs.map(\.0) == expected.map(\.key))
         #expect(pairs.map(\.1) == expected.map(\.value))
         // What was written can stand in a URL as it is.
-        let url = try HTTPURL("http://a.example/").appending(parameters: tree)
+        let url = try HTTPURL("http://a.example/").appending(parameters: tree, encoding: .bracketed)
         #expect((url.query ?? "") == text)
     }
 

@@ -17,7 +17,7 @@ struct AuthenticationSessionTests {
         }
     }
 
-    @Test("M11: A handler is asked, at most three times, and then the 401 is the answer")
+    @Test("A handler is asked, at most three times, and then the 401 is the answer")
     func handler() async throws {
         let counter = Mutex(0)
         try await TestOrigin.withOrigin { _ in
@@ -57,7 +57,7 @@ struct AuthenticationSessionTests {
         }
     }
 
-    @Test("M11: The handler's credentials are sent, and the metrics show the challenge")
+    @Test("The handler's credentials are sent, and the metrics show the challenge")
     func accepted() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["Authorization"] == "Basic dTpw" ? .text("in") : AuthenticationSessionTests.basic

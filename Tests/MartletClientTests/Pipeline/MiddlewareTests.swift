@@ -32,7 +32,7 @@ struct MiddlewareTests {
 
     // MARK: Requests
 
-    @Test("M5: Each request that a redirect leads to is handled")
+    @Test("Each request that a redirect leads to is handled")
     func redirects() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text(request.fields["X-Trace"] ?? "-")
@@ -221,7 +221,7 @@ struct MiddlewareTests {
             let folder = try TemporaryFolder()
             let file = folder.path + "/file"
             try await session.download(
-                HTTPRequest(method: .get, url: origin.url()), to: FilePath(file)
+                HTTPRequest(method: .get, url: origin.url()), to: FilePath(file), overwrites: false
             ) { progress in newest.withLock { $0 = progress } }
             #expect(FileManager.default.contents(atPath: file)?.count == 2 * byteCount)
             #expect(newest.withLock { $0 }?.completedByteCount == UInt64(byteCount))
@@ -254,7 +254,7 @@ struct MiddlewareTests {
     // MARK: Sending again
 
     @Test(
-        "M5: One may send again: the response before is released first, and its connection carries the next")
+        "One may send again: the response before is released first, and its connection carries the next")
     func again() async throws {
         try await TestOrigin.withOrigin { request in
             request.number < 3 ? .text("again", status: 202) : .text("done")
@@ -451,7 +451,7 @@ struct MiddlewareTests {
                 let session = plain.with {
                     $0.authentication.credentials = .basic(user: "u", password: "p")
                 }
-                let own: HTTPFields = [.authorization: "Bearer mine"]
+                let own: HTTPHeaders = [.authorization: "Bearer mine"]
                 for path in ["/a", "/b"] {
                     #expect(try await session.get(home.url(path)).text == "- -")
                     #expect(try await session.get(home.url(path), headers: own).text == "- -")

@@ -150,7 +150,8 @@ struct RedirectTests {
             }
             #expect(text == "there")
             let path = FilePath(folder.path + "/file")
-            try await session.download(HTTPRequest(method: .get, url: origin.url("/a")), to: path)
+            try await session.download(
+                HTTPRequest(method: .get, url: origin.url("/a")), to: path, overwrites: false)
             #expect(try folder.contents() == ["file"])
         }
     }

@@ -87,7 +87,7 @@ struct RetryTests {
         try await TestOrigin.withOrigin(scripts: cut, whole) { origin async throws in
             let path = folder.path + "/file"
             try await RetryTests.session().download(
-                HTTPRequest(method: .get, url: origin.url()), to: FilePath(path))
+                HTTPRequest(method: .get, url: origin.url()), to: FilePath(path), overwrites: false)
             #expect(try String(contentsOfFile: path, encoding: .utf8) == "0123456789")
             #expect(try folder.contents() == ["file"])
         }

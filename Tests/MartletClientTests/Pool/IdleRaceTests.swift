@@ -97,7 +97,7 @@ struct IdleRaceTests {
             _ = try await session.get(origin.url())
             let key = try #require(HTTPField.Name("Idempotency-Key"))
             let exchange = try await session.post(
-                origin.url(), body: .text("hello"), headers: [key: "abc"])
+                origin.url(), body: .text("hello"), headers: [.init(key): "abc"])
             #expect(exchange.text == "ok")
             #expect(exchange.metrics.attempts == 2)
         }

@@ -33,7 +33,7 @@ enum ProxyScene {
 
     /// The error of a call that has to fail.
     static func failure(
-        _ session: HTTPSession, _ url: String, headers: HTTPFields = HTTPFields(),
+        _ session: HTTPSession, _ url: String, headers: HTTPHeaders = HTTPHeaders(),
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> HTTPError {
         try #require(

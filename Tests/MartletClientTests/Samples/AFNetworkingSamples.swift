@@ -6,7 +6,7 @@ enum AFNetworkingSamples {
     static func hosts(_ user: User) async throws -> [User] {
         let session = HTTPSession(configuration: .default)
         let api = try session.host("https://api.example.com/v2")
-        let users: [User] = try await api.get("users", parameters: ["page": 2]).decode()
+        let users: [User] = try await api.get("users", query: ["page": 2]).decode()
 
         let head = try await api.head("users/1")
         let posted = try await api.post("users", parameters: user)
@@ -26,7 +26,7 @@ enum AFNetworkingSamples {
 
         api.headers[.accept] = "application/json"
         api.credentials = .basic(user: "me", password: "secret")
-        api.options.timeouts = Timeouts(idle: .seconds(30))
+        api.options.timeouts.idle = .seconds(30)
         api.options.usesCookies = false
 
         api.encoding = .json.with { $0.methodsWithParametersInURL = [.get, .head] }
@@ -38,7 +38,7 @@ enum AFNetworkingSamples {
             }
         }
 
-        api.encoding = .form.with { $0.query.arrays = .repeated }
+        api.encoding = .form.with { $0.query = .bracketed }
 
         let posted = try await api.post(
             "people",
@@ -110,7 +110,7 @@ enum AFNetworkingSamples {
 
         let all = await session.tasks
         let uploads = await session.tasks(of: .upload)
-        for task in await session.tasks(of: .download) { await task.cancel() }
+        for call in await session.tasks(of: .download) { call.cancel() }
 
         await session.invalidateAndCancel()
         await session.finishAndInvalidate()

@@ -6,7 +6,7 @@ enum AsyncHTTPClientSamples {
     static func buffered() async throws -> [UInt8] {
         let session = HTTPSession()
         var options = RequestOptions()
-        options.timeouts = Timeouts(total: .seconds(30))
+        options.timeouts.total = .seconds(30)
         options.bodyLimit = .mebibytes(1)
         let exchange = try await session.get("https://api.example.com/users/1", options: options)
         let body = exchange.body
@@ -29,6 +29,13 @@ enum AsyncHTTPClientSamples {
         }
         try await session.download("https://example.org/model.gguf", to: "/models/model.gguf") { progress in
             print(progress.completedByteCount)
+        }
+    }
+
+    static func opened(_ session: HTTPSession) async throws {
+        let open = try await session.open("https://origin.internal/file")
+        for try await chunk in open.body {
+            print(open.status, chunk.count)
         }
     }
 

@@ -2,6 +2,12 @@ import Martlet
 
 /// The samples of the page for people who come from MKNetworkKit, compiled; a test compares the two texts.
 enum MKNetworkKitSamples {
+    static func loaded(_ api: HTTPHost) async throws {
+        for try await delivery in api.deliveries(for: "reports", cache: .cacheThenRevalidate) {
+            print(delivery.exchange.text, delivery.isPreview ? "stored" : "from the network")
+        }
+    }
+
     static func hosts() async throws -> HTTPExchange {
         let session = HTTPSession(configuration: .ephemeral)
         var api = try session.host(
@@ -9,7 +15,7 @@ enum MKNetworkKitSamples {
             encoding: .json)
         api.headers[.acceptLanguage] = "de"
 
-        let exchange = try await api.get("users", parameters: ["page": 2])
+        let exchange = try await api.get("users", query: ["page": 2])
         let posted = try await api.request(method: .post, "users", parameters: ["name": "Anna"])
         let put = try await api.put("users/1/note", body: .text("a note"))
         let elsewhere = try await api.get("https://status.example.com/today")
@@ -39,7 +45,7 @@ enum MKNetworkKitSamples {
         var api = host
         api.session = api.session.with { $0.middleware.append(Signed(token: token)) }
 
-        api.errorMapper = ErrorMapper.json(ServiceError.self)
+        api.errors = ErrorMapper.decoding(ServiceError.self)
         do {
             let exchange = try await api.get("users/0")
             print(exchange.text)
@@ -80,15 +86,17 @@ enum MKNetworkKitSamples {
 
     static func running(_ session: HTTPSession, _ api: HTTPHost) async throws {
         let task = try await api.task("reports/1")
-        switch await task.state {
-        case .running, .paused: print("started")
-        case .completed: print("completed")
-        case .cancelled: print("cancelled")
-        case .failed: print("error")
+        for await state in task.states {
+            switch state {
+            case .waiting, .sending, .receiving, .paused: print("started")
+            case .finished(.completed): print("completed")
+            case .finished(.cancelled): print("cancelled")
+            case .finished(.failed): print("error")
+            }
         }
         await task.cancel()
 
-        for task in await session.tasks { await task.cancel() }
+        for call in await session.tasks { call.cancel() }
     }
 
     static func identified(_ host: HTTPHost) throws -> [HTTPHost] {

@@ -29,6 +29,14 @@ enum NetworkMonitoringSamples {
         return session
     }
 
+    static func metered(_ session: HTTPSession, _ request: HTTPRequest) async throws -> HTTPExchange {
+        var configuration = session.configuration
+        configuration.meteredNetworks = .denied
+        let backup = try await session.send(
+            request, options: .init { $0.meteredNetworks = .waits })
+        return backup
+    }
+
     static func ofHost(_ session: HTTPSession, _ badge: Badge) async throws {
         let api = try session.host("https://api.example.com/v2")
         for await state in api.reachability() { badge.show(state.isReachable) }

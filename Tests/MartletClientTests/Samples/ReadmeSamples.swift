@@ -16,6 +16,18 @@ struct User: Codable, Equatable {
     var name: String
 }
 
+/// The response of a server framework, such as Hummingbird's.
+struct Response: Sendable {
+    struct Body: Sendable {
+        var pieces: any AsyncSequence<[UInt8], any Error> & Sendable
+
+        init(asyncSequence pieces: some AsyncSequence<[UInt8], any Error> & Sendable) { self.pieces = pieces }
+    }
+
+    var status: HTTPResponse.Status
+    var body: Body
+}
+
 /// The README's samples, compiled; a test compares the two texts.
 enum ReadmeSamples {
     static func json(_ session: HTTPSession, draft: User) async throws -> [User] {
@@ -30,6 +42,16 @@ enum ReadmeSamples {
                 print(response.status, chunk.count)
             }
         }
+    }
+
+    static func shared() async throws -> String {
+        let page = try await HTTPSession.shared.get("https://example.org/").text
+        return page
+    }
+
+    static func opened(_ session: HTTPSession) async throws -> Response {
+        let open = try await session.open("https://origin.internal/file")
+        return Response(status: open.status, body: .init(asyncSequence: open.body))
     }
 
     static func files(_ session: HTTPSession, _ request: HTTPRequest) async throws {
@@ -59,15 +81,25 @@ enum ReadmeSamples {
         return [session, impatient]
     }
 
+    static func merging(_ url: String) async throws -> (HTTPExchange, HTTPSession) {
+        var configuration = SessionConfiguration.default
+        configuration.timeouts.total = .seconds(60)
+        let session = HTTPSession(configuration: configuration)
+        // The total timeout stays 60 s.
+        let answer = try await session.get(url, options: .init { $0.timeouts.head = .seconds(5) })
+        let impatient = session.with { $0.timeouts.total = .seconds(2) }
+        return (answer, impatient)
+    }
+
     static func caching(
         _ request: HTTPRequest, _ screen: @Sendable (HTTPExchange, Bool) -> Void
     ) async throws {
-        func show(_ exchange: HTTPExchange, stale: Bool) { screen(exchange, stale) }
+        func show(_ delivery: CacheThenNetworkResponse, stale: Bool) { screen(delivery.exchange, stale) }
         var configuration = SessionConfiguration.default
         configuration.cache = try .at("/var/cache/app", memory: .mebibytes(32), disk: .gibibytes(1))
         let session = HTTPSession(configuration: configuration)
         for try await delivery in session.deliveries(for: request) {
-            show(delivery.exchange, stale: delivery.isPreview)
+            show(delivery, stale: delivery.isStale)
         }
     }
 
@@ -97,7 +129,7 @@ enum ReadmeSamples {
             for try await line in body.lines { print(line) }
         }
         for try await event in session.events(from: "https://example.org/feed") {
-            print(event.data)
+            print(event.event, event.data)
         }
     }
 
@@ -105,10 +137,46 @@ enum ReadmeSamples {
         let api = try session.host(
             "https://api.example.com/v2", headers: [.accept: "application/json"], encoding: .json)
         let users: [User] = try await api.get(
-            "users", parameters: ["tags": ["swift", "linux"], "limit": 20]
+            "users", query: ["tags": ["swift", "linux"], "limit": 20]
         ).decode()
         let made: User = try await api.post("users", parameters: draft).decode()
         return users + [made]
+    }
+
+    struct APIProblem: Error, Decodable {
+        var title: String
+    }
+
+    struct Post: Decodable {
+        var title: String
+    }
+
+    actor Tokens {
+        func refreshed(with session: HTTPSession) async throws -> String {
+            try await session.get("https://id.example.com/token").text
+        }
+    }
+
+    static func service(_ session: HTTPSession, _ tokens: Tokens) async throws -> [Post] {
+        let api = try session.host("https://api.example.com/v2") {
+            $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
+            $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
+            $0.authentication = .bearer { try await tokens.refreshed(with: session) }
+            $0.errors = .decoding(APIProblem.self)
+        }
+        let list = try await api.get("posts").decode([Post].self)
+        return list
+    }
+
+    static func values(_ session: HTTPSession, _ request: HTTPRequest) async throws {
+        try await session.stream(request) { _, body in
+            for try await post in body.jsonLines(of: Post.self) {
+                print(post.title)
+            }
+        }
+        for try await event in session.events(from: "https://example.org/feed") {
+            print(try event.decode(Post.self).title)
+        }
     }
 
     static func errors(_ session: HTTPSession) async throws {
@@ -116,6 +184,8 @@ enum ReadmeSamples {
             _ = try await session.get("https://example.org/")
         } catch let error as HTTPError where error.isTimeout {
             print("too slow:", error.phase, "sent:", error.wasSent)
+        } catch let error as HTTPError where error.status == 404 {
+            print(error)  // GET https://example.org/: 404 Not Found (text/html, 58 bytes)
         }
     }
 }

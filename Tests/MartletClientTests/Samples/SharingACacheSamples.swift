@@ -22,6 +22,12 @@ enum SharingACacheSamples {
         print(page.source, page.cacheStatus ?? "no cache")
     }
 
+    static func twice(_ api: HTTPHost) async throws {
+        for try await delivery in api.deliveries(for: "birds", cache: .cacheThenRevalidate) {
+            print(delivery.exchange.text, delivery.isStale, delivery.isPreview)
+        }
+    }
+
     static func separated(_ session: HTTPSession, userID: String) -> HTTPSession {
         let own = session.with { $0.cachePartition = userID }
         return own

@@ -21,10 +21,8 @@ enum URLSessionSamples {
         request.headerFields[.authorization] = "Bearer \(token)"
         let answer = try await session.send(request, body: .json(user))
 
-        var options = RequestOptions()
-        options.timeouts = Timeouts(
-            connect: .seconds(5), head: .seconds(10), idle: .seconds(30), total: .seconds(120))
-        let slow = try await session.send(request, options: options)
+        let slow = try await session.send(
+            request, options: .init(timeouts: .init(connect: .seconds(5), total: .seconds(120))))
         return [answer, slow]
     }
 
@@ -48,6 +46,23 @@ enum URLSessionSamples {
         await task.resume()
         let result = try await task.value
         return result
+    }
+
+    static func watched(_ session: HTTPSession, _ request: HTTPRequest) async throws {
+        for call in await session.tasks where call.url?.host == "old.example.com" {
+            print(call.kind, call.state, call.downloadProgress.completedByteCount)
+            call.cancel()
+        }
+        let task = await session.task(for: request, body: .file("/data/movie.mp4"))
+        for await state in task.states {
+            print(state)
+        }
+    }
+
+    static func sharing() -> HTTPSession {
+        var configuration = SessionConfiguration.default
+        configuration.sharesTransfers = true
+        return HTTPSession(configuration: configuration)
     }
 
     static func configured(token: String) -> [HTTPSession] {

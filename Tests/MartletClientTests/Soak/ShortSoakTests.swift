@@ -77,13 +77,13 @@ extension OneAtATime {
             _ generator: inout SeededGenerator
         ) async throws {
             let paths = [
-                "/bytes/100", "/delay/2", "/bytes/300000", "/chunked/50000", "/stall", "/stall/2000",
+                "/bytes/100", "/delay/0.002", "/bytes/300000", "/chunked/50000", "/stall", "/stall/2000",
                 "/upload",
             ]
             let path = paths[Int(generator.next() % UInt64(paths.count))]
             let body: HTTPBody = path == "/upload" ? .bytes([UInt8](repeating: 7, count: 300_000)) : .none
             let moment = Duration.microseconds(Int64(generator.next() % 5000))
-            let options = RequestOptions(timeouts: byClock ? .patient(total: moment) : nil)
+            let options = RequestOptions(timeouts: byClock ? .patient(total: moment) : Timeouts())
             let url = origin.url(path)
             let call = Task { try await session.post(url, body: body, options: options) }
             if !byClock {

@@ -64,7 +64,7 @@ struct BodyLinesTests {
             try await HTTPSession.own().stream(HTTPRequest(.get, origin)) { _, body in
                 for try await event in body.serverSentEvents { found.append(event) }
             }
-            #expect(found == [ServerSentEvent(data: "a"), ServerSentEvent(type: "x", data: "b")])
+            #expect(found == [ServerSentEvent(data: "a"), ServerSentEvent(event: "x", data: "b")])
         }
     }
 

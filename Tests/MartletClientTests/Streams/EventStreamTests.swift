@@ -45,7 +45,7 @@ struct EventStreamTests {
             let events = HTTPSession.own().events(from: origin.url("/stream"), options: options(waits))
             let found = try await collect(events)
             #expect(found.map(\.data) == ["a", "b", "c"])
-            #expect(found.map(\.lastEventID) == ["1", "2", "2"])
+            #expect(found.map(\.id) == ["1", "2", "2"])
             #expect(origin.requests.map { $0.fields["Last-Event-ID"] } == [nil, "2", "end"])
             #expect(origin.requests.first?.fields["Accept"] == "text/event-stream")
             #expect(origin.requests.first?.fields["Cache-Control"] == "no-store")
@@ -224,7 +224,7 @@ struct EventStreamTests {
         } run: { origin in
             let request = try HTTPRequest(.post, origin)
             let events = HTTPSession.own().events(
-                for: request, body: .text("hello"), options: options(waits))
+                from: request, body: .text("hello"), options: options(waits))
             #expect(try await collect(events).map(\.data) == ["hello"])
             #expect(origin.requests.count == 2)
         }

@@ -46,7 +46,7 @@ struct ServerSentEventParserTests {
     @Test("An event is its fields up to an empty line")
     func one() {
         let found = reading("event: add\ndata: 73857293\nid: 7\n\n")
-        #expect(found.events == [ServerSentEvent(type: "add", data: "73857293", lastEventID: "7")])
+        #expect(found.events == [ServerSentEvent(event: "add", data: "73857293", id: "7")])
         #expect(found.lastEventID == "7")
     }
 
@@ -62,7 +62,7 @@ struct ServerSentEventParserTests {
             ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event")
         #expect(
             found.events == [
-                ServerSentEvent(data: "first event", lastEventID: "1"), ServerSentEvent(data: "second event"),
+                ServerSentEvent(data: "first event", id: "1"), ServerSentEvent(data: "second event"),
             ])
         #expect(found.lastEventID == "")
     }
@@ -103,19 +103,19 @@ struct ServerSentEventParserTests {
     @Test("Events without data are not dispatched, and their type is forgotten")
     func noData() {
         let found = reading("event: lost\n\nid: 5\n\ndata: a\n\n")
-        #expect(found.events == [ServerSentEvent(data: "a", lastEventID: "5")])
+        #expect(found.events == [ServerSentEvent(data: "a", id: "5")])
     }
 
     @Test("An identifier holds for the events that follow, until another one")
     func identifiers() {
         let found = reading("id: 1\ndata: a\n\ndata: b\n\nid:\ndata: c\n\n")
-        #expect(found.events.map(\.lastEventID) == ["1", "1", ""])
+        #expect(found.events.map(\.id) == ["1", "1", ""])
     }
 
     @Test("An identifier with a NUL is ignored")
     func identifierWithNUL() {
         let found = reading("id: 1\ndata: a\n\nid: 2\u{0}3\ndata: b\n\n")
-        #expect(found.events.map(\.lastEventID) == ["1", "1"])
+        #expect(found.events.map(\.id) == ["1", "1"])
     }
 
     @Test("An identifier of an event that is not complete does not count")
@@ -128,7 +128,7 @@ struct ServerSentEventParserTests {
     @Test("A stream goes on with the identifier of the one before")
     func inheritedIdentifier() {
         let found = reading("data: a\n\n", lastEventID: "9")
-        #expect(found.events == [ServerSentEvent(data: "a", lastEventID: "9")])
+        #expect(found.events == [ServerSentEvent(data: "a", id: "9")])
     }
 
     @Test("A retry of digits alone counts, also one that no number holds")

@@ -22,7 +22,7 @@ struct BecomingDownloadTests {
     }
 
     @Test(
-        "A5: a stream turns into a file at every offset, with what was taken or without, and no byte is lost or doubled",
+        "A stream turns into a file at every offset, with what was taken or without, and no byte is lost or doubled",
         arguments: [false, true])
     func streamed(isChunked: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -51,7 +51,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A5: a task that runs becomes a download at every offset", arguments: [false, true])
+    @Test("A task that runs becomes a download at every offset", arguments: [false, true])
     func task(isChunked: Bool) async throws {
         let folder = try TemporaryFolder()
         let session = HTTPSession.own()
@@ -78,7 +78,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A5: a coded body becomes a file of what it says", arguments: [false, true])
+    @Test("A coded body becomes a file of what it says", arguments: [false, true])
     func coded(isTask: Bool) async throws {
         let folder = try TemporaryFolder()
         let bytes = TestPattern.bytes(from: 0, count: 1_000_000)
@@ -102,7 +102,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A5: what became a download is not bound by the limit of bodies in memory")
+    @Test("What became a download is not bound by the limit of bodies in memory")
     func largerThanMemory() async throws {
         let folder = try TemporaryFolder()
         let signals = SignalBox()
@@ -127,7 +127,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A5, A18: a file that is there stops it, and what came stays available where it was collected")
+    @Test("A file that is there stops it, and what came stays available where it was collected")
     func collision() async throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "file")
@@ -256,7 +256,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A5: a body that is cut, or a cancel, leaves no file", arguments: [false, true])
+    @Test("A body that is cut, or a cancel, leaves no file", arguments: [false, true])
     func failure(isCancelled: Bool) async throws {
         let folder = try TemporaryFolder()
         let script = ServerScript(
@@ -280,7 +280,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A5: the whole is refused where what was taken is not remembered, or was too much")
+    @Test("The whole is refused where what was taken is not remembered, or was too much")
     func forgotten() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(100_000))) { origin async throws in

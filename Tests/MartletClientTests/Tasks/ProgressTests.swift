@@ -29,7 +29,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("M10: Values only grow, and the last one tells the end and comes to every subscriber")
+    @Test("Values only grow, and the last one tells the end and comes to every subscriber")
     func subscribers() async throws {
         try await TestOrigin.withOrigin(scripts: ProgressTests.script) { origin in
             let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
@@ -109,7 +109,46 @@ struct ProgressTests {
         }
     }
 
-    @Test("M10: The closure of an upload is told the last state")
+    @Test(
+        "Closures are called on the caller's actor, with state of its own, and with the last state in any case"
+    )
+    @MainActor func callersActor() async throws {
+        // Not Sendable, and not in a lock.
+        var values: [TransferProgress] = []
+        try await TestOrigin.withOrigin(handler: .upload) { origin async throws in
+            try await HTTPSession.own().upload(.pattern(1 << 20), to: HTTPRequest(.put, origin)) { value in
+                MainActor.assertIsolated()
+                values.append(value)
+            }
+        }
+        #expect(values.last?.isFinished == true && values.last?.completedByteCount == 1 << 20)
+        values = []
+        await #expect(throws: HTTPError.self) {
+            let request = try HTTPRequest(method: .put, url: "http://127.0.0.1:1/")
+            try await HTTPSession.own().upload(.pattern(10), to: request) { values.append($0) }
+        }
+        #expect(values.last?.isFinished == true)
+    }
+
+    @Test("Metrics are printed in one line, without the parts that did not happen")
+    func printedMetrics() async throws {
+        var metrics = HTTPMetrics()
+        #expect(metrics.description == "0.0 ms (wait 0.0), sent 0 bytes, received 0 bytes")
+        (metrics.total, metrics.dns, metrics.attempts) = (.microseconds(12_345), .milliseconds(2), 3)
+        metrics.wait = .seconds(-1)
+        metrics.sentByteCount = .max
+        #expect(
+            "\(metrics)"
+                == "12.3 ms (wait 0.0, dns 2.0), sent 18446744073709551615 bytes, received 0 bytes, 3 attempts"
+        )
+        try await TestOrigin.withOrigin(handler: .fixed(.text("hello"))) { origin async throws in
+            let text = "\(try await HTTPSession.own().get(origin.url()).metrics)"
+            #expect(text.contains("received 5 bytes") && text.contains("new connection to 127.0.0.1:"))
+            #expect(text.contains("connect ") && text.contains("first byte ") && !text.contains("tls"))
+        }
+    }
+
+    @Test("The closure of an upload is told the last state")
     func uploadClosure() async throws {
         let values = Mutex<[TransferProgress]>([])
         try await TestOrigin.withOrigin { request in

@@ -28,7 +28,7 @@ struct TeeTests {
         var all: [String] { told.withLock { $0 } }
     }
 
-    @Test("K11: a body goes to a file, a closure, a digest and a sequence at once")
+    @Test("A body goes to a file, a closure, a digest and a sequence at once")
     func all() async throws {
         let folder = try TemporaryFolder()
         let bytes = TestPattern.bytes(from: 0, count: 1_000_000)
@@ -66,7 +66,7 @@ struct TeeTests {
             await sink.hexadecimal == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     }
 
-    @Test("K11: the slowest sink sets the pace, and the sender is held meanwhile")
+    @Test("The slowest sink sets the pace, and the sender is held meanwhile")
     func backPressure() async throws {
         let size = UInt64(try KernelBuffers.most()) + 32 << 20
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(size))) { origin async throws in
@@ -95,7 +95,7 @@ struct TeeTests {
         }
     }
 
-    @Test("K11: a sink that fails does not stop the others")
+    @Test("A sink that fails does not stop the others")
     func failure() async throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "taken")
@@ -120,7 +120,7 @@ struct TeeTests {
         }
     }
 
-    @Test("K11: asked to, the first failure stops all, and no file appears", arguments: ["write", "finish"])
+    @Test("Asked to, the first failure stops all, and no file appears", arguments: ["write", "finish"])
     func stopAll(_ moment: String) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(500_000))) { origin async throws in
@@ -149,7 +149,7 @@ struct TeeTests {
         }
     }
 
-    @Test("K11: a body that is cut leaves no file, and tells every sink")
+    @Test("A body that is cut leaves no file, and tells every sink")
     func truncated() async throws {
         let folder = try TemporaryFolder()
         let script = ServerScript(
@@ -175,7 +175,7 @@ struct TeeTests {
         }
     }
 
-    @Test("K11: cancelling ends a tee whose sink takes nothing, and leaves no file")
+    @Test("Cancelling ends a tee whose sink takes nothing, and leaves no file")
     func cancel() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin async throws in

@@ -101,7 +101,8 @@ struct FastBodyTests {
         try await TestOrigin.withOrigin(scripts: script) { origin in
             let session = HTTPSession.own()
             let path = folder.path + "/body"
-            try await session.download(HTTPRequest(method: .get, url: origin.url()), to: FilePath(path))
+            try await session.download(
+                HTTPRequest(method: .get, url: origin.url()), to: FilePath(path), overwrites: false)
             let written = try Data(contentsOf: URL(filePath: path))
             #expect(written.count == length)
             #expect(TestPattern.firstMismatch(in: [UInt8](written), at: 0) == nil)

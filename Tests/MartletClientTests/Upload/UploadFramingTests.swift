@@ -29,7 +29,7 @@ struct UploadFramingTests {
         try await TestOrigin.withOrigin(scripts: script) { origin in
             let session = HTTPSession.own()
             var options = RequestOptions()
-            options.trailers = [try #require(HTTPField.Name("X-Sum")): "6"]
+            options.trailers = ["X-Sum": "6"]
             let exchange = try await session.send(
                 HTTPRequest(.post, origin), body: .stream { Pieces("abc") }, options: options)
             #expect(exchange.text == "ok")
@@ -204,7 +204,7 @@ struct UploadFramingTests {
                     case "field": .stream { Pieces("hello") }
                     default: .file("/proc/self/status")
                     }
-                let fields: HTTPFields = kind == "field" ? [.contentLength: "0"] : [:]
+                let fields: HTTPHeaders = kind == "field" ? [.contentLength: "0"] : [:]
                 let error = await #expect(throws: HTTPError.self) {
                     try await session.post(origin.url(), body: body, headers: fields)
                 }

@@ -6,7 +6,7 @@ import SystemPackage
 
 /// Asynchronous code of the program for which no call waits: a queue, a manager, a cache or the caller does.
 enum OutsideHook: String, CaseIterable, Sendable {
-    case authorize, renew, prepare, decode, invalidated, outerMapper
+    case authorize, renew, prepare, decode, invalidated
 
     /// Those that can throw, and after which the same call goes on later or fails.
     static let throwing: [OutsideHook] = [.authorize, .prepare, .decode]
@@ -62,11 +62,6 @@ final class OutsideScene: Sendable {
             configuration.pool.connectionsPerHost = 1
             switch hook {
             case .invalidated: configuration.delegate = Delegate(scene: self)
-            case .outerMapper:
-                configuration.errorMapper = ErrorMapper { error in
-                    await self.enter(.outerMapper)
-                    return error
-                }
             default: break
             }
         }
@@ -118,16 +113,13 @@ final class OutsideScene: Sendable {
             await manager.close()
             if !isFinished { throw UserFailure() }
         case .decode:
-            let cache = DecodedCache<Int>(session: session, cost: { _ in 1 }) { exchange in
+            let cached = session.with { $0.cache = .memoryOnly() }
+            let cache = try DecodedCache<Int>(session: cached, cost: { _ in 1 }) { exchange in
                 try await self.ask(.decode)
                 return exchange.body.count
             }
             _ = try await cache.value(for: origin.url("/start"))
         case .invalidated: await session.invalidateAndCancel()
-        case .outerMapper:
-            let host = try HTTPHost(HTTPURL(origin.url("/")), session: session)
-            // No call is begun for a URL that is none.
-            _ = try? await host.get("http://[")
         }
     }
 

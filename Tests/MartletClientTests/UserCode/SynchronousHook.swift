@@ -13,7 +13,8 @@ import SystemPackage
 /// It cannot wait without holding its thread, so a call cannot be raced against it. What must hold is that no lock is held
 /// while it runs: it may ask the session anything, and start tasks that make calls or invalidate it.
 enum SynchronousHook: String, CaseIterable, Sendable {
-    case observe, logger, selector, publicSuffix, uploadProgress, downloadProgress, serializer, cost, feature
+    case observe, logger, selector, publicSuffix, uploadProgress, downloadProgress, serializer, cost, feature,
+        mapper
     #if Metrics
         case metrics
     #endif
@@ -70,6 +71,12 @@ final class SynchronousScene: Sendable {
             #if Metrics
                 case .metrics: configuration.metricsFactory = Meters(scene: self)
             #endif
+            case .mapper:
+                configuration.validator = .status(599)
+                configuration.errors = ErrorMapper { error in
+                    self.enter(.mapper)
+                    return error
+                }
             case .feature: configuration[FeatureOfScene.self] = self
             case .uploadProgress, .downloadProgress, .serializer, .cost: break
             }
@@ -88,22 +95,25 @@ final class SynchronousScene: Sendable {
         case .downloadProgress:
             let request = try HTTPRequest(method: .get, url: url)
             let path = FilePath(folder.path + "/file-\(entered.count)")
-            try await session.download(request, to: path) { _ in self.enter(.downloadProgress) }
+            try await session.download(request, to: path, overwrites: false) { _ in
+                self.enter(.downloadProgress)
+            }
         case .serializer:
             var host = try HTTPHost(HTTPURL(origin.url("/")), session: session)
             host.encoding.query.serializer = { _ in
                 try self.ask(.serializer)
                 return "a=b"
             }
-            _ = try await host.get("start", parameters: ["a": "b"])
+            _ = try await host.get("start", query: ["a": "b"])
         case .cost:
-            let cache = DecodedCache<Int>(
-                session: session,
+            let cache = try DecodedCache<Int>(
+                session: session.with { $0.cache = .memoryOnly() },
                 cost: { _ in
                     self.enter(.cost)
                     return 1
                 }, decode: { $0.body.count })
             _ = try await cache.value(for: url)
+        case .mapper: _ = try? await session.get(url)
         default: _ = try await session.get(url)
         }
     }

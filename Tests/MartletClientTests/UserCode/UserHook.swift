@@ -8,7 +8,7 @@ import SystemPackage
 enum UserHook: String, CaseIterable, Sendable {
     case before, after, responseBody, handler, token, refresh, answer, redirect, newBody, received,
         bodyReceived
-    case destination, downloadFinished, completed, mapper
+    case destination, downloadFinished, completed
     case validator, headValidator, suffixes, emptyBody, body, part, bodySent, collected, resolver, trust
 
     /// Those that are asked about a response while its body may still be on the connection.
@@ -18,7 +18,7 @@ enum UserHook: String, CaseIterable, Sendable {
         .suffixes,
     ]
     /// Those that are told what the call does, and do not change it.
-    static let told: [UserHook] = [.downloadFinished, .completed, .mapper, .bodySent, .collected]
+    static let told: [UserHook] = [.downloadFinished, .completed, .bodySent, .collected]
     /// Those whose result the call needs.
     static let asking = allCases.filter { !told.contains($0) }
     /// Those that can throw.
@@ -114,7 +114,6 @@ final class UserScene: Sendable {
         case .refresh: (status, fields) = (401, ["WWW-Authenticate": "Bearer"])
         case .redirect: (status, fields) = (302, ["Location": "/end"])
         case .newBody: (status, fields) = (307, ["Location": "/end"])
-        case .mapper: status = 500
         case .suffixes: fields = ["Set-Cookie": "a=b"]
         default: break
         }
@@ -134,12 +133,6 @@ final class UserScene: Sendable {
                 }
             case .token, .refresh:
                 configuration.authentication.tokens = SingleFlightTokens(Provider(scene: self))
-            case .mapper:
-                configuration.validator = .success
-                configuration.errorMapper = ErrorMapper { error in
-                    await self.enter(.mapper)
-                    return error
-                }
             case .validator, .headValidator:
                 configuration.validator = .custom { _ in try await self.ask(self.hook) }
             case .suffixes: configuration.cookies = CookieJar(publicSuffixes: Suffixes(scene: self))
@@ -185,7 +178,7 @@ final class UserScene: Sendable {
         case .destination, .downloadFinished, .headValidator:
             let request = try HTTPRequest(method: .get, url: origin.url("/start"))
             let path = FilePath(folder.path + "/file-\(entered.count)-\(CallNumbers.next())")
-            return try await session.download(request, to: path, options: options)
+            return try await session.download(request, to: path, overwrites: false, options: options)
         default: return try await session.get(origin.url("/start"), options: options)
         }
     }

@@ -55,7 +55,7 @@ struct BandwidthMachineTests {
     }
 
     @Test(
-        "A11: all transfers together keep the rate within 5 %", arguments: [1, 7, 100],
+        "All transfers together keep the rate within 5 %", arguments: [1, 7, 100],
         [2_000, 1_000_000, 80_000_000])
     func aggregate(count: Int, rate: Int) {
         var scene = Scene(Array(repeating: BandwidthScope(host: "a"), count: count))
@@ -69,7 +69,7 @@ struct BandwidthMachineTests {
         #expect(scene.moved.allSatisfy { Double($0) > 0.5 * share - Double(rate) / 50 })
     }
 
-    @Test("A11: each host has its own rate, and one transfer its own below it")
+    @Test("Each host has its own rate, and one transfer its own below it")
     func hierarchy() {
         var scene = Scene([
             BandwidthScope(host: "a"), BandwidthScope(host: "a", transfer: 9), BandwidthScope(host: "b"),
@@ -84,7 +84,7 @@ struct BandwidthMachineTests {
         #expect((0.95...1.05).contains(Double(scene.moved[2]) / 2_000_000))
     }
 
-    @Test("A11: a change acts at once, for those that wait already")
+    @Test("A change acts at once, for those that wait already")
     func change() {
         var scene = Scene([BandwidthScope(host: "a")])
         _ = scene.machine.setRates(total: .bytesPerSecond(100), perHost: nil, now: scene.now)

@@ -47,7 +47,7 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("K2: a thumbnail waits for the upload that runs, not for the hundred behind it")
+    @Test("A thumbnail waits for the upload that runs, not for the hundred behind it")
     func thumbnailWaits() throws {
         #expect(try waitOfThumbnail(.low, .high) == poolSecond / 2)
         #expect(try waitOfThumbnail(.normal, .high) == poolSecond / 2)
@@ -55,7 +55,7 @@ struct PoolPriorityTests {
         #expect(try waitOfThumbnail(.low, .low) == 100 * poolSecond + poolSecond / 2)
     }
 
-    @Test("K2: an upload of the lowest priority is served although a thumbnail comes every second")
+    @Test("An upload of the lowest priority is served although a thumbnail comes every second")
     func uploadIsServed() throws {
         let (scene, connection) = try busy()
         let asked = scene.now
@@ -70,7 +70,7 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("K2: a waiting request whose priority is raised goes before those that it is above now")
+    @Test("A waiting request whose priority is raised goes before those that it is above now")
     func raised() throws {
         let (scene, connection) = try busy()
         let first = try #require(scene.wait())
@@ -138,7 +138,7 @@ struct PoolPriorityTests {
 
     // MARK: Last come, first served
 
-    @Test("A16: requests that ask for it are served last come, first served")
+    @Test("Requests that ask for it are served last come, first served")
     func lastFirst() throws {
         let (scene, connection) = try busy()
         let waiters = try (0..<5).map { _ in
@@ -152,7 +152,7 @@ struct PoolPriorityTests {
     }
 
     @Test(
-        "A16: last come, first served goes after those that have waited an ageing interval, so nobody starves"
+        "Last come, first served goes after those that have waited an ageing interval, so nobody starves"
     )
     func lastFirstIsBounded() throws {
         let (scene, connection) = try busy()
@@ -208,7 +208,7 @@ struct PoolPriorityTests {
 
     // MARK: Hosts with limits of their own
 
-    @Test("K1: a host has the limit that is set for it, above or below that of the others")
+    @Test("A host has the limit that is set for it, above or below that of the others")
     func hostLimits() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2, connectionsToHosts: ["a": 3, "b": 1]))
         for (key, limit) in [("a", 3), ("b", 1), ("c", 2)] {
@@ -218,7 +218,7 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("K1: a host's limit that changes acts at once on who waits, and on idle connections")
+    @Test("A host's limit that changes acts at once on who waits, and on idle connections")
     func hostLimitChanges() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
         let connection = try #require(scene.open())

@@ -29,7 +29,7 @@ struct PoolRandomTests {
         #expect(model.faults.isEmpty, "seed \(seed), run \(run)")
     }
 
-    @Test("K1: limits that change all the time hold for whatever happens in between", arguments: 0..<4)
+    @Test("Limits that change all the time hold for whatever happens in between", arguments: 0..<4)
     func changingLimits(run: Int) async {
         let seed = UInt64.random(in: .min ... .max)
         var model = PoolModel(seed: seed, limitChanges: 200)

@@ -108,7 +108,7 @@ struct DownloadCheckTests {
         }
     }
 
-    @Test("K1: over a mobile network a download uses one connection, though more are asked for")
+    @Test("Over a mobile network a download uses one connection, though more are asked for")
     func mobile() async throws {
         let version = RangeVersion(12 << 20, entityTag: "\"one\"")
         let conduct = RangeBehavior(version).with { $0.pace = RangePace(4 << 20) }

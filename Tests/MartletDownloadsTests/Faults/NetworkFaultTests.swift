@@ -35,7 +35,7 @@ struct NetworkFaultTests {
     func mapped() async throws {
         struct ServiceError: Error {}
         try await RangeScene.with(Samples.cutOnce()) {
-            $0.errorMapper = ErrorMapper { _ in ServiceError() }
+            $0.errors = ErrorMapper { _ in ServiceError() }
         } run: { scene in
             let run = try await scene.run()
             #expect(run.value != nil, "\(run.log)")

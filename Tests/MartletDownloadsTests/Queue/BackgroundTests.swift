@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Transfers in the background", .timeLimit(.minutes(10)))
 struct BackgroundTests {
-    @Test("M3: a configuration for transfers that outlive the process has no clock that ends long ones")
+    @Test("A configuration for transfers that outlive the process has no clock that ends long ones")
     func configuration() {
         let configuration = SessionConfiguration.background
         #expect(configuration.timeouts.total == nil && configuration.timeouts.poolWait == nil)
@@ -15,7 +15,7 @@ struct BackgroundTests {
     }
 
     @Test(
-        "M3, M12: files come from a real server under a manager of a directory, and all being there is told")
+        "Files come from a real server under a manager of a directory, and all being there is told")
     func files() async throws {
         try await DownloadScene.run { scene in
             let names = (0..<8).map { "file-\($0).bin" }
@@ -43,7 +43,7 @@ struct BackgroundTests {
         }
     }
 
-    @Test("A1: what has come of a download that is closed amid it is not fetched again by the next manager")
+    @Test("What has come of a download that is closed amid it is not fetched again by the next manager")
     func resumed() async throws {
         try await DownloadScene.run { scene in
             let bytes = HonestServerTests.bytes(12_000_000)
@@ -80,7 +80,7 @@ struct BackgroundTests {
         }
     }
 
-    @Test("M10: what is cancelled leaves neither bytes nor record behind")
+    @Test("What is cancelled leaves neither bytes nor record behind")
     func cancelled() async throws {
         try await DownloadScene.run { scene in
             try scene.serve(HonestServerTests.bytes(8_000_000), as: "big.bin")

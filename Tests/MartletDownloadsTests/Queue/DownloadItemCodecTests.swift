@@ -61,7 +61,7 @@ struct DownloadItemCodecTests {
         #expect(options.checkpointInterval == .seconds(7) && options.bandwidth == .bytesPerSecond(1000))
         #expect(options.sequentialWindow == .mebibytes(3) && options.byteLimit == .gibibytes(1))
         #expect(options.preservesModificationTime && options.headers == [.accept: "image/*"])
-        #expect(options.request.timeouts?.connect == .seconds(3))
+        #expect(options.request.timeouts.connect == .seconds(3))
         let publication = try #require(item.publication)
         #expect(publication.result.path == "/data/new/f.bin" && publication.result.byteCount == 400)
         #expect(try publication.result.url == HTTPURL("https://c.example/x"))
@@ -92,14 +92,15 @@ struct DownloadItemCodecTests {
         #expect(read == result)
         var error = HTTPError(
             .checksumMismatch, phase: .processingResponse, message: String(repeating: "ä€", count: 4000),
-            wasSent: true, origin: "https://a.example:443")
+            wasSent: true, url: try HTTPURL("https://a.example/f?sig=1"))
         error.resumableByteCount = 17
         guard case .failed(let failure) = try DownloadItemCodec.decode(bytes(.failed(error))).stage else {
             Issue.record("not failed")
             return
         }
         #expect(failure.code == .checksumMismatch && failure.phase == .processingResponse && failure.wasSent)
-        #expect(failure.origin == "https://a.example:443" && failure.resumableByteCount == 17)
+        #expect(try failure.url == HTTPURL("https://a.example/f?sig=***") && failure.method == .get)
+        #expect(failure.resumableByteCount == 17)
         #expect(failure.message.hasPrefix("ä€ä€") && failure.message.utf8.count <= 4096)
         guard case .paused = try DownloadItemCodec.decode(bytes(.paused)).stage,
             case .cancelled = try DownloadItemCodec.decode(bytes(.cancelled)).stage

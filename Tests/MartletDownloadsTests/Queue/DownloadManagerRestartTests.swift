@@ -9,7 +9,7 @@ import Testing
 struct DownloadManagerRestartTests {
     private let scene = QueueScene()
 
-    @Test("M3: transfers belong to a directory, and whoever opens it next goes on with them")
+    @Test("Transfers belong to a directory, and whoever opens it next goes on with them")
     func goesOn() async throws {
         let first = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         let ids = [try await scene.add("1", to: first), try await scene.add("2", to: first)]
@@ -36,7 +36,7 @@ struct DownloadManagerRestartTests {
     }
 
     @Test(
-        "A1: a download that was paused goes on in another process with what had come, and its progress from there"
+        "A download that was paused goes on in another process with what had come, and its progress from there"
     )
     func resumeData() async throws {
         let first = try await scene.manager()

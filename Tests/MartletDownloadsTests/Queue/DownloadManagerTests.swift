@@ -43,7 +43,7 @@ struct DownloadManagerTests {
     }
 
     @Test(
-        "M12: all that are finished, failed or cancelled are waited for, paused ones too, and it is told once each time"
+        "All that are finished, failed or cancelled are waited for, paused ones too, and it is told once each time"
     )
     func allFinished() async throws {
         let manager = try await scene.manager(DownloadLimits(concurrentFiles: 9, perHost: 9))

@@ -145,7 +145,7 @@ private final class FakeDownload: RunnableDownload {
         self.status = status
         self.all = all
         place = Mutex(plan.url)
-        if case .file(let path) = plan.target { known = Mutex(path) } else { known = Mutex(nil) }
+        if case .file(let path) = plan.target.place { known = Mutex(path) } else { known = Mutex(nil) }
     }
 
     private var name: String { plan.url.path.split(separator: "/").last.map { String($0) } ?? "" }
@@ -168,9 +168,9 @@ private final class FakeDownload: RunnableDownload {
         progress.completedByteCount = min(90, progress.resumedByteCount + 10)
         progress.totalByteCount = 100
         all.change(name) { $0.kept = progress.completedByteCount }
-        if case .directory(let folder) = plan.target { known.withLock { $0 = folder.appending(name) } }
+        if case .directory(let folder) = plan.target.place { known.withLock { $0 = folder.appending(name) } }
         let begun = progress
-        status.progress.update { begun }
+        status.updateProgress { begun }
         status.events.add(.started(resumedByteCount: progress.resumedByteCount))
         let gate = all.gate(name)
         var seen: UInt64 = 0

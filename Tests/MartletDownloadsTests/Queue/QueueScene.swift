@@ -24,7 +24,7 @@ final class QueueScene: Sendable {
     /// Opens the directory.
     func manager(
         _ limits: DownloadLimits = DownloadLimits(), files: any FileSystem = LinuxFileSystem(),
-        prepare: (@Sendable (inout HTTPFields, HTTPURL) async throws -> Void)? = nil
+        prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil
     ) async throws -> DownloadManager {
         try await DownloadManager(
             session: session, directory: directory, limits: limits, prepare: prepare, files: files,

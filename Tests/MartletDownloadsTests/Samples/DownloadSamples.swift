@@ -21,6 +21,12 @@ enum DownloadSamples {
         print(try await download.value.path)
     }
 
+    static func together(_ downloads: DownloadManager) async {
+        for await total in downloads.progress {
+            print(total.fractionCompleted ?? 0, total.finishedCount, "of", total.count)
+        }
+    }
+
     static func many(_ session: HTTPSession) async throws {
         let downloads = try await DownloadManager(session: session, directory: "/var/lib/app/downloads")
         let id = try await downloads.add(
@@ -28,5 +34,19 @@ enum DownloadSamples {
         for await state in downloads.states(of: id) { print(state) }
         try await downloads.allFinished
         await downloads.close()
+    }
+
+    static func ofHost(_ api: HTTPHost) async throws {
+        let model = try api.startDownload("models/m.gguf", to: .directory("/models"))
+        print(try await model.value.path)
+    }
+
+    static func addedOfHost(_ api: HTTPHost) async throws {
+        let downloads = try await DownloadManager(
+            session: api.session, directory: "/var/lib/app/downloads"
+        ) { fields, url in
+            api.addHeaders(to: &fields, for: url)
+        }
+        try await downloads.add("models/m.gguf", of: api, to: .file("/models/m.gguf"))
     }
 }

@@ -140,7 +140,9 @@ struct DecisionTests {
     @Test("The directory by default is the program's own, below that for state")
     func defaultDirectory() {
         func path(_ variables: [String: String]) -> String {
-            OfflineQueue.defaultDirectory(of: "agent") { variables[$0] }.string
+            ProgramDirectory.path(
+                "queue", below: "XDG_STATE_HOME", orHome: [".local", "state"], program: "agent"
+            ) { variables[$0] }.string
         }
         #expect(path(["XDG_STATE_HOME": "/state", "HOME": "/home/a"]) == "/state/agent/queue")
         #expect(path(["XDG_STATE_HOME": "state", "HOME": "/home/a"]) == "/home/a/.local/state/agent/queue")

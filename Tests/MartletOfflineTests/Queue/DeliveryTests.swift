@@ -33,7 +33,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("K5: what could not be sent is kept, and the next process delivers it under its tag")
+    @Test("What could not be sent is kept, and the next process delivers it under its tag")
     func survives() async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -240,7 +240,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("K5: when the path of the network comes back, what could not be reached is sent at once")
+    @Test("When the path of the network comes back, what could not be reached is sent at once")
     func pathComesBack() async throws {
         let path = ManualNetworkPath(.unsatisfied)
         let isDown = Mutex(true)

@@ -8,7 +8,7 @@ struct MappedErrorTests {
 
     /// A session that turns each failure into a service's own.
     private static var session: HTTPSession {
-        OfflineScene.session.with { $0.errorMapper = ErrorMapper { _ in ServiceError() } }
+        OfflineScene.session.with { $0.errors = ErrorMapper { _ in ServiceError() } }
     }
 
     @Test("A POST without a key that reached nobody is frozen, whatever a service calls that")

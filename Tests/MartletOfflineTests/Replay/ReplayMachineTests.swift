@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Replay machine")
 struct ReplayMachineTests {
-    @Test("K5: requests of a lane are sent one after the other, in the order of their numbers")
+    @Test("Requests of a lane are sent one after the other, in the order of their numbers")
     func lanesAreOrdered() {
         var bench = ReplayBench()
         for number in UInt64(1)...3 { bench.add(number) }

@@ -29,8 +29,24 @@ enum OfflineSamples {
 
     static func frozen(_ session: HTTPSession, _ request: HTTPRequest, _ note: Note) async throws {
         switch try await session.send(request, body: .json(note), whenOffline: .enqueue) {
-        case .response(let answer): print(answer.statusCode)
+        case .response(let response): print(response.statusCode)
         case .queued(let ticket): print("will be sent later:", ticket)
         }
+    }
+
+    static func sent(_ session: HTTPSession, _ request: HTTPRequest, _ note: Note) async throws {
+        let outbox = try await OfflineQueue(session: session, directory: "/var/lib/app/outbox")
+        switch try await outbox.send(request, body: .json(note)) {
+        case .response(let response): print(response.statusCode)
+        case .queued(let ticket): print("will be sent later:", ticket)
+        }
+    }
+
+    static func ofHost(_ api: HTTPHost, _ note: Note) async throws -> OfflineOutcome {
+        let queue = try await OfflineQueue(
+            session: api.session, directory: "/var/lib/app/outbox", credentials: OfflineCredentials(api))
+        let outcome = try await api.send("notes", body: .json(note), whenOffline: .enqueue)
+        try await queue.submit("notes", of: api, body: .json(note))
+        return outcome
     }
 }

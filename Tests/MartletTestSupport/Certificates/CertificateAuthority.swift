@@ -90,6 +90,12 @@ package struct IssuedCertificate: Hashable, Sendable {
     /// The private key in PEM (PKCS#8), not encrypted.
     package let privateKeyPEM: String
 
+    /// A certificate with its key.
+    package init(certificateChainPEM: String, privateKeyPEM: String) {
+        self.certificateChainPEM = certificateChainPEM
+        self.privateKeyPEM = privateKeyPEM
+    }
+
     /// As what a connection shows.
     package var identity: TLSIdentity {
         TLSIdentity(certificateChain: .text(certificateChainPEM), privateKey: .text(privateKeyPEM))

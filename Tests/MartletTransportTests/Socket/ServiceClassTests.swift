@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Service classes")
 struct ServiceClassTests {
-    @Test("A9: sockets are marked with the service class, whichever the family", arguments: [false, true])
+    @Test("Sockets are marked with the service class, whichever the family", arguments: [false, true])
     func mark(isIPv6: Bool) async throws {
         let loop = try EventLoop.shared.get()
         let literal = isIPv6 ? "::1" : "127.0.0.1"
@@ -16,15 +16,35 @@ struct ServiceClassTests {
             var options = SocketOptions()
             options.serviceClass = serviceClass
             let attempt = try ConnectAttempt(to: listener.address, options: options, loop: loop)
-            let mark = attempt.socket.withDescriptor { descriptor -> Int32 in
-                var value: Int32 = -1
-                var length = socklen_t(MemoryLayout<Int32>.size)
-                let level = Int32(isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
-                _ = unsafe getsockopt(descriptor, level, isIPv6 ? IPV6_TCLASS : IP_TOS, &value, &length)
-                return value
-            }
+            let mark = ServiceClassTests.mark(of: attempt.socket, isIPv6)
             #expect(mark == (serviceClass?.codePoint ?? 0) << 2)
             attempt.socket.close()
+        }
+    }
+
+    @Test("A stream is marked again for each of its users", arguments: [false, true])
+    func change(isIPv6: Bool) async throws {
+        let loop = try EventLoop.shared.get()
+        let literal = isIPv6 ? "::1" : "127.0.0.1"
+        let listener = try Listener(
+            address: try #require(SocketAddress(literal: literal, port: 0)), loop: loop)
+        defer { listener.close() }
+        let attempt = try ConnectAttempt(to: listener.address, options: SocketOptions(), loop: loop)
+        let stream = PlainStream(socket: attempt.socket, remoteAddress: listener.address)
+        defer { stream.close() }
+        for serviceClass in [ServiceClass.voice, .bestEffort, .background] {
+            stream.mark(serviceClass)
+            #expect(ServiceClassTests.mark(of: attempt.socket, isIPv6) == serviceClass.codePoint << 2)
+        }
+    }
+
+    private static func mark(of socket: Socket, _ isIPv6: Bool) -> Int32? {
+        socket.withDescriptor { descriptor -> Int32 in
+            var value: Int32 = -1
+            var length = socklen_t(MemoryLayout<Int32>.size)
+            let level = Int32(isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
+            _ = unsafe getsockopt(descriptor, level, isIPv6 ? IPV6_TCLASS : IP_TOS, &value, &length)
+            return value
         }
     }
 

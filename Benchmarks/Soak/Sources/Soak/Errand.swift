@@ -14,7 +14,7 @@ struct Errand: Sendable {
     init(_ peer: Peer, _ generator: inout SeededGenerator) {
         let isSecure = generator.next() % 10 == 0
         let paths = [
-            "/bytes/100", "/bytes/100", "/delay/2", "/delay/5", "/bytes/400000", "/chunked/100000",
+            "/bytes/100", "/bytes/100", "/delay/0.002", "/delay/0.005", "/bytes/400000", "/chunked/100000",
             "/drip/4000?rate=400000", "/stall", "/stall/2000", "/upload",
         ]
         let path = paths[Int(generator.next() % UInt64(paths.count))]

@@ -62,7 +62,7 @@ struct DecodedCacheTests {
         return (scene, cache, gate, first)
     }
 
-    @Test("K7: a picture whose body is unchanged is decoded once, and asked for at the session each time")
+    @Test("A picture whose body is unchanged is decoded once, and asked for at the session each time")
     func reused() async throws {
         let scene = DecodedScene(7)
         let cache = scene.cache()
@@ -76,7 +76,7 @@ struct DecodedCacheTests {
     }
 
     @Test(
-        "K7: a picture whose body was replaced is decoded anew; the old one is dropped where that is told, and never used",
+        "A picture whose body was replaced is decoded anew; the old one is dropped where that is told, and never used",
         arguments: [true, false])
     func replaced(isReported: Bool) async throws {
         let scene = DecodedScene(7)
@@ -91,7 +91,7 @@ struct DecodedCacheTests {
         if isReported { #expect(cache.count == 1 && cache.cost == 2) }
     }
 
-    @Test("A16: fifty requests for one picture at once make one request and one decoding")
+    @Test("Fifty requests for one picture at once make one request and one decoding")
     func merged() async throws {
         let (scene, cache, gate) = heldScene()
         let tasks = tasks(50, cache)
@@ -101,7 +101,7 @@ struct DecodedCacheTests {
         #expect(scene.fetches.count == 1 && scene.decodings == 1)
     }
 
-    @Test("A16: requests that come while the picture is decoded wait for that decoding")
+    @Test("Requests that come while the picture is decoded wait for that decoding")
     func mergedLate() async throws {
         let (scene, cache, gate, first) = await decodingScene()
         let others = tasks(5, cache)
@@ -111,7 +111,7 @@ struct DecodedCacheTests {
         #expect(scene.decodings == 1)
     }
 
-    @Test("K7: an answer that is not stored serves those who waited for it, and nobody after them")
+    @Test("An answer that is not stored serves those who waited for it, and nobody after them")
     func notStored() async throws {
         let (scene, cache, gate) = heldScene(nil)
         let tasks = tasks(5, cache)
@@ -123,7 +123,7 @@ struct DecodedCacheTests {
         #expect(scene.fetches.count == 2)
     }
 
-    @Test("A16: cancelling one that waits ends its wait, and the others get their picture")
+    @Test("Cancelling one that waits ends its wait, and the others get their picture")
     func cancelledOne() async throws {
         let (scene, cache, gate) = heldScene()
         let tasks = tasks(3, cache)
@@ -136,7 +136,7 @@ struct DecodedCacheTests {
         #expect(scene.cancelledFetches == 0)
     }
 
-    @Test("A16: cancelling all that wait cancels the request")
+    @Test("Cancelling all that wait cancels the request")
     func cancelledAll() async throws {
         let (scene, cache, _) = heldScene()
         let tasks = tasks(3, cache)
@@ -150,7 +150,7 @@ struct DecodedCacheTests {
         #expect(try await cache.value(for: Self.url).number == 1)
     }
 
-    @Test("A16: cancelling all that wait cancels the decoding, and the next decodes anew")
+    @Test("Cancelling all that wait cancels the decoding, and the next decodes anew")
     func cancelledDecoding() async throws {
         let (scene, cache, _, tasks) = await decodingScene()
         tasks[0].cancel()
@@ -213,7 +213,7 @@ struct DecodedCacheTests {
         #expect(cache.count == 3)
     }
 
-    @Test("K7: values are bounded by their cost; one above the limit is delivered and not kept")
+    @Test("Values are bounded by their cost; one above the limit is delivered and not kept")
     func bounded() async throws {
         let scene = DecodedScene(1)
         let cache = scene.cache(limit: .bytes(10))
@@ -228,7 +228,7 @@ struct DecodedCacheTests {
         #expect(cache.limit == .bytes(10) && cache.countLimit == 10_000)
     }
 
-    @Test("K7: values are removed by URL, by request, and all at once")
+    @Test("Values are removed by URL, by request, and all at once")
     func removed() async throws {
         let scene = DecodedScene(1)
         let cache = scene.cache()
@@ -247,7 +247,7 @@ struct DecodedCacheTests {
         #expect(cache.count == 0 && cache.cost == 0)
     }
 
-    @Test("K7: pressure on memory halves what is kept, or empties it")
+    @Test("Pressure on memory halves what is kept, or empties it")
     func pressure() async throws {
         let scene = DecodedScene(1)
         let pressure = ManualMemoryPressure()
@@ -345,7 +345,7 @@ struct DecodedCacheTests {
     }
 
     @Test(
-        "K7: through a session, pictures asked for at once come in one request, whose decoding leaves the loop alone"
+        "Through a session, pictures asked for at once come in one request, whose decoding leaves the loop alone"
     )
     func session() async throws {
         let signals = SignalBox()
@@ -355,8 +355,9 @@ struct DecodedCacheTests {
         } run: { origin in
             signals.use(origin)
             let decodings = Counter()
-            let cache = DecodedCache<String>(session: .own(), memoryPressure: nil, cost: { $0.utf8.count }) {
-                exchange in
+            let cache = try DecodedCache<String>(
+                session: ResponseCacheTests.session(), memoryPressure: nil, cost: { $0.utf8.count }
+            ) { exchange in
                 decodings.add()
                 #expect(!EventLoop.sharedOrStalled.isCurrent)
                 return exchange.text
@@ -375,13 +376,14 @@ struct DecodedCacheTests {
         }
     }
 
-    @Test("K7: models are decoded by a response decoder, of content types that it takes")
+    @Test("Models are decoded by a response decoder, of content types that it takes")
     func decoder() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/text" ? .text("[1]") : .json(text: "[1, 2]")
         } run: { origin in
-            let cache = DecodedCache(
-                session: .own(), using: .json([Int].self), memoryPressure: nil, cost: { $0.count })
+            let cache = try DecodedCache(
+                session: ResponseCacheTests.session(), using: .json([Int].self), memoryPressure: nil,
+                cost: { $0.count })
             let numbers = try await cache.value(for: origin.url("/json"))
             #expect(numbers == [1, 2])
             let error = await #expect(throws: HTTPError.self) {
@@ -397,13 +399,22 @@ struct DecodedCacheTests {
             request.fields["Authorization"] == nil
                 ? OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"r\""]) : .text("in")
         } run: { origin in
-            let cache = DecodedCache<String>(session: .own(), memoryPressure: nil, cost: { $0.count }) {
-                $0.text
-            }
+            let cache = try DecodedCache<String>(
+                session: ResponseCacheTests.session(), memoryPressure: nil, cost: { $0.count }
+            ) { $0.text }
             let url = origin.url("/").replacing("http://", with: "http://alice:secret@")
             let value = try await cache.value(for: url)
             #expect(value == "in")
             await #expect(throws: HTTPError.self) { try await cache.value(for: origin.url("/")) }
         }
+    }
+
+    @Test("A cache of values over a session without a response cache says that it would keep nothing")
+    func withoutCache() throws {
+        let error = #expect(throws: HTTPError.self) {
+            try DecodedCache<String>(session: .own(), memoryPressure: nil, cost: { $0.count }) { $0.text }
+        }
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.message.contains("configuration.cache") == true)
     }
 }

@@ -12,7 +12,7 @@ struct DecodedValuesTests {
             resource: DecodedResource(request, options: RequestOptions()), representation: representation)
     }
 
-    @Test("K7: what was used longest ago is given up for what comes")
+    @Test("What was used longest ago is given up for what comes")
     func leastRecentlyUsed() {
         var values = DecodedValues<String>(limit: 30, countLimit: 10)
         for (number, name) in ["a", "b", "c"].enumerated() {
@@ -61,7 +61,7 @@ struct DecodedValuesTests {
         #expect(values.count == 0 && values.value(of: key("/a", 0)) == nil)
     }
 
-    @Test("K7: a body that ends takes all with it that was decoded from it, and nothing else")
+    @Test("A body that ends takes all with it that was decoded from it, and nothing else")
     func ended() {
         var values = DecodedValues<String>(limit: 100, countLimit: 10)
         _ = values.keep("a", cost: 1, for: key("/a", 7))
@@ -81,7 +81,7 @@ struct DecodedValuesTests {
         #expect(values.cost == 70 && values.count == 1)
     }
 
-    @Test("K7: while memory is short values are kept up to half of the limit, while it is very short none")
+    @Test("While memory is short values are kept up to half of the limit, while it is very short none")
     func pressure() {
         var values = DecodedValues<String>(limit: 40, countLimit: 10)
         for (number, name) in ["a", "b", "c", "d"].enumerated() {

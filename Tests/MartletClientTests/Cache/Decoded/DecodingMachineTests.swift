@@ -1,3 +1,4 @@
+import MartletNetwork
 import MartletCache
 import Testing
 
@@ -39,7 +40,7 @@ struct DecodingMachineTests {
         }
     }
 
-    @Test("A16: those who ask before the answer share its request, those who ask after it join the decoding")
+    @Test("Those who ask before the answer share its request, those who ask after it join the decoding")
     func joins() {
         var machine = machine()
         #expect(machine.asked() == Machine.Asked(flight: 1, isNew: true))
@@ -54,7 +55,7 @@ struct DecodingMachineTests {
         #expect(machine.isIdle)
     }
 
-    @Test("K7: another body behind the same URL is decoded for itself")
+    @Test("Another body behind the same URL is decoded for itself")
     func otherBody() {
         var machine = machine()
         _ = machine.asked()
@@ -78,7 +79,7 @@ struct DecodingMachineTests {
         #expect(machine.kept.count == 0)
     }
 
-    @Test("A16: one who leaves leaves the others alone; with the last one the request is cancelled")
+    @Test("One who leaves leaves the others alone; with the last one the request is cancelled")
     func left() {
         var machine = machine()
         _ = machine.asked()
@@ -126,7 +127,7 @@ struct DecodingMachineTests {
         #expect(machine.isIdle && machine.kept.count == 0)
     }
 
-    @Test("K7: a body that ends while it is decoded is delivered, not kept, and joined by nobody")
+    @Test("A body that ends while it is decoded is delivered, not kept, and joined by nobody")
     func endedWhileDecoding() {
         var machine = machine()
         _ = machine.asked()
@@ -141,7 +142,7 @@ struct DecodingMachineTests {
         #expect(machine.kept.count == 1)
     }
 
-    @Test("K7: a body that ended while its answer was on the way is delivered and not kept")
+    @Test("A body that ended while its answer was on the way is delivered and not kept")
     func endedWhileFetching() {
         var machine = machine()
         _ = machine.asked()
@@ -207,7 +208,8 @@ struct DecodingMachineTests {
             other { $0.priority = .high }, other { $0.queueOrder = .lastComeFirstServed },
             other { $0.returnsRawBody = true }, other { $0.ignoresContentLength = true },
             other { $0.decompresses = false }, other { $0.bodyLimit = 1 }, other { $0.usesCookies = false },
-            other { $0.timeouts = Timeouts() }, other { $0.omittedFields = [.accept] },
+            other { $0.timeouts.total = .seconds(1) }, other { $0.serviceClass = .voice },
+            other { $0.meteredNetworks = .denied }, other { $0.omittedFields = [.accept] },
             other { $0.redirects = .doNotFollow }, other { $0.retry = .never },
             other { $0.version = .http10 },
             other { $0.authentication = AuthenticationSettings() }, alice, bob, key,

@@ -37,7 +37,7 @@ struct CachePressureTests {
         }
     }
 
-    @Test("K8: a warning halves what is in memory, a critical one empties it, and all of it is on disk then")
+    @Test("A warning halves what is in memory, a critical one empties it, and all of it is on disk then")
     func pressure() async throws {
         try await withUnwritten { scene, pressure, cache, session, origin async throws in
             scene.files.mend()
@@ -60,7 +60,7 @@ struct CachePressureTests {
         }
     }
 
-    @Test("K8: pressure on a cache whose disk is full costs entries and nothing else")
+    @Test("Pressure on a cache whose disk is full costs entries and nothing else")
     func pressureWithoutDisk() async throws {
         try await withUnwritten { scene, pressure, cache, session, origin async throws in
             pressure.set(.critical)

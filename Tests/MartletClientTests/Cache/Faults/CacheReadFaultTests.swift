@@ -87,7 +87,7 @@ struct CacheReadFaultTests {
                 if isDownload {
                     let path = FilePath(scene.folder.path).appending("whole")
                     try await session.download(
-                        HTTPRequest(method: .get, url: origin.url("/1/\(size)")), to: path)
+                        HTTPRequest(method: .get, url: origin.url("/1/\(size)")), to: path, overwrites: false)
                     let file = try LinuxFileSystem().open(path.string, for: .reading)
                     let bytes = try LinuxFileSystem().read(file, count: size + 1, at: 0)
                     #expect(bytes.count == size && TestPattern.firstMismatch(in: bytes, at: 1) == nil)

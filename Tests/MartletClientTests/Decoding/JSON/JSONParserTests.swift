@@ -32,7 +32,7 @@ struct JSONParserTests {
         ("\"</script>\"", "\"</script>\""),
     ]
 
-    @Test("M13: what is JSON is read, and written again", arguments: accepted)
+    @Test("What is JSON is read, and written again", arguments: accepted)
     func accepting(text: String, written: String) throws {
         let value = try JSONValue(parsing: text)
         #expect(value.text() == written)
@@ -103,7 +103,7 @@ struct JSONParserTests {
         ("{\"\\uD800\":1}", .loneSurrogate, 2),
     ]
 
-    @Test("M13: what is no JSON is an error that names the byte", arguments: refused)
+    @Test("What is no JSON is an error that names the byte", arguments: refused)
     func refusing(text: String, reason: JSONError.Reason, offset: Int) {
         #expect(throws: JSONError(reason: reason, offset: offset)) { try JSONValue(parsing: text) }
     }

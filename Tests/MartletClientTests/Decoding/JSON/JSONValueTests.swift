@@ -4,7 +4,7 @@ import Testing
 
 @Suite("JSON as a tree")
 struct JSONValueTests {
-    @Test("M13: a tree is written as literals and looked into by names and places")
+    @Test("A tree is written as literals and looked into by names and places")
     func literals() throws {
         let value: JSONValue = [
             "title": "Sea", "tags": ["blue", "wide"], "draft": nil, "width": 3.5, "count": 2, "new": true,
@@ -29,7 +29,7 @@ struct JSONValueTests {
         #expect("\(JSONValue(1e300))" == "1e+300")
     }
 
-    @Test("A12: nulls go from objects however deep, and stay in arrays")
+    @Test("Nulls go from objects however deep, and stay in arrays")
     func removingNulls() throws {
         let value = try JSONValue(
             parsing: "{\"a\":null,\"b\":{\"c\":null,\"d\":[null,{\"e\":null,\"f\":0},[null]]},\"g\":{}}")

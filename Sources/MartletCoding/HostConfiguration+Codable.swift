@@ -1,0 +1,181 @@
+import FoundationEssentials
+import HTTPTypes
+public import MartletContent
+import MartletCore
+public import MartletHosts
+import MartletTransport
+import MartletURL
+
+/// The rules are encoded. A ``QueryEncoding/serializer`` cannot be: without it other bytes would be sent.
+extension QueryEncoding: Codable {
+    private enum CodingKeys: String, CodingKey { case arrays, booleans, dates, data, nulls, keys }
+
+    private static let settings: [CodedSetting<QueryEncoding, CodingKeys>] = [
+        .init(.arrays, \.arrays), .init(.booleans, \.booleans), .init(.dates, \.dates), .init(.data, \.data),
+        .init(.nulls, \.nulls), .init(.keys, \.keys),
+    ]
+
+    /// Decodes rules; a missing one is the default.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        for setting in QueryEncoding.settings { try setting.decode(&self, container) }
+    }
+
+    /// Encodes the rules.
+    /// - Throws: `EncodingError.invalidValue` for a serializer.
+    public func encode(to encoder: any Encoder) throws {
+        if serializer != nil { throw encoder.refusal(of: self, "a serializer of queries cannot be encoded") }
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        for setting in QueryEncoding.settings { try setting.encode(self, &container) }
+    }
+}
+
+/// The format and its options are encoded. A `JSONEncoder` is encoded by its strategies, of which closures and the `userInfo`
+/// cannot be.
+extension ParameterEncoding: Codable {
+    private enum CodingKeys: String, CodingKey { case format, json, propertyList, query, methodsInURL }
+
+    /// Decodes an encoding; a form if the format is missing.
+    /// - Throws: `DecodingError`, also for an unknown format or strategy.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        switch try container.value(.format, or: "form") {
+        case "form": self = .form
+        case "json":
+            let own = try container.decodeIfPresent(JSONStrategies.self, forKey: .json)
+            self = own.map { .json($0.encoder) } ?? .json
+        case "propertyList": self = .propertyList(try container.value(.propertyList, or: .xml))
+        case let name:
+            throw DecodingError.dataCorruptedError(
+                forKey: .format, in: container, debugDescription: "\(name) is not a format of parameters")
+        }
+        query = try container.value(.query, or: query)
+        if let names = try container.decodeIfPresent([String].self, forKey: .methodsInURL) {
+            methodsWithParametersInURL = Set(
+                try names.map { name in
+                    guard let method = HTTPRequest.Method(name) else {
+                        throw DecodingError.dataCorruptedError(
+                            forKey: .methodsInURL, in: container, debugDescription: "\(name) is not a method"
+                        )
+                    }
+                    return method
+                })
+        }
+    }
+
+    /// Encodes the encoding.
+    /// - Throws: `EncodingError.invalidValue` for a serializer of queries, and for a `JSONEncoder` with closures or `userInfo`.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        switch format {
+        case .form: try container.encode("form", forKey: .format)
+        case .json(let json):
+            try container.encode("json", forKey: .format)
+            guard let json else { break }
+            guard let strategies = JSONStrategies(json) else {
+                throw encoder.refusal(of: json, "a JSON encoder with closures or userInfo cannot be encoded")
+            }
+            try container.encode(strategies, forKey: .json)
+        case .propertyList(let format):
+            try container.encode("propertyList", forKey: .format)
+            try container.encode(format, forKey: .propertyList)
+        }
+        try container.encode(query, forKey: .query)
+        try container.encode(methodsWithParametersInURL.map(\.rawValue).sorted(), forKey: .methodsInURL)
+    }
+}
+
+/// The strategies of a `JSONEncoder`. Missing ones are those of ``ParameterEncoding/json``.
+private struct JSONStrategies: Codable {
+    private enum Dates: String, Codable { case deferred, iso8601, secondsSince1970, millisecondsSince1970 }
+    private enum Keys: String, Codable { case asIs, snakeCase }
+    private enum Bytes: String, Codable { case deferred, base64 }
+    private struct Numbers: Codable { var positive, negative, notANumber: String }
+
+    private var dates: Dates? = .iso8601
+    private var keys: Keys?
+    private var data: Bytes?
+    private var numbers: Numbers?
+    private var formatting: UInt? = JSONEncoder.OutputFormatting.sortedKeys.rawValue
+
+    /// The strategies of an encoder; `nil` if it holds closures or `userInfo`.
+    init?(_ encoder: JSONEncoder) {
+        guard encoder.userInfo.isEmpty else { return nil }
+        switch encoder.dateEncodingStrategy {
+        case .deferredToDate: dates = .deferred
+        case .iso8601: dates = .iso8601
+        case .secondsSince1970: dates = .secondsSince1970
+        case .millisecondsSince1970: dates = .millisecondsSince1970
+        default: return nil
+        }
+        switch encoder.keyEncodingStrategy {
+        case .useDefaultKeys: keys = .asIs
+        case .convertToSnakeCase: keys = .snakeCase
+        default: return nil
+        }
+        switch encoder.dataEncodingStrategy {
+        case .deferredToData: data = .deferred
+        case .base64: data = .base64
+        default: return nil
+        }
+        switch encoder.nonConformingFloatEncodingStrategy {
+        case .throw: numbers = nil
+        case .convertToString(let positive, let negative, let notANumber):
+            numbers = Numbers(positive: positive, negative: negative, notANumber: notANumber)
+        }
+        formatting = encoder.outputFormatting.rawValue
+    }
+
+    var encoder: JSONEncoder {
+        let encoder = JSONEncoder()
+        switch dates {
+        case .deferred: encoder.dateEncodingStrategy = .deferredToDate
+        case .iso8601, nil: encoder.dateEncodingStrategy = .iso8601
+        case .secondsSince1970: encoder.dateEncodingStrategy = .secondsSince1970
+        case .millisecondsSince1970: encoder.dateEncodingStrategy = .millisecondsSince1970
+        }
+        encoder.keyEncodingStrategy = keys == .snakeCase ? .convertToSnakeCase : .useDefaultKeys
+        encoder.dataEncodingStrategy = data == .deferred ? .deferredToData : .base64
+        if let numbers {
+            encoder.nonConformingFloatEncodingStrategy = .convertToString(
+                positiveInfinity: numbers.positive, negativeInfinity: numbers.negative,
+                nan: numbers.notANumber)
+        }
+        encoder.outputFormatting = formatting.map { .init(rawValue: $0) } ?? .sortedKeys
+        return encoder
+    }
+}
+
+/// The settings of a service are encoded without secrets: the user name and password of its URL, ``HostConfiguration/authentication``,
+/// and fields with credentials are omitted.
+extension HostConfiguration: Codable {
+    private enum CodingKeys: String, CodingKey { case base, headers, encoding, options, validatesStatus }
+
+    private static let settings: [CodedSetting<HostConfiguration, CodingKeys>] = [
+        .init(.headers, \.headers, written: \.withoutSecrets), .init(.encoding, \.encoding),
+        .init(.options, \.options), .init(.validatesStatus, optional: \.validatesStatus),
+    ]
+
+    /// Decodes settings. Only the base must be present.
+    /// - Throws: `DecodingError`, also for an invalid URL.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let text = try container.decode(String.self, forKey: .base)
+        do throws(HTTPURL.ParseError) {
+            self.init(base: try HTTPURL(text))
+        } catch {
+            throw DecodingError.dataCorruptedError(
+                forKey: .base, in: container, debugDescription: "the base is not a URL: \(error)")
+        }
+        for setting in HostConfiguration.settings { try setting.decode(&self, container) }
+    }
+
+    /// Encodes the settings, without secrets.
+    /// - Throws: `EncodingError.invalidValue` for a closure or a validator among them.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(base.withoutUserInfo.description, forKey: .base)
+        for setting in HostConfiguration.settings { try setting.encode(self, &container) }
+    }
+}

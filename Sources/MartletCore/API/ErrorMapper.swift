@@ -1,0 +1,51 @@
+public import FoundationEssentials
+
+/// Turns the failures of calls into a service's own errors.
+///
+/// ```swift
+/// let api = try session.host("https://api.example.com/v2") { $0.errors = .decoding(APIProblem.self) }
+/// ```
+///
+/// It is set for a session (``SessionConfiguration/errors``) or a host (``HTTPHost/errors``), and receives each ``HTTPError`` of
+/// their calls once, after all retries, also those of `HTTPExchange.decode` and ``HTTPExchange/validated()``. It does not
+/// receive `CancellationError` and the errors of the program's middleware, encoders and closures. An error about a response,
+/// such as one with the code `.unacceptableStatus`, has the head and the collected part of the body in ``HTTPError/exchange``.
+public struct ErrorMapper: Sendable {
+    private let map: @Sendable (HTTPError) -> any Error
+
+    /// A mapper that calls a closure, which returns the error to throw: another one, or the same. It must not block.
+    public init(_ map: @escaping @Sendable (HTTPError) -> any Error) { self.map = map }
+
+    /// Decodes the body of a response that is not 2xx: the value is thrown. If the body is not such a value, the
+    /// ``HTTPError`` is thrown.
+    ///
+    /// The body may be `application/problem+json` (RFC 9457) or any other JSON; its content type is not checked.
+    /// - Parameter decoder: `nil` (the default) for that of the session or host.
+    public static func decoding<Failure: Error & Decodable>(
+        _ type: Failure.Type, using decoder: JSONDecoder? = nil
+    ) -> ErrorMapper {
+        ErrorMapper { error in
+            guard let exchange = error.exchange, !(200...299).contains(exchange.statusCode) else {
+                return error
+            }
+            let data = Data(exchange.body)
+            let value =
+                if let decoder { try? decoder.decode(type, from: data) } else {
+                    try? exchange.coding.decoder.value(type, from: data)
+                }
+            return value ?? error
+        }
+    }
+
+    /// The error that is thrown in place of another.
+    func error(for error: any Error) -> any Error {
+        guard var error = error as? HTTPError, !error.isMapped else { return error }
+        error.isMapped = true
+        return map(error)
+    }
+}
+
+extension SessionSettings {
+    /// The error that is thrown in place of another.
+    package func mapped(_ error: any Error) -> any Error { coding.mapped(error) }
+}

@@ -1,0 +1,235 @@
+public import FoundationEssentials
+
+/// The URL of a call: a `String`, a `Substring`, an ``HTTPURL``, a Foundation `URL`, or an `HTTPRequest`, which brings its
+/// method and its header fields.
+///
+/// A string is parsed when the call is made. The error of an invalid one has the code ``HTTPError/Code/invalidURL`` and names the
+/// character. The functions of an ``HTTPSession`` need a whole URL; those of a host also take a path.
+public protocol HTTPTarget: Sendable {
+    /// The target in the form in which it was given.
+    var httpTarget: HTTPTargetForm { get }
+}
+
+/// The forms of an ``HTTPTarget``.
+public enum HTTPTargetForm: HTTPTarget {
+    /// A text that was not parsed yet: a whole URL, or a path of a host.
+    case text(String)
+    /// A URL.
+    case url(HTTPURL)
+    /// A request with its method and its header fields.
+    case request(HTTPRequest)
+
+    /// The method of a request; `nil` for a URL.
+    package var method: HTTPRequest.Method? {
+        if case .request(let request) = self { request.method } else { nil }
+    }
+
+    /// The value itself.
+    public var httpTarget: HTTPTargetForm { self }
+}
+
+extension String: HTTPTarget {
+    /// The text of a URL.
+    public var httpTarget: HTTPTargetForm { .text(self) }
+}
+
+extension Substring: HTTPTarget {
+    /// The text of a URL.
+    public var httpTarget: HTTPTargetForm { .text(String(self)) }
+}
+
+extension HTTPURL: HTTPTarget {
+    /// The URL.
+    public var httpTarget: HTTPTargetForm { .url(self) }
+
+    /// Parses the text of a Foundation `URL`, which is more lenient than this type.
+    /// - Throws: ``ParseError``, with the position in `url.absoluteString`.
+    public init(_ url: URL) throws(ParseError) { try self.init(url.absoluteString) }
+}
+
+extension URL: HTTPTarget {
+    /// The text of the URL, resolved against its base.
+    public var httpTarget: HTTPTargetForm { .text(absoluteString) }
+}
+
+extension HTTPRequest: HTTPTarget {
+    /// The request.
+    public var httpTarget: HTTPTargetForm { .request(self) }
+
+    /// A request to a URL.
+    public init(method: HTTPRequest.Method, url: HTTPURL, headerFields: HTTPFields = HTTPFields()) {
+        self.init(
+            method: method, scheme: url.scheme.rawValue, authority: url.hostFieldValue,
+            path: url.requestTarget, headerFields: headerFields)
+    }
+
+    /// A request to a URL given as a string.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, whose message points at the character.
+    public init(
+        method: HTTPRequest.Method, url: String, headerFields: HTTPFields = HTTPFields()
+    ) throws(HTTPError) {
+        self.init(method: method, url: try HTTPSession.url(url), headerFields: headerFields)
+    }
+}
+
+extension HTTPTargetForm {
+    /// The URL and the header fields, for a feature that makes GET requests of its own.
+    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` for a request with another method.
+    package func partsOfGET() throws(HTTPError) -> (url: HTTPURL, fields: HTTPFields) {
+        switch self {
+        case .text(let text): return (try HTTPSession.url(text), HTTPFields())
+        case .url(let url): return (url, HTTPFields())
+        case .request(let request):
+            let url = try HTTPSession.url(of: request)
+            guard request.method == .get else {
+                throw HTTPError(
+                    .invalidRequest, phase: .preparing,
+                    message: "this call sends GET, but the request's method is \(request.method.rawValue)",
+                    method: request.method, url: url)
+            }
+            return (url, request.headerFields)
+        }
+    }
+}
+
+extension HTTPSession {
+    /// Makes a call. It sends nothing.
+    /// - Parameters:
+    ///   - method: `nil` for that of a request, and for a URL GET without a body and POST with one.
+    ///   - headers: Fields that replace those of a request.
+    package nonisolated func call(
+        _ method: HTTPRequest.Method?, _ target: some HTTPTarget, query: ParameterValue = .null,
+        headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
+        options: RequestOptions = RequestOptions()
+    ) throws -> Call {
+        let options = options.limited(to: timeout)
+        let url: HTTPURL
+        switch target.httpTarget {
+        case .text(let text): url = try adding(query, to: try HTTPSession.url(text))
+        case .url(let given): url = try adding(query, to: given)
+        case .request(var request):
+            if let method { request.method = method }
+            let url = try complete(&request, query, headers)
+            return try Call(request: request, url: url, body: body, options: options, settings: settings)
+        }
+        return try Call(
+            method ?? (body.isPresent ? .post : .get), try headers.checked(url), url: url, body: body,
+            options: options, settings: settings)
+    }
+
+    /// The request that a call would send, for features that store or repeat it. User name and password are not part of it.
+    package nonisolated func request(
+        for target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        body: HTTPBody = .none
+    ) throws -> HTTPRequest {
+        let url: HTTPURL
+        switch target.httpTarget {
+        case .text(let text): url = try HTTPSession.url(text)
+        case .url(let given): url = given
+        case .request(var request):
+            _ = try complete(&request, query, headers)
+            return request
+        }
+        return HTTPRequest(
+            method: body.isPresent ? .post : .get, url: try adding(query, to: url),
+            headerFields: try headers.checked(url))
+    }
+
+    /// Adds a query and header fields to a request.
+    /// - Returns: Its URL.
+    private nonisolated func complete(
+        _ request: inout HTTPRequest, _ query: ParameterValue, _ headers: HTTPHeaders
+    ) throws -> HTTPURL {
+        var url = try HTTPSession.url(of: request)
+        if query != .null {
+            url = try adding(query, to: url)
+            request.path = url.requestTarget
+        }
+        if !headers.isEmpty { request.headerFields = try headers.checked(url, over: request.headerFields) }
+        return url
+    }
+
+    /// The URL with parameters appended to its query.
+    private nonisolated func adding(_ query: ParameterValue, to url: HTTPURL) throws -> HTTPURL {
+        if case .null = query { return url }
+        let encoding = settings.configuration.queryEncoding
+        do {
+            return try url.appending(encodedQuery: try encoding.encoded(query))
+        } catch let error as HTTPURL.ParseError {
+            throw HTTPSession.invalidURL(error.description, underlying: error)
+        } catch let error as ParameterError {
+            throw HTTPSession.invalidQuery(error, url)
+        }
+    }
+
+    /// Parameters as a tree.
+    package static func query(_ parameters: some Encodable) throws -> ParameterValue {
+        do {
+            return try ParameterValue(encoding: parameters)
+        } catch {
+            throw invalidQuery(error)
+        }
+    }
+
+    private static func invalidQuery(_ error: any Error, _ url: HTTPURL? = nil) -> HTTPError {
+        let reason = (error as? ParameterError)?.description ?? "the encoder refused them"
+        return HTTPError(
+            .invalidRequest, phase: .preparing,
+            message: "the parameters of the query could not be encoded: \(reason)",
+            url: url, underlying: error)
+    }
+
+    /// The URL that a request is for.
+    package static func url(of request: HTTPRequest) throws(HTTPError) -> HTTPURL {
+        guard let scheme = request.scheme, let authority = request.authority else {
+            throw invalidURL("the request has no scheme or no authority, and so no place to go")
+        }
+        let path = Call.isAsteriskForm(request) ? "/" : request.path ?? "/"
+        // Joined to a URL, a part must not reach into the next one: the parts decide where the request goes.
+        guard !authority.utf8.contains(where: { "/?#@".utf8.contains($0) }) else {
+            throw invalidURL("the request's authority is more than a host and a port")
+        }
+        guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") || path.utf8.first == UInt8(ascii: "?")
+        else { throw invalidURL("the request's path does not begin with a slash") }
+        // A path that was parsed has no dot segments, unless they were meant to stay.
+        return try url("\(scheme)://\(authority)\(path)", pathAsIs: true)
+    }
+
+    package static func url(_ string: String, pathAsIs: Bool = false) throws(HTTPError) -> HTTPURL {
+        do throws(HTTPURL.ParseError) {
+            return try HTTPURL(string, pathAsIs: pathAsIs)
+        } catch {
+            throw invalidURL(error.description, underlying: error)
+        }
+    }
+
+    private static func invalidURL(_ message: String, underlying: HTTPURL.ParseError? = nil) -> HTTPError {
+        HTTPError(.invalidURL, phase: .preparing, message: message, underlying: underlying)
+    }
+}
+
+extension RequestOptions {
+    /// The options with a total timeout, if there is one; the other timeouts are unchanged.
+    package func limited(to total: Duration?) -> RequestOptions {
+        guard let total else { return self }
+        var options = self
+        options.timeouts.total = total
+        return options
+    }
+}
+
+/// The name of a file or a directory: a `FilePath` or a `String`.
+public protocol FilePathConvertible: Sendable {
+    /// The name as a path.
+    var filePath: FilePath { get }
+}
+
+extension FilePath: FilePathConvertible {
+    /// The path itself.
+    public var filePath: FilePath { self }
+}
+
+extension String: FilePathConvertible {
+    /// The path with this text.
+    public var filePath: FilePath { FilePath(self) }
+}

@@ -1,0 +1,184 @@
+import Synchronization
+
+/// The hold that an opened response has on its call.
+///
+/// Three parties share it. A task runs the call, waits in ``ended(_:on:)`` while the body is read elsewhere, and then ends the call
+/// as it ends any other. The body's reader, which only the program keeps, reports in ``read(_:)`` how the body ended, and in its
+/// `deinit` that nothing reads it any more. The control ends the hold when the call is cancelled.
+package final class BodyLease: Sendable {
+    /// The way in which the body ended: read to its end or released, or an error.
+    typealias End = Result<Void, any Error>
+
+    private struct State {
+        /// The response, or the error of the call, until ``response()`` takes it.
+        var opened: Result<OpenResponse, any Error>?
+        /// Whether there was a response.
+        var isOpened = false
+        /// Whether nothing waits for the response any more.
+        var isUnwanted = false
+        var isReading = false
+        /// The time of the last read.
+        var lastRead = MonotonicTime.now()
+        var end: End?
+        /// The wait of the call for the end.
+        var wait: OneShot<Void>?
+        /// The outcome of the call, after its end.
+        var closed: End?
+    }
+
+    private let control: TransferControl
+    private let idle: Duration?
+    private let totalDeadline: MonotonicTime
+    private let state = GuardedState(State())
+
+    init(_ control: TransferControl, idle: Duration?, totalDeadline: MonotonicTime) {
+        self.control = control
+        self.idle = idle
+        self.totalDeadline = totalDeadline
+    }
+
+    // MARK: The caller
+
+    /// The response, once it is open.
+    func response() async throws -> OpenResponse {
+        let result = await withTaskCancellationHandler {
+            await state.next { $0.opened.take() }
+        } onCancel: {
+            control.cancel()
+        }
+        // A cancellation may have come together with the response.
+        if let result, !control.isCancelled { return try result.get() }
+        let late = state.withLock { state in
+            state.isUnwanted = true
+            return state.opened.take()
+        }
+        withExtendedLifetime(late) {}
+        throw CancellationError()
+    }
+
+    // MARK: The call
+
+    /// Passes the response to the caller. From here on, only the program keeps its reader.
+    @inline(never)
+    func open(_ answer: StreamedResponse) {
+        let reader = BodyReader(
+            answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes, lease: self)
+        answer.channel.heldExchange?.holdBegins()
+        let response = OpenResponse(
+            answer, ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength))
+        // A response that nothing waits for is released outside of the lock.
+        state.change { state in
+            state.isOpened = true
+            if !state.isUnwanted { state.opened = .success(response) }
+        }
+        // There is nothing to read, and the connection need not wait until that is noticed.
+        if answer.expectedContentLength == 0 { end(.success(())) }
+    }
+
+    /// Waits until the body has ended, or was held for too long without a read.
+    /// - Throws: The error with which it ended; `CancellationError`.
+    func ended(_ call: Call, on loop: EventLoop) async throws {
+        let cancellation = control.beginWait { [self] in end(.failure(CancellationError())) }
+        defer { control.endWait(cancellation) }
+        while true {
+            let wait = OneShot<Void>()
+            let (end, deadline) = state.withLock { state -> (End?, MonotonicTime) in
+                state.wait = wait
+                return (state.end, self.deadline(state))
+            }
+            if let end { return try end.get() }
+            guard case .timedOut = await wait.wait(until: deadline, on: loop) else { continue }
+            let now = MonotonicTime.now()
+            self.end(.failure(timeout(of: call, at: now))) { !$0.isReading && self.deadline($0) <= now }
+        }
+    }
+
+    /// The end of the wait for another read. While one is running, it has timeouts of its own.
+    private func deadline(_ state: State) -> MonotonicTime {
+        if state.isReading { return MonotonicTime.now().deadline(after: idle) }
+        return min(totalDeadline, state.lastRead.deadline(after: idle))
+    }
+
+    private func timeout(of call: Call, at now: MonotonicTime) -> HTTPError {
+        guard now < totalDeadline else {
+            return call.totalTimeout(.receivingBody, "before the body was read to its end", sentCount: 1)
+        }
+        let text = HTTPError.text(idle ?? .zero)
+        var error = call.error(
+            .timedOut, .receivingBody,
+            "the opened body was not read for \(text): read it, release it, or change the idle timeout",
+            wasSent: true)
+        (error.timeout, error.elapsed) = (.idle, idle)
+        return error
+    }
+
+    /// Notes that the call is over.
+    func close(_ result: End) {
+        state.change { state in
+            state.closed = result
+            state.end = state.end ?? result
+            if case .failure(let error) = result, !state.isOpened { state.opened = .failure(error) }
+        }
+    }
+
+    // MARK: The reader
+
+    /// Ends the body. Only the first end counts.
+    func end(_ end: End) { self.end(end) { _ in true } }
+
+    private func end(_ end: End, where applies: (State) -> Bool) {
+        let wait = state.change { state -> OneShot<Void>? in
+            guard state.end == nil, applies(state) else { return nil }
+            state.end = end
+            return state.wait.take()
+        }
+        wait?.fulfill(())
+    }
+
+    /// Runs one read of the body. After its last byte, returns when the call has ended.
+    /// - Throws: The error of the body, after the session's mapper; `CancellationError`.
+    func read(_ next: () async throws -> [UInt8]?) async throws -> [UInt8]? {
+        let (end, isBusy) = state.withLock { state -> (End?, Bool) in
+            defer { if state.end == nil { state.isReading = true } }
+            return (state.end, state.isReading)
+        }
+        switch end {
+        case .success: return nil
+        case .failure(let error): throw await reason(of: error)
+        case nil: break
+        }
+        guard !isBusy else {
+            throw HTTPError(
+                .invalidRequest, phase: .receivingBody,
+                message: "the body was read by two tasks at the same time: one task reads an opened body",
+                wasSent: true)
+        }
+        do {
+            let piece = try await withTaskCancellationHandler {
+                try await next()
+            } onCancel: {
+                control.cancel()
+            }
+            let now = MonotonicTime.now()
+            state.withLock { ($0.isReading, $0.lastRead) = (false, now) }
+            if let piece { return piece }
+            self.end(.success(()))
+            _ = await state.next { $0.closed }
+            return nil
+        } catch {
+            self.end(.failure(error))
+            throw await reason(of: error)
+        }
+    }
+
+    /// The error that the call threw after an error ended the body.
+    func reason(of error: any Error) async -> any Error {
+        // A cancellation is reported immediately, and never mapped.
+        if error is CancellationError { return error }
+        switch await state.next({ $0.closed }) {
+        case .failure(let reason): return reason
+        case .success: return error
+        case nil: return CancellationError()
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Logging
+
+/// The messages that a call logs. Their metadata has the same keys, see the page on observing calls:
+/// `call`, `method`, `origin`, `path`, and what is known of `status`, `attempt`, `duration`, `source` and `error`.
+///
+/// Nothing is computed unless the logger's level wants it.
+extension Call {
+    /// Logs the response of the call: `debug`.
+    @inline(never)
+    func log(_ answer: StreamedResponse, _ control: TransferControl) {
+        settings.configuration.logger.debug(
+            "response",
+            metadata: answer.call.metadata(control, attempt: answer.attempts + answer.call.hops.count) {
+                $0["status"] = "\(answer.head.status)"
+                $0["source"] = "\(answer.source.rawValue)"
+                $0["reused"] = "\(answer.channel.isReused)"
+            })
+    }
+
+    /// Logs the failure of the call: `warning`, or `debug` for a call that was cancelled.
+    @inline(never)
+    func log(_ error: any Error, _ control: TransferControl) {
+        let failure = error as? HTTPError
+        settings.configuration.logger.log(
+            level: error is CancellationError ? .debug : .warning, "call failed",
+            metadata: metadata(control, attempt: failure?.attempts) {
+                // The URL after redirects.
+                if let url = failure?.url { $0["path"] = "\(url.requestTarget)" }
+                if let origin = failure?.origin { $0["origin"] = "\(origin)" }
+                $0["status"] = failure?.status.map { "\($0)" }
+                $0["error"] = "\(failure?.logText ?? "\(error)")"
+            })
+    }
+
+    /// Logs that another request follows this one: `notice` for a retry, otherwise `debug`.
+    @inline(never)
+    func log(_ hop: HTTPHop, _ error: HTTPError?, _ control: TransferControl, attempt: Int) {
+        settings.configuration.logger.log(
+            level: hop.reason == .retry ? .notice : .debug, "another request follows",
+            metadata: metadata(control, attempt: attempt) {
+                $0["reason"] = "\(hop.reason.rawValue)"
+                $0["status"] = hop.status.map { "\($0)" }
+                $0["error"] = (error?.logText ?? hop.error?.rawValue).map { "\($0)" }
+                $0["delay"] = "\(HTTPError.text(hop.delay))"
+            })
+    }
+
+    /// Logs that the same request is sent once more: `debug`.
+    @inline(never)
+    func logRepetition(_ why: String, _ control: TransferControl, attempt: Int) {
+        settings.configuration.logger.debug(
+            "\(why): sending once more", metadata: metadata(control, attempt: attempt) { _ in })
+    }
+
+    private func metadata(
+        _ control: TransferControl, attempt: Int?, _ add: (inout Logger.Metadata) -> Void
+    ) -> Logger.Metadata {
+        var metadata: Logger.Metadata = [
+            "call": "\(control.callNumber)", "method": "\(method.rawValue)", "origin": "\(url.origin)",
+            "path": "\(url.withoutSecrets.requestTarget)",
+            "duration": "\(HTTPError.text(MonotonicTime.now().since(start)))",
+        ]
+        metadata["attempt"] = attempt.map { "\($0)" }
+        add(&metadata)
+        return metadata
+    }
+}
+
+extension HTTPError {
+    /// The code and the message, without the request, which has its own keys, and without bytes of the body.
+    fileprivate var logText: String {
+        code == .decodingFailed ? code.rawValue : "\(code.rawValue): \(message)"
+    }
+}

@@ -1,0 +1,77 @@
+public import MartletCore
+public import MartletHosts
+
+// Downloads of a host: its headers, options and credentials apply, and stay at its origin after a redirect.
+extension HTTPHost {
+    /// Starts a download of a path and returns its handle, as ``MartletCore/HTTPSession/startDownload(_:to:options:)`` does.
+    /// ``Download/value`` throws what ``errors`` makes of an error; states and events have the ``MartletCore/HTTPError``.
+    /// - Parameters:
+    ///   - path: A path below the base, or a whole URL; see ``url(for:)``.
+    ///   - target: The file, or the directory.
+    ///   - query: Appended to the URL; null for none.
+    ///   - options: The options; the fields in ``DownloadOptions/headers`` replace those of the host. `nil` for the defaults, with
+    ///     the host's ``options`` for the requests.
+    /// - Throws: As ``prepare(_:_:parameters:body:headers:options:)``.
+    public func startDownload(
+        _ path: some HTTPTarget, to target: DownloadTarget, query: ParameterValue = .null,
+        options: DownloadOptions? = nil
+    ) throws -> Download {
+        let (url, options) = try preparedDownload(path, query, options)
+        return try session.startDownload(url, to: target, options: options) { mapped($0) }
+    }
+
+    /// Downloads a path over several connections where that is faster, resumes an earlier run, and verifies the file, as
+    /// ``MartletCore/HTTPSession/download(_:to:options:progress:)`` does. The parameters are those of
+    /// ``startDownload(_:to:query:options:)``.
+    /// - Throws: Errors as of that function, or their replacements by ``errors``; `CancellationError`.
+    @discardableResult
+    public func download(
+        _ path: some HTTPTarget, to file: some FilePathConvertible, query: ParameterValue = .null,
+        options: DownloadOptions,
+        progress: ((DownloadProgress) -> Void)? = nil
+    ) async throws -> DownloadResult {
+        let (url, options) = try mapped { try preparedDownload(path, query, options) }
+        do {
+            return try await session.download(url, to: file, options: options, progress: progress)
+        } catch { throw mapped(error) }
+    }
+
+    fileprivate func preparedDownload(
+        _ path: some HTTPTarget, _ parameters: ParameterValue, _ given: DownloadOptions?
+    ) throws -> (HTTPURL, DownloadOptions) {
+        var options = given ?? DownloadOptions()
+        let prepared = try prepare(
+            .get, path, parameters: parameters, headers: options.headers, options: given?.request)
+        options.secretFields = secretFieldNames.subtracting(options.headers.lazy.map(\.name))
+        options.headers = HTTPHeaders(prepared.request.headerFields)
+        options.request = prepared.options
+        // A download has its own rules for responses, and a manager could not store a closure.
+        options.request.validator = nil
+        return (try HTTPSession.url(of: prepared.request), options)
+    }
+}
+
+extension DownloadManager {
+    /// Adds a download of a path of a host, as ``add(_:to:options:priority:)`` does. The session of the manager sends the
+    /// requests, with the host's headers, options and credentials.
+    ///
+    /// The host's headers, other than `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`, and its credentials are not
+    /// written to disk. After a restart the closure that prepares requests adds the headers
+    /// (``MartletHosts/HTTPHost/addHeaders(to:for:)``), and the session has the credentials:
+    ///
+    /// ```swift
+    /// let downloads = try await DownloadManager(session: api.session, directory: folder) { fields, url in
+    ///     api.addHeaders(to: &fields, for: url)
+    /// }
+    /// ```
+    /// - Parameters: As of ``MartletHosts/HTTPHost/startDownload(_:to:query:options:)``.
+    /// - Throws: As ``add(_:to:options:priority:)``, and errors of the host's preparation.
+    @discardableResult
+    public func add(
+        _ path: some HTTPTarget, of host: HTTPHost, to target: DownloadTarget, query: ParameterValue = .null,
+        options: DownloadOptions? = nil, priority: DownloadPriority = .normal
+    ) async throws -> DownloadID {
+        let (url, options) = try host.preparedDownload(path, query, options)
+        return try await add(url, to: target, options: options, priority: priority)
+    }
+}

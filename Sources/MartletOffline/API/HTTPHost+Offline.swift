@@ -1,0 +1,83 @@
+import MartletAuthentication
+public import MartletCore
+public import MartletHosts
+
+// Requests of a host in an offline queue: its headers, options and credentials apply, and stay at its origin after a redirect.
+
+/// The part of a host that is not written to disk.
+struct HostPart: Sendable {
+    /// The names of its fields.
+    var fieldNames: Set<HTTPField.Name> = []
+    /// The credentials of the request; `nil` for those of the queue's session.
+    var authentication: AuthenticationSettings?
+
+    static let none = HostPart()
+
+    init() {}
+
+    init(_ host: HTTPHost, _ prepared: PreparedRequest, headers: HTTPHeaders) {
+        // A field of the call itself is stored, as with any request.
+        fieldNames = host.secretFieldNames.subtracting(headers.lazy.map(\.name))
+        authentication = prepared.options.authentication
+    }
+}
+
+extension HTTPHost {
+    /// Sends a request; if that is not possible now, a queue stores it and sends it later, as
+    /// ``MartletCore/HTTPSession/send(_:body:options:whenOffline:)`` does.
+    ///
+    /// The session of the queue sends the request. Neither the host's credentials nor its ``headers``, other than `Accept`,
+    /// `Accept-Language`, `Accept-Encoding` and `User-Agent`, are stored: this process adds them to each attempt, and a later one if
+    /// its queue is opened with ``OfflineCredentials/init(_:)``.
+    /// - Returns: The response, with any status unless ``validatesStatus``; or a ticket.
+    /// - Throws: As that function, and as ``prepare(_:_:parameters:body:headers:options:)``; or the replacement by ``errors``.
+    ///   `CancellationError`.
+    public func send<Target: HTTPTarget>(
+        _ path: Target = "", method: HTTPRequest.Method = .post, parameters: ParameterValue = .null,
+        body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil,
+        whenOffline fallback: OfflineFallback
+    ) async throws -> OfflineOutcome {
+        let prepared = try mapped {
+            try prepare(method, path, parameters: parameters, body: body, headers: headers, options: options)
+        }
+        let outcome: OfflineOutcome
+        do {
+            outcome = try await fallback.queue(of: session, for: prepared.request).send(
+                prepared.request, body: prepared.body, options: prepared.options, as: fallback.submission,
+                HostPart(self, prepared, headers: headers))
+        } catch { throw mapped(error) }
+        guard case .response(let exchange) = outcome else { return outcome }
+        return .response(try validated(exchange))
+    }
+}
+
+extension OfflineQueue {
+    /// Stores a request of a host until a server accepts it, as ``submit(_:body:as:)`` does. The headers and credentials of the
+    /// host are used as in ``MartletHosts/HTTPHost/send(_:method:parameters:body:headers:options:whenOffline:)``.
+    /// - Throws: As that function, and as ``MartletHosts/HTTPHost/prepare(_:_:parameters:body:headers:options:)``.
+    @discardableResult
+    public func submit<Target: HTTPTarget>(
+        _ path: Target = "", of host: HTTPHost, method: HTTPRequest.Method = .post,
+        parameters: ParameterValue = .null, body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(),
+        as submission: OfflineSubmission = OfflineSubmission()
+    ) async throws -> OfflineTicket {
+        let prepared = try host.prepare(method, path, parameters: parameters, body: body, headers: headers)
+        return try await submit(
+            prepared.request, body: prepared.body, as: submission,
+            HostPart(host, prepared, headers: headers))
+    }
+}
+
+extension OfflineCredentials {
+    /// Adds the headers of a host to the requests to its origin. Its authentication is not included: give the queue a session that
+    /// has it.
+    public init(_ host: HTTPHost) {
+        self.init { request in
+            var request = request
+            var fields = HTTPHeaders(request.headerFields)
+            host.addHeaders(to: &fields, for: try HTTPSession.url(of: request))
+            request.headerFields = try fields.validated()
+            return request
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import FoundationEssentials
+import MartletURL
+
+/// The description of a request in the form of httpbin.org.
+struct HTTPBinReport: Encodable {
+    /// One value of a name, or all of them.
+    enum Values: Encodable {
+        case one(String)
+        case several([String])
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            switch self {
+            case .one(let value): try container.encode(value)
+            case .several(let values): try container.encode(values)
+            }
+        }
+    }
+
+    /// The credentials that were accepted.
+    struct Credentials: Encodable {
+        var authenticated = true
+        var user: String?
+        var token: String?
+    }
+
+    private let args: [String: Values]
+    private let headers: [String: String]
+    private let method: String
+    private let origin: String
+    private let url: String
+    /// The body as text, or as a data URL if it is not UTF-8; empty for a form.
+    private let data: String
+    /// The fields of a URL-encoded form. A multipart body is in ``data`` as it was sent.
+    private let form: [String: Values]
+    /// The body, if it is JSON.
+    private let json: JSONValue?
+
+    /// Reads the request's body, of at most 16 MiB.
+    init(_ request: OriginRequest) async throws {
+        let bytes = try await request.collectBody()
+        let type = (request.fields["Content-Type"] ?? "").lowercased().prefix { $0 != ";" }
+        let isForm = type == "application/x-www-form-urlencoded"
+        let text = String(validating: bytes, as: UTF8.self)
+        args = HTTPBinReport.grouped(request.queryItems)
+        headers = HTTPBinReport.headers(of: request)
+        method = request.method
+        origin = HTTPBinReport.address(of: request)
+        url = HTTPBinReport.base(of: request) + request.path + (request.query.map { "?\($0)" } ?? "")
+        let items = isForm ? FormEncoding.decoded(text ?? "").map { ($0.name, $0.value ?? "") } : []
+        form = HTTPBinReport.grouped(items)
+        data =
+            isForm
+            ? "" : text ?? "data:application/octet-stream;base64,\(Data(bytes).base64EncodedString())"
+        json = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes))
+    }
+
+    /// The values by their names.
+    static func grouped(_ items: [(name: String, value: String)]) -> [String: Values] {
+        Dictionary(grouping: items, by: \.name).mapValues { items in
+            items.count == 1 ? .one(items[0].value) : .several(items.map(\.value))
+        }
+    }
+
+    /// The fields of a request; the values of a repeated name are joined.
+    static func headers(of request: OriginRequest) -> [String: String] {
+        var headers: [String: String] = [:]
+        var spelling: [String: String] = [:]
+        for (name, value) in request.fields {
+            let key = spelling[name.lowercased(), default: name]
+            spelling[name.lowercased()] = key
+            headers[key] = headers[key].map { "\($0),\(value)" } ?? value
+        }
+        return headers
+    }
+
+    /// The cookies of a request.
+    static func cookies(of request: OriginRequest) -> [String: String] {
+        let pairs = request.fields.values(of: "Cookie").flatMap { $0.split(separator: ";") }.map { pair in
+            let parts = pair.drop { $0 == " " }.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return (String(parts[0]), parts.count == 2 ? String(parts[1]) : "")
+        }
+        return Dictionary(pairs) { first, _ in first }
+    }
+
+    /// The client's address without its port.
+    static func address(of request: OriginRequest) -> String {
+        let address = request.connection.remoteAddress
+        return address.lastIndex(of: ":").map { String(address[..<$0]) } ?? address
+    }
+
+    /// The scheme and authority that a request was sent to.
+    static func base(of request: OriginRequest) -> String {
+        let scheme = request.connection.tlsVersion == nil ? "http" : "https"
+        return "\(scheme)://\(request.fields["Host"] ?? "localhost")"
+    }
+}
+
+/// A JSON value, to report what was received.
+private indirect enum JSONValue: Codable {
+    case null
+    case bool(Bool)
+    case integer(Int)
+    case number(Double)
+    case string(String)
+    case array([JSONValue])
+    case object([String: JSONValue])
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Int.self) {
+            self = .integer(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .number(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let values = try? container.decode([JSONValue].self) {
+            self = .array(values)
+        } else {
+            self = .object(try container.decode([String: JSONValue].self))
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .bool(let value): try container.encode(value)
+        case .integer(let value): try container.encode(value)
+        case .number(let value): try container.encode(value)
+        case .string(let value): try container.encode(value)
+        case .array(let values): try container.encode(values)
+        case .object(let values): try container.encode(values)
+        }
+    }
+}

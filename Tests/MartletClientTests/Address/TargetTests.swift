@@ -1,0 +1,254 @@
+import FoundationEssentials
+import Martlet
+import MartletTesting
+import MartletTestSupport
+import Testing
+
+/// Each kind of target, for each function that makes a call.
+@Suite("Targets of calls", .timeLimit(.minutes(20)))
+struct TargetTests {
+    /// A call of a session, and the method that it sends for a URL.
+    struct Shape: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let method: HTTPRequest.Method
+        /// Whether a request's own method is ignored.
+        var decidesMethod = false
+        let call: @Sendable (HTTPSession, any HTTPTarget, TemporaryFolder) async throws -> Void
+    }
+
+    private static let options = DownloadOptions(segments: 1, retry: DownloadRetry(maximumAttempts: 1))
+
+    static let shapes: [Shape] = [
+        Shape(testDescription: "get", method: .get, decidesMethod: true) { session, target, _ in
+            _ = try await session.get(target)
+        },
+        Shape(testDescription: "head", method: .head, decidesMethod: true) { session, target, _ in
+            _ = try await session.head(target)
+        },
+        Shape(testDescription: "delete", method: .delete, decidesMethod: true) { session, target, _ in
+            _ = try await session.delete(target)
+        },
+        Shape(testDescription: "post", method: .post, decidesMethod: true) { session, target, _ in
+            _ = try await session.post(target, body: .text("x"))
+        },
+        Shape(testDescription: "put", method: .put, decidesMethod: true) { session, target, _ in
+            _ = try await session.put(target, body: .text("x"))
+        },
+        Shape(testDescription: "patch", method: .patch, decidesMethod: true) { session, target, _ in
+            _ = try await session.patch(target, body: .text("x"))
+        },
+        Shape(testDescription: "send by method", method: .options, decidesMethod: true) {
+            session, target, _ in
+            _ = try await session.send(.options, target)
+        },
+        Shape(testDescription: "send", method: .get) { session, target, _ in
+            _ = try await session.send(target)
+        },
+        Shape(testDescription: "send with a body", method: .post) { session, target, _ in
+            _ = try await session.send(target, body: .text("x"))
+        },
+        Shape(testDescription: "stream", method: .get) { session, target, _ in
+            try await session.stream(target) { _, _ in }
+        },
+        Shape(testDescription: "upload", method: .post) { session, target, _ in
+            try await session.upload(.text("x"), to: target)
+        },
+        Shape(testDescription: "download", method: .get) { session, target, folder in
+            try await session.download(target, to: folder.path("f").string, overwrites: true)
+        },
+        Shape(testDescription: "task", method: .get) { session, target, _ in
+            _ = try await session.task(for: target).value
+        },
+        Shape(testDescription: "download task", method: .get) { session, target, folder in
+            _ = try await session.downloadTask(for: target, to: folder.path("f").string).value
+        },
+        Shape(testDescription: "lines", method: .get) { session, target, _ in
+            for try await _ in session.lines(from: target) {}
+        },
+        Shape(testDescription: "events", method: .get) { session, target, _ in
+            var options = EventStreamOptions()
+            options.reconnects = false
+            for try await _ in session.events(from: target, options: options) {}
+        },
+        Shape(testDescription: "deliveries", method: .get) { session, target, _ in
+            for try await _ in session.deliveries(for: target) {}
+        },
+        Shape(testDescription: "download in parts", method: .get) { session, target, folder in
+            try await session.download(target, to: folder.path("f"), options: TargetTests.options)
+        },
+        Shape(testDescription: "started download", method: .get) { session, target, folder in
+            _ = try await session.startDownload(
+                target, to: .file(folder.path("f").string), options: TargetTests.options
+            ).value
+        },
+        Shape(testDescription: "host", method: .get, decidesMethod: true) { session, target, _ in
+            _ = try await session.host("http://elsewhere.test").get(target)
+        },
+    ]
+
+    private static let response = OriginResponse(
+        200, fields: ["Content-Type": "text/event-stream"], body: .text("data: a\n\n"))
+
+    @Test(
+        "A string, a part of one, both kinds of URL and a request lead to the same place", arguments: shapes)
+    func kinds(_ shape: Shape) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin(handler: .fixed(Self.response)) { origin in
+            let text = origin.url("/p?a=1")
+            let part: Substring = text[...]
+            let targets: [any HTTPTarget] = [
+                text, part, try HTTPURL(text), try #require(URL(string: text)),
+                try HTTPRequest(method: shape.method, url: text),
+            ]
+            for target in targets {
+                try? FileManager.default.removeItem(atPath: folder.path("f").string)
+                try await shape.call(HTTPSession.own(), target, folder)
+            }
+            #expect(origin.requests.count == targets.count)
+            for request in origin.requests {
+                #expect(request.target == "/p?a=1")
+                #expect(request.method == shape.method.rawValue)
+            }
+        }
+    }
+
+    @Test(
+        "A request brings its header fields, and its method where the function does not name one",
+        arguments: shapes)
+    func requests(_ shape: Shape) async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin(handler: .fixed(Self.response)) { origin in
+            let keepsMethod =
+                !shape.decidesMethod && shape.testDescription.hasSuffix("download in parts") == false
+                && shape.testDescription != "started download"
+            let request = try HTTPRequest(
+                method: keepsMethod ? .put : .get, url: origin.url(), headerFields: [.accept: "text/mine"])
+            try await shape.call(HTTPSession.own(), request, folder)
+            let sent = try #require(origin.requests.first)
+            #expect(sent.method == (keepsMethod ? "PUT" : shape.method.rawValue))
+            #expect(sent.fields["Accept"] == "text/mine")
+        }
+    }
+
+    @Test("A bad string is a typed error that names the character, and nothing is sent", arguments: shapes)
+    func bad(_ shape: Shape) async throws {
+        let folder = try TemporaryFolder()
+        let session = HTTPSession.own()
+        for (text, part) in [("http://exa mple.test/", "character 10"), ("exam\u{1}ple.test", "character 4")]
+        {
+            if shape.testDescription == "host", !text.hasPrefix("http") { continue }
+            let error = await #expect(throws: HTTPError.self) { try await shape.call(session, text, folder) }
+            #expect(error?.code == .invalidURL)
+            #expect(error?.phase == .preparing)
+            #expect(error?.message.contains(part) == true, "\(error?.message ?? "")")
+            #expect(error?.wasSent == false)
+        }
+    }
+
+    @Test("A download in parts sends GET and says so for another request")
+    func otherMethod() async throws {
+        let folder = try TemporaryFolder()
+        let request = try HTTPRequest(method: .post, url: "http://a.test/")
+        let error = await #expect(throws: HTTPError.self) {
+            try await HTTPSession.own().download(request, to: folder.path("f"), options: Self.options)
+        }
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.message.contains("POST") == true)
+    }
+
+    @Test("Literals and variables of mixed values, and any Encodable, become the query of each verb")
+    func queries() async throws {
+        struct Filter: Encodable {
+            var tag: String
+            var page: Int?
+        }
+        let filter = Filter(tag: "a b")
+        let none: Filter? = nil
+        try await TestOrigin.withOrigin(respond: { _ in .text("x") }) { origin in
+            let session = HTTPSession.own { $0.queryEncoding.arrays = .repeated }
+            let url = origin.url("/p?x=1#f")
+            _ = try await session.get(url, query: ["tag": ["swift", "linux"], "limit": 20])
+            _ = try await session.get(url, query: filter)
+            _ = try await session.get(url, query: none)
+            _ = try await session.get(url, query: nil)
+            _ = try await session.head(url, query: ["a": 1])
+            _ = try await session.delete(url, query: filter)
+            _ = try await session.post(url, query: ["a": 1], body: .text("b"))
+            _ = try await session.put(url, query: filter, body: .text("b"))
+            _ = try await session.patch(url, query: ["a": 1], body: .text("b"))
+            _ = try await session.send(HTTPRequest(method: .put, url: url), query: ["a": 1])
+            try await session.stream(url, query: ["a": 1]) { _, _ in }
+            #expect(
+                origin.requests.map(\.target) == [
+                    "/p?x=1&limit=20&tag=swift&tag=linux", "/p?x=1&tag=a%20b", "/p?x=1", "/p?x=1",
+                    "/p?x=1&a=1",
+                    "/p?x=1&tag=a%20b", "/p?x=1&a=1", "/p?x=1&tag=a%20b", "/p?x=1&a=1", "/p?x=1&a=1",
+                    "/p?x=1&a=1",
+                ])
+        }
+    }
+
+    @Test("A query that cannot be encoded is a typed error that does not repeat a value")
+    func badQueries() async throws {
+        struct Node: Encodable {
+            var value = Double.nan
+        }
+        let session = HTTPSession.own()
+        let long = String(repeating: "hunter2", count: 10_000)
+        let calls: [(HTTPError.Code, @Sendable () async throws -> HTTPExchange)] = [
+            (
+                .invalidRequest,
+                {
+                    try await session.get("http://a.test/", query: ["token": "hunter2", "n": .number(.nan)])
+                }
+            ),
+            (.invalidRequest, { try await session.get("http://a.test/", query: Node()) }),
+            (.invalidRequest, { try await session.get("http://a.test/", query: [1, 2]) }),
+            (.invalidURL, { try await session.get("http://a.test/", query: ["a": .string(long)]) }),
+        ]
+        for (code, call) in calls {
+            let error = await #expect(throws: HTTPError.self) { _ = try await call() }
+            #expect(error?.code == code)
+            #expect(error.map { "\($0)".contains("hunter2") } == false)
+        }
+    }
+
+    @Test("The timeout of a call is its total timeout, and the other timeouts are those of the session")
+    func timeout() async throws {
+        try await TestOrigin.withOrigin(scripts: ServerScript(.expectRequestHead, .awaitClose)) { origin in
+            let session = HTTPSession.own { $0.timeouts.idle = .seconds(7) }
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(origin.base, timeout: .milliseconds(50))
+            }
+            #expect(error?.timeout == .total)
+            let options = RequestOptions(bodyLimit: 5).limited(to: .seconds(2))
+            #expect(options.timeouts.total == .seconds(2))
+            #expect(options.bodyLimit == 5)
+        }
+    }
+
+    @Test("Lines of a URL come one by one, and a status that is not 2xx ends them with an error")
+    func lines() async throws {
+        try await TestOrigin.withOrigin(respond: { request in
+            request.target == "/404" ? .text("no\n", status: 404) : .text("a\r\nb\n\nlast")
+        }) { origin in
+            let session = HTTPSession.own()
+            var lines: [String] = []
+            for try await line in session.lines(from: origin.url("/")) { lines.append(line) }
+            #expect(lines == ["a", "b", "", "last"])
+            let refusal = await #expect(throws: HTTPError.self) {
+                for try await _ in session.lines(from: origin.url("/404")) {}
+            }
+            #expect(refusal?.code == .unacceptableStatus)
+            let long = await #expect(throws: HTTPError.self) {
+                for try await _ in session.lines(from: origin.url("/"), upTo: 3) {}
+            }
+            #expect(long?.code == .limitExceeded)
+            // Leaving the loop closes the connection or returns it.
+            for try await line in session.lines(from: origin.url("/")) {
+                #expect(line == "a")
+                break
+            }
+        }
+    }
+}

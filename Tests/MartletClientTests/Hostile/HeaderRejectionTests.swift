@@ -1,0 +1,146 @@
+import Martlet
+import MartletTesting
+import MartletTestSupport
+import Testing
+
+/// Header fields that could split a request, at each place where a caller gives them.
+@Suite("Header fields that cannot be sent", .timeLimit(.minutes(20)))
+struct HeaderRejectionTests {
+    /// A place where header fields are given.
+    struct Place: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let call: @Sendable (HTTPSession, String, HTTPHeaders) async throws -> Void
+    }
+
+    struct Endpoint: HTTPEndpoint {
+        typealias Response = Void
+        let path = "p"
+        let headers: HTTPHeaders
+    }
+
+    static let places: [Place] = [
+        Place(testDescription: "get") { _ = try await $0.get($1, headers: $2) },
+        Place(testDescription: "head") { _ = try await $0.head($1, headers: $2) },
+        Place(testDescription: "delete") { _ = try await $0.delete($1, headers: $2) },
+        Place(testDescription: "post") { _ = try await $0.post($1, body: .text("x"), headers: $2) },
+        Place(testDescription: "put") { _ = try await $0.put($1, body: .text("x"), headers: $2) },
+        Place(testDescription: "patch") { _ = try await $0.patch($1, body: .text("x"), headers: $2) },
+        Place(testDescription: "send") { _ = try await $0.send(.options, $1, headers: $2) },
+        Place(testDescription: "send a request") {
+            _ = try await $0.send(HTTPRequest(method: .get, url: $1), headers: $2)
+        },
+        Place(testDescription: "stream") { try await $0.stream($1, headers: $2) { _, _ in } },
+        Place(testDescription: "upload") { try await $0.upload(.text("x"), to: $1, headers: $2) },
+        Place(testDescription: "download") { session, url, headers in
+            let folder = try TemporaryFolder()
+            try await session.download(url, to: folder.path("f"), overwrites: false, headers: headers)
+        },
+        Place(testDescription: "task") { _ = try await $0.task(for: $1, headers: $2).value },
+        Place(testDescription: "events") { for try await _ in $0.events(from: $1, headers: $2) {} },
+        Place(testDescription: "lines") { for try await _ in $0.lines(from: $1, headers: $2) {} },
+        Place(testDescription: "deliveries") { for try await _ in $0.deliveries(for: $1, headers: $2) {} },
+        Place(testDescription: "options of a download") { session, url, headers in
+            let folder = try TemporaryFolder()
+            try await session.download(url, to: folder.path("f"), options: .init(headers: headers))
+        },
+        Place(testDescription: "configuration") { session, url, headers in
+            _ = try await session.with { $0.headers = headers }.get(url)
+        },
+        Place(testDescription: "trailers") { session, url, headers in
+            var options = RequestOptions()
+            options.trailers = headers
+            _ = try await session.post(url, body: .stream { Pieces("x") }, options: options)
+        },
+        Place(testDescription: "host") { _ = try await $0.host($1, headers: $2).get() },
+        Place(testDescription: "host, set later") { session, url, headers in
+            _ = try await session.host(url).with { $0.headers = headers }.post(parameters: ["a": 1])
+        },
+        Place(testDescription: "call of a host") { _ = try await $0.host($1).get("p", headers: $2) },
+        Place(testDescription: "task of a host") {
+            _ = try await $0.host($1).task("p", headers: $2).value
+        },
+        Place(testDescription: "endpoint") { try await $0.host($1).call(Endpoint(headers: $2)) },
+        Place(testDescription: "idempotency key") { session, url, headers in
+            // The value alone is given there.
+            if headers.error?.message.contains("in its value") != true {
+                _ = try await session.get(url, headers: headers)
+            }
+            let options = RequestOptions(idempotencyKey: .value("hunter2\r\nEVIL: 1"))
+            _ = try await session.post(url, body: .text("x"), options: options)
+        },
+    ]
+
+    private static let bad: [(name: String, value: String, shown: String)] = [
+        ("X-A", "hunter2\r\nEVIL: 1", "carriage return, 0x0D, at position 7"),
+        ("X-A", "hunter2\nEVIL: 1", "line feed, 0x0A, at position 7"), ("X-A", "hunter2\0", "NUL, 0x00"),
+        ("X-A", "hunter2\u{1B}[0m", "0x1B"), ("X-A", "hunter2\u{7F}", "0x7F"),
+        ("X A", "hunter2", "space, 0x20, at position 1"), (":path", "hunter2", "colon, 0x3A, at position 0"),
+        ("X-A:", "hunter2", "colon"), ("X\r\nEVIL", "hunter2", "carriage return"), ("", "hunter2", "no name"),
+        ("Xä", "hunter2", "0xC3"), ("X\0", "hunter2", "NUL"),
+    ]
+
+    @Test(
+        "A bad name or value is a typed error before anything is opened, and no value is repeated",
+        arguments: places)
+    func refused(_ place: Place) async throws {
+        try await TestOrigin.withOrigin(respond: { _ in .text("EVIL") }) { origin in
+            for row in Self.bad {
+                let headers: HTTPHeaders = ["X-Good": "1", HTTPHeaders.Name(row.name): row.value]
+                let error = await #expect(throws: HTTPError.self) {
+                    try await place.call(HTTPSession.own(), origin.base, headers)
+                }
+                #expect(error?.code == .invalidHeader)
+                #expect(error?.phase == .preparing)
+                #expect(error?.wasSent == false)
+                if place.testDescription != "idempotency key" {
+                    #expect(error?.message.contains(row.shown) == true, "\(error?.message ?? "")")
+                }
+                #expect(error.map { "\($0)".contains("hunter2") } == false)
+                #expect(error?.message.contains("\r") == false)
+            }
+            #expect(origin.connectionCount == 0)
+        }
+    }
+
+    @Test("Setting a valid value takes the place of a rejected one, and nil removes it")
+    func replaced() throws {
+        var headers: HTTPHeaders = ["x-trace": "a\n", "Y": "b\n", "Bad Name": "c"]
+        #expect(throws: HTTPError.self) { try headers.validated() }
+        headers["X-Trace"] = "good"
+        headers["y"] = nil
+        headers["Bad Name"] = nil
+        #expect(try headers.validated() == HTTPHeaders(["X-Trace": "good"]).fields)
+        headers["X-Trace"] = "bad\n"
+        #expect(headers["X-Trace"] == nil)
+        #expect(throws: HTTPError.self) { try headers.validated() }
+    }
+
+    @Test("Literals keep their order and repeated fields, and constants and strings are one name")
+    func literals() throws {
+        let id = "7"
+        let headers: HTTPHeaders = ["X-Trace": id, .accept: "a/b", "accept": "c/d", "X-\(id)": "tab\there"]
+        let fields = try headers.validated()
+        #expect(fields.map(\.name.rawName) == ["X-Trace", "Accept", "accept", "X-7"])
+        #expect(headers[.accept] == "a/b, c/d")
+        #expect(headers["X-TRACE"] == "7")
+        #expect(headers["X-7"] == "tab\there")
+        #expect(Array(HTTPHeaders(["b": "1", "a": "2"])).map(\.name.rawName) == ["a", "b"])
+        #expect(!"\(HTTPHeaders(["Authorization": "hunter2"]))".contains("hunter2"))
+        #expect(HTTPHeaders(fields) == headers)
+    }
+
+    @Test("Fields of a call take the place of those of a request and of the session")
+    func precedence() async throws {
+        try await TestOrigin.withOrigin(respond: { _ in .text("x") }) { origin in
+            let session = HTTPSession.own {
+                $0.headers = ["X-A": "session", "X-B": "session", "X-C": "session"]
+            }
+            var request = try HTTPRequest(method: .get, url: origin.base)
+            request.headerFields = HTTPFields(
+                try HTTPHeaders(["X-B": "request", "X-C": "request"]).validated())
+            _ = try await session.get(request, headers: ["x-c": "call"])
+            let fields = try #require(origin.requests.first?.fields)
+            #expect([fields["X-A"], fields["X-B"], fields["X-C"]] == ["session", "request", "call"])
+        }
+    }
+}
