@@ -39,9 +39,9 @@ test-traits: ## Run the tests of what the package traits Brotli, Zstandard, Metr
 	@Scripts/install.sh traits
 	@MARTLET_TEST_TARGETS=$(TRAITS_TARGETS) Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits Brotli,Zstandard,Metrics,Tracing,ImageDecoding --scratch-path .build-traits
 
-examples: ## Run the tests of the packages in Examples, which use what is public
+examples: ## Build the packages in Examples and run their tests (ONLY='Crawler Downloader' some of them)
 	@Scripts/install.sh build
-	@$(SWIFT) test --disable-xctest --package-path Examples/CircuitBreaker --scratch-path .build-examples
+	@Scripts/examples.sh $(ONLY)
 
 bench: ## Measure Martlet beside its peers, in turns (QUICK=1 in minutes; ONLY='small-*' WITH='martlet*,wrk' ROUNDS=3 SECONDS=2)
 	@Scripts/install.sh bench
@@ -100,4 +100,4 @@ fuzz-minimise: ## Write what the fuzzer found new into Fuzz/Corpus
 	@Scripts/fuzz.sh minimise
 
 clean: ## Delete all that was built
-	rm -rf .build .build-tsan .build-asan .build-fuzz .build-traits .build-examples Benchmarks/.build Benchmarks/*/.build Benchmarks/.results
+	rm -rf .build .build-tsan .build-asan .build-fuzz .build-traits Benchmarks/.build Benchmarks/*/.build Benchmarks/.results
