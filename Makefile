@@ -100,4 +100,4 @@ fuzz-minimise: ## Write what the fuzzer found new into Fuzz/Corpus
 	@Scripts/fuzz.sh minimise
 
 clean: ## Delete all that was built
-	rm -rf .build .build-tsan .build-asan .build-fuzz .build-traits Benchmarks/.build Benchmarks/*/.build Benchmarks/.results
+	rm -rf .build .build-tsan .build-asan .build-fuzz .build-traits .build-examples Benchmarks/.build Benchmarks/*/.build Benchmarks/.results

@@ -3,7 +3,9 @@
 #
 #   Scripts/examples.sh [PACKAGE…]    all packages unless some are named
 #
-# The packages share Martlet's own build directory: what is built for one, or for Martlet's tests, is not built again.
+# The packages share one build directory, so that Martlet is built once for all of them. SwiftPM would take the stored build
+# plan of another package there for that of this one, and run the other's tests: the plan is made again each time. For the same
+# reason it is not the build directory of Martlet's own tests.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,9 +15,10 @@ fi
 
 for package in "$@"; do
     began=$SECONDS
-    # The same versions as Martlet's own, so that nothing is built twice.
+    # The same versions for all, so that nothing is built twice.
     if [ -f Package.resolved ]; then cp Package.resolved "Examples/$package/Package.resolved"; fi
     printf '== example %s\n' "$package"
-    "${SWIFT:-swift}" test --disable-xctest --package-path "Examples/$package" --scratch-path .build
+    "${SWIFT:-swift}" test --disable-xctest --package-path "Examples/$package" \
+        --scratch-path .build-examples --disable-build-manifest-caching
     printf '== example %s: %d s\n' "$package" "$((SECONDS - began))"
 done
