@@ -14,7 +14,10 @@ FILTER ?=
 SANITIZE_TARGETS ?= MartletTransportTests,MartletConnectionsTests
 # What `make test-traits` builds, and which of it it runs: what differs when a trait is on.
 TRAITS_TARGETS := MartletClientTests,MartletImagesTests
+TRAITS := Brotli,Zstandard,Metrics,Tracing,ImageDecoding
 TRAITS_FILTER ?= ^(MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField|CallMeters|CallSpan)Tests|MartletImagesTests\..*)/
+# Links smaller programs: lld, compact relocations, no table of symbols for other libraries, equal functions merged.
+SMALL := -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --no-export-dynamic -Xlinker --icf=safe
 # What `make soak` runs: ONLY='in-flight storm' some of it, MINUTES how long the storm lasts, COUNT and SEED for a try.
 ONLY ?=
 MINUTES ?= 60
@@ -22,7 +25,7 @@ COUNT ?=
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-traits examples bench soak compare-curl fuzz fuzz-reproduce fuzz-coverage fuzz-minimise build release lint format sanitize sanitize-quick sanitize-thread sanitize-address clean
+.PHONY: help demo test test-traits examples bench soak compare-curl fuzz fuzz-reproduce fuzz-coverage fuzz-minimise build release lint format docs sanitize sanitize-quick sanitize-thread sanitize-address clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,7 +40,7 @@ test: ## Run all tests, also against nginx, Apache, httpbin, squid and others (F
 
 test-traits: ## Run the tests of what the package traits Brotli, Zstandard, Metrics, Tracing and ImageDecoding add, with these on
 	@Scripts/install.sh traits
-	@MARTLET_TEST_TARGETS=$(TRAITS_TARGETS) Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits Brotli,Zstandard,Metrics,Tracing,ImageDecoding --scratch-path .build-traits
+	@MARTLET_TEST_TARGETS=$(TRAITS_TARGETS) Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits $(TRAITS) --scratch-path .build-traits
 
 examples: ## Build the packages in Examples and run their tests (ONLY='Crawler Downloader' some of them)
 	@Scripts/install.sh build
@@ -63,7 +66,7 @@ build: ## Build all for debugging, tests too
 
 release: ## Build the optimised martlet program, which runs where there is no Swift, and print where it is
 	@Scripts/install.sh build
-	@$(SWIFT) build -c release --product martlet --static-swift-stdlib
+	@$(SWIFT) build -c release --product martlet --static-swift-stdlib $(SMALL)
 	@$(SWIFT) build -c release --show-bin-path
 
 lint: ## Check the format of all Swift code
@@ -74,14 +77,24 @@ format: ## Rewrite all Swift code in the house format
 	@Scripts/install.sh lint
 	@$(SWIFT) format --in-place --parallel --recursive $(SOURCES)
 
+docs: ## Build the documentation of all libraries as a static site, in .build/documentation (BASE=path that it is served under)
+	@Scripts/install.sh build
+	@$(SWIFT) build
+	@Scripts/docs.sh .build/documentation '$(BASE)'
+	@echo 'serve .build/documentation, for example: martlet serve .build/documentation'
+
 sanitize: sanitize-thread sanitize-address ## Run all tests under the thread sanitizer, then under the address sanitizer
 
-sanitize-quick: export MARTLET_TEST_TARGETS := $(SANITIZE_TARGETS)
-sanitize-quick: sanitize-thread sanitize-address ## The same for the part that CI runs (SANITIZE_TARGETS=A,B for another)
+sanitize-quick: ## The part that CI runs: transport and connections under both sanitizers, the traits' tests under the second
+	@$(MAKE) sanitize-thread MARTLET_TEST_TARGETS=$(SANITIZE_TARGETS)
+	@Scripts/install.sh traits
+	@$(MAKE) sanitize-address MARTLET_TEST_TARGETS=$(SANITIZE_TARGETS),$(TRAITS_TARGETS) MARTLET_TRAITS=$(TRAITS) \
+		FILTER='$(TRAITS_FILTER)|^($(subst $(comma),|,$(SANITIZE_TARGETS)))\.'
 
+comma := ,
 sanitize-thread sanitize-address: sanitize-%:
 	@Scripts/install.sh test
-	@Scripts/sanitize.sh $* '$(FILTER)'
+	@MARTLET_TEST_TARGETS='$(MARTLET_TEST_TARGETS)' MARTLET_TRAITS='$(MARTLET_TRAITS)' Scripts/sanitize.sh $* '$(FILTER)'
 
 fuzz: ## Fuzz each entry point for TIME seconds, 60 by default (ENTRY=… one of them, JOBS=… at once)
 	@Scripts/install.sh build

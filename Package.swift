@@ -87,11 +87,15 @@ let package = Package(
         .target(
             name: "MartletCredentials", dependencies: ["MartletWire", "MartletURL", "MartletTransport"],
             swiftSettings: strict),
+        // Pure rules of a call: redirects, retries, timeouts.
+        .target(
+            name: "MartletPolicies", dependencies: ["MartletWire", "MartletURL", "MartletTransport", httpTypes],
+            swiftSettings: strict),
         // Formats of bodies, and of the fields that describe them.
         .target(
             name: "MartletContent",
             dependencies: [
-                "CZlib", "MartletWire", "MartletURL",
+                "CZlib", "MartletWire", "MartletURL", httpTypes, systemPackage,
                 .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
                 .target(name: "CZstd", condition: .when(traits: ["Zstandard"])),
             ],
@@ -100,8 +104,8 @@ let package = Package(
             name: "MartletCore",
             dependencies: [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
-                "MartletCredentials", "MartletContent", httpTypes, logging, deque, systemPackage, metrics,
-                tracing,
+                "MartletCredentials", "MartletPolicies", "MartletContent", httpTypes, logging, deque,
+                systemPackage, metrics, tracing,
             ],
             swiftSettings: strict),
         .target(
@@ -194,8 +198,8 @@ let package = Package(
         .target(
             name: "MartletTesting",
             dependencies: [
-                "COpenSSL", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletCore",
-                systemPackage,
+                "COpenSSL", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletContent",
+                "MartletCore", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .target(
@@ -241,7 +245,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "MartletConnectionsTests",
-            dependencies: ["MartletTransport", "MartletConnections"],
+            dependencies: ["MartletWire", "MartletTransport", "MartletConnections"],
             swiftSettings: strict),
         .testTarget(
             name: "MartletStorageTests", dependencies: ["MartletStorage", "MartletTestSupport"],
@@ -261,7 +265,8 @@ let package = Package(
             name: "MartletClientTests",
             dependencies: features + [
                 "CZlib", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage",
-                "MartletConnections", "MartletCache", "MartletCredentials", "MartletContent", "MartletCore",
+                "MartletConnections", "MartletCache", "MartletCredentials", "MartletPolicies", "MartletContent",
+                "MartletCore",
                 "Martlet", "MartletTesting", "MartletTestSupport", "MartletClientChild", systemPackage,
                 httpTypes, logging, metrics, metricsTestKit, tracing, inMemoryTracing,
             ],

@@ -18,8 +18,9 @@ filter=${2:-}
 # Builds and runs the tests: sanitizer, build folder, preloaded library. It fails when no test ran.
 run() {
     local log=$2/sanitize.log
-    swift build --build-tests --sanitize "$1" --scratch-path "$2"
-    env ${3:+LD_PRELOAD="$3"} Scripts/test.sh "$filter" --skip-build --sanitize "$1" --scratch-path "$2" | tee "$log"
+    local options=(--sanitize "$1" --scratch-path "$2" ${MARTLET_TRAITS:+--traits "$MARTLET_TRAITS"})
+    swift build --build-tests "${options[@]}"
+    env ${3:+LD_PRELOAD="$3"} Scripts/test.sh "$filter" --skip-build "${options[@]}" | tee "$log"
     if ! grep -q 'Test run with [1-9]' "$log"; then
         echo "sanitize: no test ran${filter:+ ($filter)}" >&2
         exit 1

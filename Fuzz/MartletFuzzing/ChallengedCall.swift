@@ -89,8 +89,7 @@ struct ChallengedCall {
         }
     }
 
-    private mutating func prepare(_ request: AuthenticatedRequest) throws(FuzzFinding) -> AuthorizationValue?
-    {
+    private mutating func prepare(_ request: AuthenticatedRequest) throws(FuzzFinding) -> AuthorizationValue? {
         let preparation: RequestAuthentication
         do throws(CredentialsError) {
             preparation = try machine.prepare(request)

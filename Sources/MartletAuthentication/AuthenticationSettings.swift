@@ -51,16 +51,33 @@ public struct AuthenticationSettings: Sendable {
         self.handler = handler
     }
 
-    /// Bearer tokens (RFC 6750) for the origin that a call begins at.
+    /// A bearer token (RFC 6750) for the origin that a call begins at, and the closure that replaces it after a 401.
     ///
-    /// The closure is called when the first token is needed, and again after a 401; in between the token is stored. Concurrent
-    /// calls share one run of it. It may make calls on the same session, or on any host with other credentials. Calls
-    /// that it makes are sent without the token, for which they would wait forever.
-    /// - Parameter token: Returns a token that is valid now. Calls throw its errors.
-    public static func bearer(
-        _ token: @escaping @Sendable () async throws -> String
-    ) -> AuthenticationSettings {
-        AuthenticationSettings(tokens: SingleFlightTokens(ClosureTokens(fetch: token)))
+    /// ```swift
+    /// $0.authentication = .bearer(token) { try await session.post("https://id.example.com/token").text }
+    /// ```
+    ///
+    /// The request is then repeated once, if its body can be sent again. Concurrent calls share one run of the closure. It may make
+    /// calls on the same session, or on any host with other credentials. Calls that it makes are sent without the token, for
+    /// which they would wait forever.
+    /// - Parameters:
+    ///   - token: The first token, sent with each request until it is rejected.
+    ///   - refresh: Returns a token that is valid now. Calls throw its errors. A cancelled call stops waiting for it.
+    public static func bearer(_ token: String, refresh: @escaping @Sendable () async throws -> String)
+        -> AuthenticationSettings
+    { AuthenticationSettings(tokens: SingleFlightTokens(ClosureTokens(fetch: refresh), token: token)) }
+
+    /// Bearer tokens that a closure supplies: it is called before the first request is sent, and again after a 401. In between the
+    /// token is stored. Otherwise as ``bearer(_:refresh:)``, for a program that has a token already.
+    public static func bearer(_ token: @escaping @Sendable () async throws -> String) -> AuthenticationSettings {
+        .bearer(tokens: ClosureTokens(fetch: token))
+    }
+
+    /// Bearer tokens of a provider, which is asked before the first request is sent, and again after a 401.
+    /// - Parameter tokens: A ``SingleFlightTokens`` is used itself, so that several hosts can share its token, and
+    ///   ``SingleFlightTokens/invalidate()`` signs out. Another provider gets one of its own.
+    public static func bearer(tokens: some TokenProvider) -> AuthenticationSettings {
+        AuthenticationSettings(tokens: tokens as? SingleFlightTokens ?? SingleFlightTokens(tokens))
     }
 
     private struct ClosureTokens: TokenProvider {
@@ -161,8 +178,12 @@ public actor SingleFlightTokens: TokenProvider {
     /// Whether the running task works for a fetch of this source, and so must not wait for it.
     nonisolated var isFetchedHere: Bool { SingleFlightTokens.fetching.contains { $0 === self } }
 
-    /// Creates a source without a token.
-    public init(_ provider: any TokenProvider) { self.provider = provider }
+    /// Creates a source.
+    /// - Parameter token: The token in force; with `nil` (the default) the provider is asked for the first one.
+    public init(_ provider: any TokenProvider, token: String? = nil) {
+        self.provider = provider
+        present = token
+    }
 
     /// The token in force; without one, and during a fetch, the token that is fetched.
     /// - Throws: The errors of the provider; `CancellationError` if the waiting task is cancelled.
@@ -192,9 +213,7 @@ public actor SingleFlightTokens: TokenProvider {
         flight = nil
     }
 
-    private func fetch(
-        _ ask: @escaping @Sendable (any TokenProvider) async throws -> String
-    ) async throws -> String {
+    private func fetch(_ ask: @escaping @Sendable (any TokenProvider) async throws -> String) async throws -> String {
         let provider = provider
         let outcome = Outcome<String>()
         flight = outcome
@@ -203,11 +222,8 @@ public actor SingleFlightTokens: TokenProvider {
             let result: Result<String, any Error>
             do {
                 let sources = SingleFlightTokens.fetching + [self]
-                result = .success(
-                    try await SingleFlightTokens.$fetching.withValue(sources) { try await ask(provider) })
-            } catch {
-                result = .failure(error)
-            }
+                result = .success(try await SingleFlightTokens.$fetching.withValue(sources) { try await ask(provider) })
+            } catch { result = .failure(error) }
             self.land(outcome, result)
         }
         return try await outcome.value

@@ -66,9 +66,7 @@ struct NetrcParser {
         } else {
             let start = position
             while let byte = current, byte > 0x20, byte != 0x7F { position += 1 }
-            guard position > start, current != 0x7F else {
-                throw NetrcError(line: line, code: .controlCharacter)
-            }
+            guard position > start, current != 0x7F else { throw NetrcError(line: line, code: .controlCharacter) }
             word = Array(bytes[start..<position])
         }
         guard let text = String(validating: word, as: UTF8.self) else {

@@ -49,21 +49,23 @@ struct ExitStatus: Error, Hashable, Sendable {
 
 extension ExitStatus {
     /// The exit code for a text that is not a URL.
-    init(_ error: HTTPURL.ParseError) {
-        self = error.code == .unsupportedScheme ? .unsupportedScheme : .malformedURL
-    }
+    init(_ error: HTTPURL.ParseError) { self = error.code == .unsupportedScheme ? .unsupportedScheme : .malformedURL }
 
-    /// The exit code of a call that failed.
     init(_ error: HTTPError) {
         let urlError = error.underlying as? HTTPURL.ParseError
         switch error.code {
         case .invalidURL: self = urlError.map { ExitStatus($0) } ?? .malformedURL
         case .invalidRequest, .invalidHeader: self = .usage
         case .resolutionFailed: self = error.proxy == nil ? .unresolvedHost : .unresolvedProxy
-        case .proxyFailed: self = ExitStatus.ofProxy(error)
+        case .proxyFailed:
+            // To curl, an invalid proxy address is one that cannot be resolved, and a rejected CONNECT a failure to receive.
+            switch (error.underlying as? ProxyError)?.kind {
+            case .refused: self = .receiveFailed
+            case nil: self = .unresolvedProxy
+            default: self = .proxyFailed
+            }
         // To curl, every failure of a handshake is a failure of TLS.
-        case .connectFailed where error.phase == .tlsHandshake,
-            .connectionLost where error.phase == .tlsHandshake:
+        case .connectFailed where error.phase == .tlsHandshake, .connectionLost where error.phase == .tlsHandshake:
             self = .tlsFailed
         case .connectFailed where ExitStatus.isOfInterface(error): self = .interfaceFailed
         case .connectFailed, .systemFailed, .sessionInvalidated: self = .connectFailed
@@ -75,8 +77,7 @@ extension ExitStatus {
         case .authenticationFailed: self = .authenticationFailed
         case .emptyResponse: self = .emptyReply
         case .truncated: self = .partialBody
-        case .protocolViolation, .limitExceeded, .unacceptableContentType, .unacceptableBody:
-            self = .weirdReply
+        case .protocolViolation, .limitExceeded, .unacceptableContentType, .unacceptableBody: self = .weirdReply
         case .bodyTooLarge: self = .tooLarge
         case .contentDecodingFailed: self = .contentCoding
         case .unacceptableStatus: self = .refusedByStatus
@@ -100,18 +101,11 @@ extension ExitStatus {
             && operations.allSatisfy { $0.hasPrefix("bind(") || $0.hasPrefix("setsockopt(SO_BINDTODEVICE") }
     }
 
-    private static func ofProxy(_ error: HTTPError) -> ExitStatus {
-        // To curl, an invalid proxy address is one that cannot be resolved, and a rejected CONNECT a failure to receive.
-        guard let cause = error.underlying as? ProxyError else { return .unresolvedProxy }
-        if case .refused = cause.kind { return .receiveFailed }
-        return .proxyFailed
-    }
-
     private static func ofTLS(_ error: HTTPError) -> ExitStatus {
         guard let cause = error.underlying as? TLSError else { return .tlsFailed }
         switch cause.kind {
-        case .nameMismatch, .expired, .notYetValid, .unknownAuthority, .selfSigned, .revoked,
-            .revocationUnknown, .denied, .weakKey, .weakSignature, .wrongPurpose, .badCertificate:
+        case .nameMismatch, .expired, .notYetValid, .unknownAuthority, .selfSigned, .revoked, .revocationUnknown,
+            .denied, .weakKey, .weakSignature, .wrongPurpose, .badCertificate:
             return .certificateRefused
         case .pinMismatch: return .pinMismatch
         case .revocationList: return .revocationList

@@ -3,17 +3,14 @@ import Glibc
 import Martlet
 import MartletDemo
 
-/// The program: `martlet`.
-@main
-struct MartletCommand: AsyncParsableCommand {
+@main struct MartletCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "martlet", abstract: "HTTP from the command line, with curl's options",
+        commandName: "martlet", abstract: "HTTP from the command line, with the options of curl",
         version: "martlet \(martletVersion)", subcommands: subcommands, defaultSubcommand: GetCommand.self)
 
     static let subcommands: [any ParsableCommand.Type] = [
         GetCommand.self, DownloadCommand.self, BatchCommand.self, ServeCommand.self, DemoCommand.self,
-        CacheCommand.self, QueueCommand.self, NetworkCommand.self, ManualCommand.self,
-        CompletionsCommand.self,
+        CacheCommand.self, QueueCommand.self, NetworkCommand.self, ManualCommand.self, CompletionsCommand.self,
     ]
 
     /// The commands that read their words themselves; without a command's name, the words are for the first.
@@ -57,13 +54,17 @@ struct MartletCommand: AsyncParsableCommand {
             }
         } catch let status as ExitStatus { return status } catch {
             // A mistake on the command line of one of our own commands is exit code 2, as everywhere here.
-            let message = fullMessage(for: error)
-            let text = message.hasSuffix("\n") ? message : "\(message)\n"
             guard exitCode(for: error) == .success else {
-                await Console.complain(text)
+                let isInGroup = groups.contains { $0.configuration.commandName == words.first } && words.count > 1
+                let command = words.prefix(isInGroup ? 2 : 1).joined(separator: " ")
+                await UsageError("\(message(for: error)); try martlet \(command) --help").tell()
                 return .usage
             }
-            do throws(ExitStatus) { try await Console.print(text) } catch { return error }
+            let message = fullMessage(for: error)
+            do throws(ExitStatus) { try await Console.print(message.hasSuffix("\n") ? message : "\(message)\n") } catch
+            {
+                return error
+            }
         }
         return .success
     }
@@ -77,50 +78,56 @@ struct MartletCommand: AsyncParsableCommand {
 
 /// The first word of a command line, which may be a misspelt command name.
 enum CommandName {
-    /// The error of words that begin with a misspelt command name, also after `help` and the commands with subcommands;
-    /// `nil` if there is none.
+    /// Words that are commands of other programs, and the command lines for them here.
+    private static let alternatives = [
+        "post": "martlet -d DATA URL", "put": "martlet -T FILE URL", "head": "martlet -I URL",
+        "patch": "martlet -X PATCH -d DATA URL", "delete": "martlet -X DELETE URL", "upload": "martlet -T FILE URL",
+        "options": "martlet -X OPTIONS URL", "fetch": "martlet URL", "version": "martlet --version",
+    ]
+
+    /// The error of words that begin with a misspelt command name, also after `help` and commands with subcommands.
     static func mistake(in words: [String]) -> UsageError? {
         guard let first = words.first else { return nil }
         let commands = MartletCommand.commands.map(\.name) + ["help"]
-        if let group = MartletCommand.groups.first(where: { $0.configuration.commandName == first }),
-            words.count > 1
-        {
+        if let group = MartletCommand.groups.first(where: { $0.configuration.commandName == first }), words.count > 1 {
             let names = group.configuration.subcommands.compactMap { $0.configuration.commandName }
             if names.contains(words[1]) { return nil }
-            return suggestion(for: words[1], among: names).map {
-                unknown("\(first) \(words[1])", "\(first) \($0)")
-            }
+            return suggestion(for: words[1], among: names).map { unknown("\(first) \(words[1])", "\(first) \($0)") }
         }
         if first == "help", words.count > 1, !commands.contains(words[1]) {
             return suggestion(for: words[1], among: commands).map { unknown(words[1], $0) }
                 ?? UsageError("unknown command “\(words[1])”; “martlet help” lists the commands")
         }
-        guard !commands.contains(first), let name = suggestion(for: first, among: commands) else {
-            return nil
-        }
+        guard !commands.contains(first),
+            let name = alternatives[first.lowercased()] ?? suggestion(for: first, among: commands)
+        else { return nil }
         // It would be fetched as a host.
         var error = unknown(first, name)
         error.description += " To fetch from a host of that name, write http://\(first)/"
         return error
     }
 
+    /// The command that a word of letters most likely means; `nil` for a URL or an option. `martlet WORD` would fetch
+    /// `http://WORD/`: a word that is one or two mistakes away from a command's name is not a host.
+    static func suggestion(for word: String, among names: [String]) -> String? {
+        guard word.first != "-", word.utf8.allSatisfy({ (97...122).contains($0 | 0x20) || $0 == 0x2D }) else {
+            return nil
+        }
+        return Spelling.suggestion(for: word, among: names)
+    }
+
     private static func unknown(_ given: String, _ meant: String) -> UsageError {
         UsageError("unknown command “\(given)”; did you mean “\(meant)”?")
     }
+}
 
-    /// The command that a word most likely means; `nil` for a URL or an option.
-    ///
-    /// Without a command, `martlet WORD` fetches `http://WORD/`. A word of letters only that is one or two mistakes away from
-    /// a command's name is taken for that command, not for a host.
+enum Spelling {
+    /// The name that a word most likely means: one that is one or two mistakes away; `nil` for other words.
     static func suggestion(for word: String, among names: [String]) -> String? {
-        guard !word.isEmpty, word.utf8.allSatisfy({ (97...122).contains($0 | 0x20) || $0 == 0x2D }),
-            word.first != "-"
-        else { return nil }
-        let distances = names.map {
-            (name: $0, distance: distance(Array(word.lowercased().utf8), Array($0.utf8)))
-        }
-        return distances.filter { $0.distance <= ($0.name.utf8.count > 4 ? 2 : 1) }
-            .min { $0.distance < $1.distance }?.name
+        let letters = Array(word.lowercased().utf8)
+        let distances = names.map { (name: $0, distance: distance(letters, Array($0.utf8))) }
+        return distances.filter { $0.distance <= ($0.name.utf8.count > 4 ? 2 : 1) }.min { $0.distance < $1.distance }?
+            .name
     }
 
     /// The number of letters to add, leave out, replace or swap with their neighbour to turn one word into another.
@@ -131,8 +138,7 @@ enum CommandName {
         for (row, letter) in word.enumerated() {
             var next = [row + 1]
             for (column, other) in name.enumerated() {
-                var best = min(
-                    next[column] + 1, last[column + 1] + 1, last[column] + (letter == other ? 0 : 1))
+                var best = min(next[column] + 1, last[column + 1] + 1, last[column] + (letter == other ? 0 : 1))
                 if row > 0, column > 0, letter == name[column - 1], other == word[row - 1] {
                     best = min(best, beforeLast[column - 1] + 1)
                 }
@@ -144,9 +150,7 @@ enum CommandName {
     }
 }
 
-/// The environment variables of the process.
 enum Environment {
-    /// The value of a variable; `nil` if it is not set.
     static subscript(name: String) -> String? {
         guard let value = unsafe getenv(name) else { return nil }
         return unsafe String(cString: value)
@@ -159,11 +163,9 @@ enum Environment {
     }
 }
 
-/// `martlet demo`: the main uses of Martlet, against an origin of its own.
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "demo",
-        abstract: "Run the main features against a local server")
+        commandName: "demo", abstract: "Run the main features against a local server")
 
     mutating func run() async throws {
         let hasPassed: Bool
@@ -172,7 +174,7 @@ struct DemoCommand: AsyncParsableCommand {
                 try? await Console.write(text)
             }
         } catch {
-            await Console.report("the demo could not begin: \(error)")
+            await Console.report("the demo could not start: \(error)")
             throw ExitStatus(code: 1)
         }
         if !hasPassed { throw ExitStatus(code: 1) }

@@ -1,26 +1,19 @@
 import Glibc
 import Martlet
+import MartletDemo
 import Synchronization
 
-/// SIGINT, SIGTERM and SIGPIPE.
-///
-/// The handler only writes the signal's number into a pipe, which a thread reads. (Blocking the signals and waiting for
-/// them does not work: the Swift runtime has a thread on which they are never blocked.)
+/// SIGINT, SIGTERM and SIGPIPE. The handler only writes the signal's number into a pipe, which a thread reads. (To block
+/// signals and wait for them does not work: the Swift runtime has a thread on which they are never blocked.)
 enum SignalHandler {
-    /// The parts of the terminal's state that are restored when a signal ends the program.
-    struct Screen {
-        /// Whether a progress bar is on the last line.
-        var hasBar = false
-        /// Whether the cursor is hidden, after bars on the last lines.
+    struct State {
+        /// Whether the cursor is hidden, after bars on the last lines. A signal that ends the program shows it again.
         var hidesCursor = false
+        /// The state of the terminal that is restored when a signal ends the program.
         var terminal: (descriptor: Int32, state: termios)?
-    }
-
-    private struct State {
-        var screen = Screen()
-        var waiter: CheckedContinuation<Int32, Never>?
+        fileprivate var waiter: CheckedContinuation<Int32, Never>?
         /// The time at which a task was last notified of a signal.
-        var lastNotified: ContinuousClock.Instant?
+        fileprivate var lastNotified: ContinuousClock.Instant?
     }
 
     /// `timeout` signals a process and then its group, which is one signal: nobody presses a key twice that fast.
@@ -56,7 +49,7 @@ enum SignalHandler {
     }
 
     /// Records a change of the terminal's state.
-    static func update(_ change: (inout Screen) -> Void) { state.withLock { change(&$0.screen) } }
+    static func update(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
 
     /// The handler: async-signal-safe. The pipe was made before it was installed.
     private static let note: @convention(c) (Int32) -> Void = { number in
@@ -72,12 +65,11 @@ enum SignalHandler {
             let waiter = state.waiter.take()
             let isEcho = state.lastNotified.map { now - $0 < echoTime } ?? false
             if waiter != nil { state.lastNotified = now }
-            return (waiter, isEcho, state.screen)
+            return (waiter, isEcho, state)
         }
         if let waiter { return waiter.resume(returning: number) }
         if isEcho { return }
         // The bytes received are in their file already: nothing is buffered here.
-        if screen.hasBar { _ = unsafe write(STDERR_FILENO, "\n", 1) }
         // Turns wrapping on, shows the cursor, and begins a new line.
         let restoration = "\u{1B}[?7h\u{1B}[?25h\r\n"
         if screen.hidesCursor { _ = unsafe write(STDERR_FILENO, restoration, restoration.utf8.count) }
@@ -91,11 +83,9 @@ enum SignalHandler {
 
 /// Standard input, standard output and standard error at the start of the program.
 enum StandardDescriptors {
-    /// Opens `/dev/null` on each of the three that is closed. Must run before anything else is opened.
-    ///
-    /// Otherwise the next file or socket gets its number: a body would be written into the signal pipe or into another
-    /// connection. Input and output are opened for reading, so that output still fails as on a closed descriptor; missing
-    /// readers of standard error are not an error.
+    /// Opens `/dev/null` on each of the three that is closed. Must run before anything else is opened: otherwise the next
+    /// file or socket gets its number, and a body would be written into another connection. Input and output are opened
+    /// for reading, so that output still fails as on a closed descriptor; a closed standard error is not an error.
     static func open() {
         for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) == -1 {
             // This is the lowest free number: those below are open by now.
@@ -109,7 +99,7 @@ enum ProcessTitle {
     /// The end of an argument, of which the last bytes stay and the others are secret.
     private struct Secret {
         var suffix: String
-        var resumableByteCount = 0
+        var visibleByteCount = 0
     }
 
     /// Overwrites the secrets in the arguments of the process after they were read, as curl does. Until then they are visible:
@@ -121,7 +111,7 @@ enum ProcessTitle {
             guard let argument = unsafe CommandLine.unsafeArgv[index] else { continue }
             let text = unsafe String(cString: argument)
             for secret in secrets where text.ends(with: secret.suffix) {
-                let end = text.utf8.count - secret.resumableByteCount
+                let end = text.utf8.count - secret.visibleByteCount
                 let start = text.utf8.count - secret.suffix.utf8.count
                 for offset in start..<max(start, end) {
                     // A text with replaced invalid UTF-8 may be longer than the bytes it was read from.
@@ -146,20 +136,19 @@ enum ProcessTitle {
             switch option {
             case "user", "oauth2-bearer", "proxy-user", "pass": values.append(value)
             case "cookie" where !value.begins(with: "@") && value.first("=") != nil: values.append(value)
-            case "cert": if let colon { values.append(value.rest(behind: colon)) }
+            case "cert": if let colon { values.append(value.rest(after: colon)) }
             case "header":
                 guard let colon, isSecret(value[..<colon], in: group) else { continue }
-                values.append(value.rest(behind: colon))
+                values.append(value.rest(after: colon))
             case "url", "proxy", "socks5", "socks5-hostname": addresses.append(value)
             default: break
             }
         }
         var secrets = values.map { Secret(suffix: $0) }
         for url in addresses {
-            let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
-            let authority = url[start...].prefix { !"/?#".contains($0) }
-            guard let mark = authority.lastIndex(of: "@") else { continue }
-            secrets.append(Secret(suffix: String(url[start...]), resumableByteCount: url[mark...].utf8.count))
+            guard let secret = CommandLineURL.userInfo(of: url) else { continue }
+            let rest = url[secret.upperBound...].utf8.count
+            secrets.append(Secret(suffix: String(url[secret.lowerBound...]), visibleByteCount: rest))
         }
         return secrets
     }

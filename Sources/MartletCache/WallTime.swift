@@ -1,7 +1,6 @@
 /// A moment on the wall clock, in milliseconds since 1970-01-01 00:00 UTC.
 ///
-/// Stored responses outlive the process, and so do their times. Wall clocks are set back and forth: code that compares two
-/// moments must expect either order.
+/// Stored times outlive the process, and wall clocks are set: code must expect either order of two moments.
 package struct WallTime: Hashable, Comparable, Sendable {
     /// Milliseconds since 1970, negative before.
     package var milliseconds: Int64
@@ -22,9 +21,7 @@ package struct WallTime: Hashable, Comparable, Sendable {
     package static func < (left: WallTime, right: WallTime) -> Bool { left.milliseconds < right.milliseconds }
 
     /// Milliseconds from another moment to this one, negative if that is later; clamped to the range of the type.
-    package func milliseconds(since other: WallTime) -> Int64 {
-        milliseconds.clampedDifference(other.milliseconds)
-    }
+    package func milliseconds(since other: WallTime) -> Int64 { milliseconds.clampedDifference(other.milliseconds) }
 }
 
 // Dates and clocks can hold any number: a result out of range becomes the nearest number instead of a trap.

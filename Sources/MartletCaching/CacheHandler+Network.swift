@@ -7,8 +7,7 @@ import Synchronization
 extension CacheHandler {
     // MARK: Shared transfers
 
-    /// The response of a shared transfer; `nil` if it is not for this request, which must then be sent separately.
-    /// - Parameter isFirst: Whether the transfer was started for this request.
+    /// The response of a shared transfer; `nil` if the request must be sent separately.
     mutating func landed(_ member: FlightMember, isFirst: Bool) async throws -> StreamedResponse? {
         let flight = member.flight
         switch try await member.landing(for: call, control) {
@@ -26,7 +25,7 @@ extension CacheHandler {
         case .offer(let offer, _) where offer.hasStandIn:
             guard isFirst || member.wasEarly else { return nil }
             guard flight.claim(isFirst: isFirst) != nil else {
-                return try await staleAnswer(status: offer.network.head.status)
+                return try await standIn(status: offer.network.head.status)?.use()
             }
             return take(over: offer, flight, standIn: try await standIn(for: offer.network))
         case .offer:
@@ -36,8 +35,7 @@ extension CacheHandler {
             let mayShare =
                 isFirst
                 || SharingRule.allows(
-                    transfer.variant, for: request, askedBefore: member.wasEarly, now: .now,
-                    policy: cache.policy)
+                    transfer.variant, for: request, askedBefore: member.wasEarly, now: .now, policy: cache.policy)
             if isFirst { core.flights.note(request.key, isShareable: true) }
             guard mayShare, !member.isDetached else { return nil }
             cache.store.noteUse(of: nil)
@@ -47,15 +45,13 @@ extension CacheHandler {
             let network = transfer.network
             control.expectBody(of: network.expectedContentLength)
             return network.passed(
-                to: call,
-                channel: .stored(CachedBody(.transfer(member), in: cache, of: nil, loop: core.loop)),
+                to: call, channel: .stored(CachedBody(.transfer(member), in: cache, of: nil, loop: core.loop)),
                 provenance: ResponseCacheInfo(.network, status, transfer: isFirst ? network : nil))
         }
     }
 
     /// Makes the network's response the call's own.
-    private func take(over offer: CacheFlight.Offer, _ flight: CacheFlight, standIn: StaleFallback?)
-        -> StreamedResponse
+    private func take(over offer: CacheFlight.Offer, _ flight: CacheFlight, standIn: StaleFallback?) -> StreamedResponse
     {
         let network = offer.network
         if control.isExposed { flight.gate.pass(to: control) }
@@ -68,15 +64,12 @@ extension CacheHandler {
             cache.store.noteUse(of: nil)
             cache.count(\.misses)
         }
-        return network.passed(
-            to: call, provenance: ResponseCacheInfo(.network, offer.status, standIn: standIn))
+        return network.passed(to: call, provenance: ResponseCacheInfo(.network, offer.status, standIn: standIn))
     }
 
     /// The stored response that may replace an error of the network, which is ended if that cannot be found out.
     private mutating func standIn(for network: StreamedResponse) async throws -> StaleFallback? {
-        do {
-            return try await standIn(status: network.head.status)
-        } catch {
+        do { return try await standIn(status: network.head.status) } catch {
             network.finish()
             throw error
         }
@@ -85,22 +78,18 @@ extension CacheHandler {
     func makeFlight(isUnattended: Bool) -> CacheFlight {
         // A validation after the response of a call is not part of that call.
         let (store, epoch, url) = (cache.store, epoch, request.key.url)
-        return CacheFlight(
-            loop: core.loop, watcher: isUnattended ? nil : control.watcher, isUnattended: isUnattended
-        ) { store.holds(epoch, for: url) }
+        return CacheFlight(loop: core.loop, watcher: isUnattended ? nil : control.watcher, isUnattended: isUnattended) {
+            store.holds(epoch, for: url)
+        }
     }
 
     /// Starts a transfer.
-    /// - Parameters:
-    ///   - key: The key by which others join it; `nil` if they cannot.
-    ///   - ended: Called when no request can join it any more.
-    func start(
-        _ flight: CacheFlight, as key: FlightRegistry.Key?, _ ended: @escaping @Sendable () -> Void = {}
-    ) {
+    /// - Parameter ended: Called when no request can join it by its key any more.
+    func start(_ flight: CacheFlight, as key: FlightRegistry.Key?, _ ended: @escaping @Sendable () -> Void = {}) {
         let driver = FlightDriver(
             flight: flight, cache: cache, core: core, dialer: dialer,
-            call: flight.isUnattended ? call.unobserved : call, request: request, decision: decision,
-            found: found, epoch: epoch)
+            call: flight.isUnattended ? call.unobserved : call, request: request, decision: decision, found: found,
+            epoch: epoch)
         // Unstructured, since all members share it, and each may leave.
         Task { [flights = core.flights] in
             await driver.run {
@@ -126,7 +115,7 @@ extension CacheHandler {
 
     // MARK: Requests that bypass the store
 
-    /// The response to a request that cannot be shared: it has ranges or conditions of the caller's, or asks only for a head.
+    /// The response to a request that cannot be shared: for ranges, conditions of the caller's, or a head only.
     mutating func direct(_ fields: FieldBlock) async throws -> StreamedResponse {
         let sent = cache.store.requestTime(for: request.key.url, now: .now)
         let network = try await send(fields)
@@ -136,8 +125,7 @@ extension CacheHandler {
         var fallback: StaleFallback?
         if case .staleOnError = decided.delivery { fallback = try await standIn(for: network) }
         if fallback == nil { cache.count(request.isNoStore ? \.bypasses : \.misses) }
-        return network.passed(
-            to: call, provenance: ResponseCacheInfo(.network, decided.status, standIn: fallback))
+        return network.passed(to: call, provenance: ResponseCacheInfo(.network, decided.status, standIn: fallback))
     }
 
     private func send(_ fields: FieldBlock) async throws -> StreamedResponse {
@@ -156,15 +144,9 @@ extension CacheHandler {
             // Before the disk, which may be held up.
             for target in targets { store.noteOutdated(target, at: now) }
             @Sendable func invalidate() {
-                for target in targets {
-                    store.invalidate(CacheKey(url: target, partition: partition), others: now)
-                }
+                for target in targets { store.invalidate(CacheKey(url: target, partition: partition), others: now) }
             }
-            if cache.isTransient {
-                invalidate()
-            } else {
-                _ = await StoreWork.run(in: store, on: core.loop, invalidate)
-            }
+            if cache.isTransient { invalidate() } else { _ = await StoreWork.run(in: store, on: core.loop, invalidate) }
         }
         cache.count(\.bypasses)
         var status = CacheStatus.nothing
@@ -173,8 +155,7 @@ extension CacheHandler {
     }
 }
 
-/// Work on the store for a response. The response waits for it, so that later requests find the result; but if another process
-/// keeps the directory locked, the work continues alone.
+/// Work on the store for a response, which waits so that later requests find the result.
 final class StoreWork<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
@@ -186,22 +167,18 @@ final class StoreWork<Value: Sendable>: Sendable {
     /// Guards the above: the worker and the one task that waits.
     private let state = Mutex(State())
 
-    init(in store: ResponseStore, on loop: EventLoop) {
-        self.store = store
-        self.loop = loop
-    }
+    init(in store: ResponseStore, on loop: EventLoop) { (self.store, self.loop) = (store, loop) }
 
-    /// Runs a closure that blocks on files on a worker.
-    /// - Returns: Its result; `nil` if the directory is held up. The closure still runs to its end.
+    /// Runs a closure on a worker to its end, and returns its result as ``value(until:)`` does.
     static func run(
-        in store: ResponseStore, on loop: EventLoop, _ body: @escaping @Sendable () -> Value
+        in store: ResponseStore, on loop: EventLoop, until end: MonotonicTime = .distantFuture,
+        _ body: @escaping @Sendable () -> Value
     ) async -> Value? {
         let work = StoreWork(in: store, on: loop)
         BlockingThreadPool.shared.submit { work.finish(body()) }
-        return await work.value
+        return await work.value(until: end)
     }
 
-    /// Sets the result.
     func finish(_ value: Value) {
         let waiter = state.withLock { state in
             state.value = value
@@ -210,21 +187,18 @@ final class StoreWork<Value: Sendable>: Sendable {
         waiter?.fulfill(())
     }
 
-    /// The result; `nil` if the directory is held up.
-    var value: Value? {
-        get async {
-            while true {
-                let waiter = OneShot<Void>()
-                let value = state.withLock { state in
-                    if state.value == nil { state.waiter = waiter }
-                    return state.value
-                }
-                if let value { return value }
-                let deadline = MonotonicTime.now().advanced(by: .milliseconds(20))
-                if case .timedOut = await waiter.wait(until: deadline, on: loop), store.isHeldUp {
-                    return nil
-                }
+    /// The result; `nil` if the directory is held up, or the disk hangs until this time or until the task is cancelled.
+    func value(until end: MonotonicTime = .distantFuture) async -> Value? {
+        while true {
+            let waiter = OneShot<Void>()
+            let value = state.withLock { state in
+                if state.value == nil { state.waiter = waiter }
+                return state.value
             }
+            if let value { return value }
+            let deadline = MonotonicTime.now().advanced(by: .milliseconds(20))
+            guard case .timedOut = await waiter.wait(until: deadline, on: loop) else { continue }
+            if store.isHeldUp || Task.isCancelled || MonotonicTime.now() >= end { return nil }
         }
     }
 }

@@ -3,9 +3,7 @@ import MartletCore
 import MartletCache
 import MartletWire
 
-/// The handling of a request by the cache: looks up stored responses, asks the network if necessary, and stores its response.
-///
-/// It carries out the decisions of ``CacheDecision``, ``CacheUpdateRule`` and ``InvalidationRule``.
+/// The handling of a request by the cache: carries out ``CacheDecision``, ``CacheUpdateRule`` and ``InvalidationRule``.
 struct CacheHandler {
     let cache: ResponseCache
     let core: SessionCore
@@ -28,13 +26,8 @@ struct CacheHandler {
         _ cache: ResponseCache, core: SessionCore, dialer: Dialer, call: Call, control: TransferControl,
         ignoresStored: Bool = false, unwantedStatuses: Set<Int> = []
     ) {
-        self.cache = cache
-        self.core = core
-        self.dialer = dialer
-        self.call = call
-        self.control = control
-        self.ignoresStored = ignoresStored
-        self.unwantedStatuses = unwantedStatuses
+        (self.cache, self.core, self.dialer, self.call, self.control) = (cache, core, dialer, call, control)
+        (self.ignoresStored, self.unwantedStatuses) = (ignoresStored, unwantedStatuses)
         request = call.cacheRequest()
         epoch = cache.store.epoch
         decision = .unsatisfiable(.nothing)
@@ -59,17 +52,15 @@ struct CacheHandler {
             if let answer = answerAtOnce() { return answer }
             if case .serve(let answer) = decision { return try await stored(answer) }
             let mayShare = !isAlone && call.method == .get && core.flights.mayShare(request.key)
-            if mayShare, !isAnsweredStale, !request.isOffline,
-                let member = core.flights.join(request.key, makeKey)
-            {
+            if mayShare, !isAnsweredStale, !request.isOffline, let member = core.flights.join(request.key, makeKey) {
                 if let answer = try await landed(member, isFirst: false) { return answer }
                 isAlone = true
                 continue
             }
             if !hasLookedIntoDisk { await lookIntoDisk() }
+            if control.isCancelled { throw CancellationError() }
             switch decision {
-            case .serve(let answer), .serveStaleWhileRevalidating(let answer, _),
-                .serveThenValidate(let answer, _):
+            case .serve(let answer), .serveStaleWhileRevalidating(let answer, _), .serveThenValidate(let answer, _):
                 do {
                     let result = try await stored(answer)
                     if case .serveStaleWhileRevalidating = decision { revalidate() }
@@ -105,9 +96,7 @@ struct CacheHandler {
         let body = answer.body(of: response)
         if case .file = body { return nil }
         // A coded body takes the longer path, which reports a coding that cannot be decoded.
-        if answer.content == .whole, call.undoesCoding, answer.head.fields.contains("content-encoding") {
-            return nil
-        }
+        if answer.content == .whole, call.undoesCoding, answer.head.fields.contains("content-encoding") { return nil }
         cache.noteUse(of: response, answer)
         return make(answer, of: response, body, ResponseCacheInfo(answer.source, answer.status))
     }
@@ -122,10 +111,8 @@ struct CacheHandler {
         }
     }
 
-    /// The key of shared transfers. It costs more than a lookup in memory, so it is only created when it is needed.
-    func makeKey() -> FlightRegistry.Key {
-        FlightRegistry.Key(request, of: call, cache: cache, dialer: dialer)
-    }
+    /// The key of shared transfers, which costs more than a lookup in memory.
+    func makeKey() -> FlightRegistry.Key { FlightRegistry.Key(request, of: call, cache: cache, dialer: dialer) }
 
     /// Whether a stored response is served although the network is to be asked: then no transfer is waited for.
     private var isAnsweredStale: Bool {
@@ -137,10 +124,8 @@ struct CacheHandler {
 
     private mutating func decide(on found: [StoredResponse]) {
         self.found =
-            unwantedStatuses.isEmpty
-            ? found : found.filter { !unwantedStatuses.contains($0.variant.head.status) }
-        decision = CacheDecision(
-            request, variants: self.found.map(\.variant), now: .now, policy: cache.policy)
+            unwantedStatuses.isEmpty ? found : found.filter { !unwantedStatuses.contains($0.variant.head.status) }
+        decision = CacheDecision(request, variants: self.found.map(\.variant), now: .now, policy: cache.policy)
     }
 
     private mutating func lookIntoDisk() async {
@@ -148,7 +133,7 @@ struct CacheHandler {
         hasLookedIntoDisk = true
         // Waking a worker costs ten times as much as reading a small file that is in the kernel's memory.
         if let found = store.allNonBlocking(key) { return decide(on: found) }
-        let found = await StoreWork.run(in: store, on: core.loop) { store.all(key) }
+        let found = await StoreWork.run(in: store, on: core.loop, until: call.totalDeadline) { store.all(key) }
         decide(on: found ?? store.inMemory(key))
     }
 
@@ -156,8 +141,7 @@ struct CacheHandler {
 
     private func stored(_ answer: CachedResponse) async throws -> StreamedResponse {
         let response = found[answer.variant]
-        var isPreview = false
-        if case .serveThenValidate = decision { isPreview = true }
+        let isPreview = if case .serveThenValidate = decision { true } else { false }
         let provenance = ResponseCacheInfo(answer.source, answer.status, isPreview: isPreview)
         let result = try await make(answer, of: response, provenance)
         cache.noteUse(of: response, answer)
@@ -165,9 +149,9 @@ struct CacheHandler {
     }
 
     /// Makes the response of a stored one.
-    func make(
-        _ answer: CachedResponse, of response: StoredResponse, _ provenance: ResponseCacheInfo
-    ) async throws -> StreamedResponse {
+    func make(_ answer: CachedResponse, of response: StoredResponse, _ provenance: ResponseCacheInfo) async throws
+        -> StreamedResponse
+    {
         let body = answer.body(of: response)
         var ahead: [UInt8] = []
         if case .file(let reader, let range) = body {
@@ -180,56 +164,51 @@ struct CacheHandler {
             codings = answer.content == .whole ? try call.codings(of: answer.head) : []
         } catch {
             throw HTTPError(
-                .contentDecodingFailed, phase: .receivingBody, message: error.description,
-                method: call.method, url: call.url, underlying: error)
+                .contentDecodingFailed, phase: .receivingBody, message: error.description, method: call.method,
+                url: call.url, underlying: error)
         }
         return make(answer, of: response, body, ahead: ahead, codings: codings, provenance)
     }
 
     private func make(
-        _ answer: CachedResponse, of response: StoredResponse, _ source: CachedBody.Source,
-        ahead: [UInt8] = [], codings: [ContentCoding] = [], _ provenance: ResponseCacheInfo
+        _ answer: CachedResponse, of response: StoredResponse, _ source: CachedBody.Source, ahead: [UInt8] = [],
+        codings: [ContentCoding] = [], _ provenance: ResponseCacheInfo
     ) -> StreamedResponse {
         let count = answer.byteCount(of: response)
         control.expectBody(of: count)
         let body = CachedBody(source, in: cache, of: response, ahead: ahead, loop: core.loop)
         return StreamedResponse(
-            call: call, channel: .stored(body), head: answer.head, codings: codings,
-            expectedContentLength: count, hasTrailers: response.variant.head.trailers != nil, interim: [],
-            attempts: 0, waited: call.start, provenance: provenance)
+            call: call, channel: .stored(body), head: answer.head, codings: codings, expectedContentLength: count,
+            hasTrailers: response.variant.head.trailers != nil, interim: [], attempts: 0, waited: call.start,
+            provenance: provenance)
     }
 
     /// The response if only the cache may respond and cannot (RFC 9111 §5.2.1.7).
     private func unsatisfiable(_ status: CacheStatus) -> StreamedResponse {
         cache.count(\.unsatisfiable)
-        let head = ResponseHead(
-            status: 504, reason: "Gateway Timeout", fields: FieldBlock([("Content-Length", "0")]))
+        let head = ResponseHead(status: 504, reason: "Gateway Timeout", fields: FieldBlock([("Content-Length", "0")]))
         return StreamedResponse(
-            call: call, channel: .stored(CachedBody(.bytes([]), in: cache, of: nil, loop: core.loop)),
-            head: head, codings: [], expectedContentLength: 0, hasTrailers: false, interim: [], attempts: 0,
-            waited: call.start, provenance: ResponseCacheInfo(.cache, status))
-    }
-
-    /// The stored response that replaces an error; `nil` if there is none.
-    mutating func staleAnswer(status: Int? = nil) async throws -> StreamedResponse? {
-        try await standIn(status: status)?.use()
+            call: call, channel: .stored(CachedBody(.bytes([]), in: cache, of: nil, loop: core.loop)), head: head,
+            codings: [], expectedContentLength: 0, hasTrailers: false, interim: [], attempts: 0, waited: call.start,
+            provenance: ResponseCacheInfo(.cache, status))
     }
 
     /// The stored response that may replace an error. It is not counted yet, since another attempt may succeed.
     /// - Parameter status: The status of the error; `nil` if there was no response.
-    mutating func standIn(status: Int?) async throws -> StaleFallback? {
+    mutating func standIn(status: Int? = nil) async throws -> StaleFallback? {
         if !hasLookedIntoDisk { await lookIntoDisk() }
-        guard let answer = cache.decider(request, after: decision, found).failed(with: status, now: .now)
-        else { return nil }
-        let response = found[answer.variant]
-        let made: StreamedResponse
-        do {
-            made = try await make(answer, of: response, ResponseCacheInfo(.staleCache, answer.status))
-        } catch let error as HTTPError where error.code == .cachedBodyCorrupted {
+        guard let answer = cache.decider(request, after: decision, found).failed(with: status, now: .now) else {
             return nil
         }
+        let response = found[answer.variant]
+        let made: StreamedResponse
+        do { made = try await make(answer, of: response, ResponseCacheInfo(.staleCache, answer.status)) } catch let
+            error as HTTPError where error.code == .cachedBodyCorrupted
+        { return nil }
         let (cache, url, count) = (cache, request.key.url, answer.byteCount(of: response))
-        return StaleFallback(answer: made) {
+        return StaleFallback(answer: made) { [control] in
+            // The length of the error that it replaces may have been set meanwhile.
+            control.expectBody(of: count)
             cache.store.noteUse(of: response)
             cache.count(\.staleOnErrors, served: count)
             cache.tell(.staleOnError(url: url, status: status))
@@ -251,7 +230,7 @@ extension ResponseCache {
 }
 
 extension CachedResponse {
-    /// Its source.
+    /// Its source, unless the network has just validated it.
     fileprivate var source: HTTPExchange.Source { isStale ? .staleCache : .cache }
 
     /// The part of the stored body that it has.
@@ -269,7 +248,6 @@ extension CachedResponse {
         return range.upperBound - range.lowerBound
     }
 
-    /// The source of that part.
     fileprivate func body(of response: StoredResponse) -> CachedBody.Source {
         let range = range(of: response)
         if range.isEmpty { return .bytes([]) }
@@ -295,12 +273,8 @@ final class ResponseCacheInfo: AnswerProvenance {
         _ source: HTTPExchange.Source, _ status: CacheStatus, transfer: StreamedResponse? = nil,
         standIn: StaleFallback? = nil, setCookies: [[UInt8]] = [], isPreview: Bool = false
     ) {
-        self.source = source
-        self.status = status
-        self.transfer = transfer
-        self.standIn = standIn
-        self.setCookies = setCookies
-        self.isPreview = isPreview
+        (self.source, self.status, self.transfer) = (source, status, transfer)
+        (self.standIn, self.setCookies, self.isPreview) = (standIn, setCookies, isPreview)
     }
 
     var cacheStatus: String { status.text }
@@ -313,12 +287,10 @@ final class ResponseCacheInfo: AnswerProvenance {
 
 /// A stored response that may replace an error (RFC 5861 §4). It is counted, and reported, only when it does.
 struct StaleFallback {
-    /// The stored response.
     let answer: StreamedResponse
     /// Called when it replaces the error.
     let whenUsed: @Sendable () -> Void
 
-    /// Replaces the error.
     func use() -> StreamedResponse {
         whenUsed()
         return answer

@@ -2,9 +2,7 @@ public import MartletCore
 public import MartletCache
 import MartletWire
 
-/// Serves responses from the cache, and stores those of the network, by the rules of RFC 9111.
-///
-/// ``CacheHandler`` sends the requests itself, since several calls may share a transfer.
+/// Serves responses from the cache, and stores those of the network, by the rules of RFC 9111 (``CacheHandler``).
 struct CacheStage: CallStage {
     let progress: CallProgress
 
@@ -27,7 +25,7 @@ struct CacheStage: CallStage {
                 let failed = step
                 progress.standIn {
                     var step = failed
-                    return try await step.staleAnswer()
+                    return try await step.standIn()?.use()
                 }
                 throw progress.own(error)
             }
@@ -38,18 +36,15 @@ struct CacheStage: CallStage {
 /// The setting of ``SessionConfiguration/cache``.
 enum CacheKeySetting: StageKey {
     static var defaultValue: ResponseCache? { nil }
-    static var position: StagePosition { .cache }
-
-    static func isActive(_ cache: ResponseCache?) -> Bool { cache != nil }
 
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
         call.settings.configuration.cache.map { _ in CacheStage(progress: progress) }
     }
 
     /// The response from memory: the first step of ``CacheHandler``.
-    static func answerAtOnce(
-        _ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl
-    ) -> StreamedResponse? {
+    static func answerAtOnce(_ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl)
+        -> StreamedResponse?
+    {
         guard call.isLookedUp, let cache = call.cache else { return nil }
         var step = CacheHandler(cache, core: core, dialer: dialer, call: call, control: control)
         return step.answerAtOnce()
@@ -59,15 +54,17 @@ enum CacheKeySetting: StageKey {
 /// The setting of ``SessionConfiguration/sharesTransfers``: a cache that stores nothing, where there is no other.
 enum TransferSharingKey: StageKey {
     static var defaultValue: ResponseCache? { nil }
-    static var position: StagePosition { .cache }
-
-    static func isActive(_ cache: ResponseCache?) -> Bool { cache != nil }
 
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
         let configuration = call.settings.configuration
-        return configuration.cache == nil && configuration.sharesTransfers
-            ? CacheStage(progress: progress) : nil
+        return configuration.cache == nil && configuration.sharesTransfers ? CacheStage(progress: progress) : nil
     }
+}
+
+extension StageKey where Value == ResponseCache? {
+    static var position: StagePosition { .cache }
+
+    static func isActive(_ cache: ResponseCache?) -> Bool { cache != nil }
 }
 
 /// The setting of ``SessionConfiguration/cacheMode``.
@@ -81,23 +78,20 @@ enum PreviewKey: SettingKey { static var defaultValue: Bool { false } }
 
 extension SessionConfiguration {
     /// The response cache (RFC 9111). With `nil` (the default) responses are neither stored nor served from a cache.
-    ///
-    /// Sessions and views may share a cache. A response that was stored with the credentials of one caller is not found with
-    /// those of another.
+    /// Sessions may share one: a response that was stored for one caller's credentials is not found with others.
     public var cache: ResponseCache? {
         get { self[CacheKeySetting.self] }
         set { self[CacheKeySetting.self] = newValue }
     }
 
-    /// Whether equal GET requests that run at the same time share one transfer in a session without a ``cache``; `false` by default.
-    /// With a cache they always do.
+    /// Whether equal GET requests that run at the same time share one transfer in a session without a ``cache``;
+    /// `false` by default. With a cache they always do.
     ///
-    /// Requests are equal if their URL, credentials and all header fields are, their timeouts, priority and bandwidth limit, and the
-    /// way they are sent. Each call has its own total timeout, progress and cancellation; the transfer ends with the last of them. An
-    /// error of the transfer is thrown to all calls. The rules are those of a cache (RFC 9111 §4): a response that forbids it, such as
-    /// one with `no-store`, `no-cache` or `max-age=0`, belongs to the first call, and the others send their own requests, for a minute
-    /// without waiting. A reader that is more than 1 MiB behind another for a second ends with
-    /// ``HTTPError/Code/cachedBodyCorrupted``. Nothing is stored.
+    /// Requests are equal if their URL, credentials, fields, timeouts, priority, bandwidth limit and route are. Each
+    /// call has its own total timeout, progress and cancellation; the transfer ends with the last of them. Its error is
+    /// thrown to all calls. The rules are those of a cache (RFC 9111 §4): a response with `no-store`, `no-cache` or
+    /// `max-age=0` belongs to the first call, and the others send their own requests, for a minute without waiting. A
+    /// reader that lags 1 MiB for a second ends with ``HTTPError/Code/cachedBodyCorrupted``. Nothing is stored.
     public var sharesTransfers: Bool {
         get { self[TransferSharingKey.self] != nil }
         set {
@@ -113,14 +107,12 @@ extension SessionConfiguration {
         set { self[CacheModeKey.self] = newValue }
     }
 
-    /// The name of the part of the cache that requests use; with `nil` (the default) requests with different `Authorization`
-    /// fields use different parts, so that no caller is served a response that was another's.
+    /// The name of the part of the cache that requests use; with `nil` (the default) requests with different
+    /// `Authorization` fields use different parts, so that no caller is served a response that was another's.
     ///
-    /// In both cases, responses of a server other than the URL's, chosen by ``unixSocketPath``, ``connectOverrides`` or
-    /// ``resolveOverrides``, are found only if these settings lead to the same server again.
-    ///
-    /// The name is written to disk, so it must not be a secret. A session that acts for many users by cookies gives each of
-    /// them a view with a partition of its own.
+    /// The name is written to disk, so it must not be a secret. A session that acts for many users by cookies gives
+    /// each of them a view with its own partition. Responses of another server (``unixSocketPath``,
+    /// ``connectOverrides``, ``resolveOverrides``) are found only if the settings lead to it again.
     public var cachePartition: String? {
         get { self[CachePartitionKey.self] }
         set { self[CachePartitionKey.self] = newValue }
@@ -148,15 +140,12 @@ extension RequestOptions {
 }
 
 extension Call {
-    /// The cache in force; `nil` if there is none, or the call bypasses it: its body is wanted as received, its content length
-    /// is ignored, or its target is the server as a whole.
+    /// The cache in force; `nil` if there is none, or for a raw body, an ignored content length, or the target `*`.
     var cache: ResponseCache? {
         let configuration = settings.configuration
-        guard let cache = configuration.cache ?? configuration[TransferSharingKey.self],
-            options.returnsRawBody != true, options.ignoresContentLength != true
-        else {
-            return nil
-        }
+        guard let cache = configuration.cache ?? configuration[TransferSharingKey.self], options.returnsRawBody != true,
+            options.ignoresContentLength != true
+        else { return nil }
         return givenRequest.map { Call.isAsteriskForm($0) } ?? false ? nil : cache
     }
 
@@ -164,9 +153,7 @@ extension Call {
     var isLookedUp: Bool { (method == .get || method == .head) && !body.isPresent }
 
     /// The call with fields that the cache adds to its request.
-    func asking(_ fields: FieldBlock) -> Call {
-        fields.isEmpty ? self : supplemented { $0.cacheFields = fields }
-    }
+    func asking(_ fields: FieldBlock) -> Call { fields.isEmpty ? self : supplemented { $0.cacheFields = fields } }
 
     /// The properties of the request that the cache needs.
     func cacheRequest() -> CacheRequest {
@@ -176,35 +163,32 @@ extension Call {
         }
         var partition = [self[CachePartitionKey.self] ?? caller ?? ""].filter { !$0.isEmpty }
         let server = otherServer
-        // The rule on credentials (RFC 9111 §3.5) only applies to the partition without a name, and this one has a name.
+        // The rule on credentials (RFC 9111 §3.5) only applies to the partition without a name.
         if partition.isEmpty, !server.isEmpty, let caller { partition = [caller] }
         partition += server
-        var mode = settings.configuration.cache == nil ? .standard : self[CacheModeKey.self]
-        if !options.takesPreview {
-            if mode == .cacheThenNetwork { mode = .standard }
-            if mode == .cacheThenRevalidate { mode = .revalidate }
-        }
+        let wanted = settings.configuration.cache == nil ? .standard : self[CacheModeKey.self]
+        let mode: CacheMode =
+            switch wanted {
+            case .cacheThenNetwork where !options.takesPreview: .standard
+            case .cacheThenRevalidate where !options.takesPreview: .revalidate
+            default: wanted
+            }
         return CacheRequest(
-            method: method.rawValue,
-            key: CacheKey(url: url.absoluteForm, partition: partition.joined(separator: " ")),
+            method: method.rawValue, key: CacheKey(url: url.absoluteForm, partition: partition.joined(separator: " ")),
             fields: fields, mode: mode, conceal: ResponseCache.conceal)
     }
 
     /// The properties that distinguish the resource from that of the URL; mostly none.
     private var otherServer: [String] {
-        var server: [String] = []
-        // The caller's own Host may name another resource than the URL does, which is the key.
-        if let host = self.fields[.hostField], host.lowercased() != url.hostFieldValue.lowercased() {
-            server.append("host-" + ResponseCache.conceal(host))
+        // The caller's own Host may name another resource; another server than the URL's has its own.
+        let host = fields[.hostField].flatMap { $0.lowercased() == url.hostFieldValue.lowercased() ? nil : $0 }
+        let place = settings.configuration.otherPlace(of: url)
+        return [("host-", host), ("place-", place)].compactMap { kind, name in
+            name.map { kind + ResponseCache.conceal($0) }
         }
-        // Another server than the URL's has its own responses.
-        if let place = settings.configuration.otherPlace(of: url) {
-            server.append("place-" + ResponseCache.conceal(place))
-        }
-        return server
     }
 
-    /// The credential that a request is sent with, each byte as a character, so that different ones are different texts.
+    /// The credential of a request, each byte as a character, so that different ones are different texts.
     private static func credential(in fields: FieldBlock) -> String? {
         let lines = fields.rawValues(of: "Authorization")
         return lines.isEmpty ? nil : lines.map { ByteText.latin1($0) }.joined(separator: "\n")

@@ -2,28 +2,27 @@ public import MartletCore
 public import MartletCache
 import Synchronization
 
-/// The responses of a call that may have two, as an `AsyncSequence`: the stored one immediately, however stale, and then that
-/// of the network.
+/// The responses of a call that may have two: the stored one immediately as a preview, then the final one.
 ///
-/// There is one response if nothing is stored, or the stored one is fresh and the mode is not ``CacheMode/cacheThenRevalidate``.
-/// After a preview, the network's response is skipped if it is byte for byte the same, unless it was validated: that one has
-/// ``HTTPExchange/source`` ``HTTPExchange/Source/validatedCache``. The network is not asked before the second response is
-/// requested. An error ends the sequence; after a preview the caller still has that.
+/// Either the last response is final (``CacheThenNetworkResponse/isPreview`` is false), or the sequence throws: an
+/// ``HTTPError`` of the network, also if there is none, or `CancellationError`. A preview is never the end. A final
+/// response that repeats the preview has ``CacheThenNetworkResponse/isUnchanged``.
 ///
-/// Each iterator makes its own call. One task at a time uses an iterator; cancelling it cancels the current request.
+/// There is one response if nothing is stored, or the stored one is fresh and the mode is not
+/// ``CacheMode/cacheThenRevalidate``. The network is asked when the second response is requested. Each iterator makes
+/// its own call. One task at a time uses an iterator; cancelling it cancels the current request.
 public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
     /// The type of the elements.
     public typealias Element = CacheThenNetworkResponse
     /// A request with its body and the options of its call.
     package typealias Prepared = (
-        target: HTTPTargetForm, query: ParameterValue, headers: HTTPHeaders, body: HTTPBody,
-        options: RequestOptions
+        target: HTTPTargetForm, query: ParameterValue, headers: HTTPHeaders, body: HTTPBody, options: RequestOptions
     )
 
     private let session: HTTPSession
     private let mode: CacheMode
-    private let prepare: @Sendable () async throws -> Prepared
-    private let accept: @Sendable (HTTPExchange) async throws -> HTTPExchange
+    private let prepare: @Sendable () throws -> Prepared
+    private let accept: @Sendable (HTTPExchange) throws -> HTTPExchange
 
     /// Creates the responses of a call.
     /// - Parameters:
@@ -31,19 +30,17 @@ public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
     ///   - prepare: Makes the request, for each iterator.
     package init(
         _ session: HTTPSession, _ mode: CacheMode,
-        accept: @escaping @Sendable (HTTPExchange) async throws -> HTTPExchange = { $0 },
-        prepare: @escaping @Sendable () async throws -> Prepared
+        accept: @escaping @Sendable (HTTPExchange) throws -> HTTPExchange = { $0 },
+        prepare: @escaping @Sendable () throws -> Prepared
     ) {
-        self.session = session
-        self.mode = mode
-        self.prepare = prepare
-        self.accept = accept
+        (self.session, self.mode, self.prepare, self.accept) = (session, mode, prepare, accept)
     }
 
     /// An iterator over the responses.
     public struct Iterator: AsyncIteratorProtocol {
         private enum Stage {
             case first
+            /// The final response; the preview is `nil` if it was not accepted.
             case second(Prepared, after: HTTPExchange?)
             case over
         }
@@ -53,34 +50,30 @@ public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
 
         fileprivate init(_ deliveries: CacheThenNetworkResponses) { self.deliveries = deliveries }
 
-        /// The next response; `nil` after the last one.
-        /// - Throws: An ``HTTPError``; `CancellationError`.
+        /// The next response; `nil` after the final one, and after an error.
+        /// - Throws: An ``HTTPError`` if the final response cannot be had; `CancellationError`.
         public mutating func next() async throws -> CacheThenNetworkResponse? {
             if case .first = stage {
                 // After an error nothing is retried.
                 stage = .over
-                let prepared = try await deliveries.prepare()
+                let prepared = try deliveries.prepare()
                 let exchange = try await deliveries.send(prepared, takesPreview: true)
-                guard exchange.isPreview else { return try await deliveries.delivery(of: exchange) }
-                if let preview = try? await deliveries.delivery(of: exchange) {
-                    stage = .second(prepared, after: exchange)
-                    return preview
-                }
-                stage = .second(prepared, after: nil)
+                guard exchange.isPreview else { return try deliveries.delivery(of: exchange) }
+                let preview = try? deliveries.delivery(of: exchange)
+                stage = .second(prepared, after: preview.map { _ in exchange })
+                if let preview { return preview }
             }
             guard case .second(let prepared, let preview) = stage else { return nil }
             stage = .over
             let exchange = try await deliveries.send(prepared, takesPreview: false)
-            let isSame =
-                exchange.source != .validatedCache && exchange.statusCode == preview?.statusCode
-                && exchange.body == preview?.body
-            return isSame ? nil : try await deliveries.delivery(of: exchange)
+            let isUnchanged = exchange.statusCode == preview?.statusCode && exchange.body == preview?.body
+            return try deliveries.delivery(of: exchange, isUnchanged: isUnchanged)
         }
 
         /// The next response; `nil` after the last one.
-        public mutating func next(
-            isolation actor: isolated (any Actor)?
-        ) async throws(any Error) -> CacheThenNetworkResponse? { try await next() }
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error)
+            -> CacheThenNetworkResponse?
+        { try await next() }
     }
 
     /// Creates an iterator, which makes its own call.
@@ -88,31 +81,32 @@ public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
 
     private func send(_ prepared: Prepared, takesPreview: Bool) async throws -> HTTPExchange {
         var options = prepared.options
-        options.takesPreview = takesPreview && (mode == .cacheThenNetwork || mode == .cacheThenRevalidate)
+        options.takesPreview = takesPreview && mode.startsWithPreview
         options.cacheMode = takesPreview ? mode : .revalidate
         return try await session.send(
-            prepared.target, query: prepared.query, headers: prepared.headers, body: prepared.body,
-            options: options)
+            prepared.target, query: prepared.query, headers: prepared.headers, body: prepared.body, options: options)
     }
 
-    private func delivery(of exchange: HTTPExchange) async throws -> CacheThenNetworkResponse {
-        CacheThenNetworkResponse(exchange: try await accept(exchange), isPreview: exchange.isPreview)
+    private func delivery(of exchange: HTTPExchange, isUnchanged: Bool = false) throws -> CacheThenNetworkResponse {
+        CacheThenNetworkResponse(
+            exchange: try accept(exchange), isPreview: exchange.isPreview, isUnchanged: isUnchanged)
     }
 }
 
 extension HTTPSession {
-    /// Sends a request whose response may be delivered twice: the stored one immediately, then that of the network.
+    /// Sends a request whose response may come twice: the stored one immediately as a preview, then the final one.
     ///
     /// ```swift
     /// for try await delivery in session.deliveries(for: request) { show(delivery.exchange, stale: delivery.isStale) }
     /// ```
-    /// An invalid URL is reported when the first response is requested.
+    /// The loop ends after a response with ``CacheThenNetworkResponse/isPreview`` false, or throws: the network's error
+    /// after a preview, or `CancellationError`. An invalid URL is reported when the first response is requested.
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
     ///   - timeout: The maximum duration of each of the two requests.
     ///   - cache: The use of the cache: ``CacheMode/cacheThenNetwork`` by default; with
-    ///     ``CacheMode/cacheThenRevalidate`` a fresh response is followed by that of the network too. Other modes lead to one
-    ///     response.
+    ///     ``CacheMode/cacheThenRevalidate`` a fresh response is followed by that of the network too. Other modes lead
+    ///     to one response.
     public nonisolated func deliveries(
         for target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         body: HTTPBody = .none, cache: CacheMode = .cacheThenNetwork, timeout: Duration? = nil,
@@ -127,15 +121,17 @@ extension HTTPSession {
 public struct CacheThenNetworkResponse: Sendable {
     /// The response.
     public let exchange: HTTPExchange
-    /// Whether it is the stored response, unvalidated.
-    public var isFromCache: Bool { isStale || exchange.source == .cache }
+    /// Whether its body comes from the cache: fresh, stale, or confirmed by the server with a 304, as its source `.validatedCache` says.
+    public var isFromCache: Bool { isStale || [.cache, .validatedCache].contains(exchange.source) }
     /// Whether it is a stored response that is stale.
     public var isStale: Bool { exchange.source == .staleCache }
-    /// Whether it is a preview, fresh or stale, which the response of the network may follow.
+    /// Whether it is a preview, fresh or stale: the final response, or an error, follows. False for the final response.
     public let isPreview: Bool
+    /// Whether it is a final response with the status and body of the preview: a view need not change.
+    public let isUnchanged: Bool
 }
 
-/// Emits the events of a cache. The first subscriber also receives those of its opening, which come before any subscription.
+/// Emits the events of a cache. The first subscriber also receives the earlier ones, of its opening.
 final class CacheEventEmitter: Sendable {
     /// The maximum number of events for the first subscriber.
     private static let limit = 64
@@ -144,7 +140,6 @@ final class CacheEventEmitter: Sendable {
     /// The events before the first subscription; `nil` after it. Guards the order of both.
     private let early = Mutex<[CacheEvent]?>([])
 
-    /// Emits an event.
     func tell(_ event: CacheEvent) {
         let isEarly = early.withLock { early in
             guard let count = early?.count else { return false }
@@ -155,7 +150,6 @@ final class CacheEventEmitter: Sendable {
         if !isEarly { hub.tell(event) }
     }
 
-    /// Adds a subscription.
     func subscribe(limit: Int) -> EventSubscription<CacheEvent> {
         early.withLock { early in
             let subscription = EventSubscription(hub: hub, limit: limit) { .dropped($0) }
@@ -165,7 +159,6 @@ final class CacheEventEmitter: Sendable {
         }
     }
 
-    /// Ends all subscriptions.
     func end() { hub.end() }
 }
 
@@ -209,8 +202,8 @@ public enum CacheEvent: Sendable, Hashable {
 
 /// The events of a cache, as an `AsyncSequence`: a subscription with its own buffer.
 ///
-/// It starts when the sequence is created, the first of a cache with the cache itself, and ends when its last copy and its last
-/// iterator are released. When the buffer of a slow subscriber is full, the oldest event is dropped, and
+/// It starts when the sequence is created, the first of a cache with the cache itself, and ends when its last copy and
+/// its last iterator are released. When the buffer of a slow subscriber is full, the oldest event is dropped, and
 /// ``CacheEvent/dropped(_:)`` reports the number. The sequence ends with the cache, which it does not retain.
 public struct CacheEvents: AsyncSequence, Sendable {
     /// The type of the elements.
@@ -223,9 +216,7 @@ public struct CacheEvents: AsyncSequence, Sendable {
 
     private let subscription: EventSubscription<CacheEvent>
 
-    init(_ teller: CacheEventEmitter) {
-        subscription = teller.subscribe(limit: CacheEvents.defaultBufferCount)
-    }
+    init(_ teller: CacheEventEmitter) { subscription = teller.subscribe(limit: CacheEvents.defaultBufferCount) }
 
     /// An iterator over the events.
     public struct Iterator: AsyncIteratorProtocol {
@@ -249,6 +240,6 @@ extension HTTPExchange.Source {
     public static let cache = HTTPExchange.Source(rawValue: "cache")
     /// A stored response that the server confirmed to be valid.
     public static let validatedCache = HTTPExchange.Source(rawValue: "validatedCache")
-    /// A stored response that was stale: served while it is validated, in place of an error, or because the request allowed it.
+    /// A stale stored response: served while it is validated, in place of an error, or since the request allows it.
     public static let staleCache = HTTPExchange.Source(rawValue: "staleCache")
 }

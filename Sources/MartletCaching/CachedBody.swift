@@ -4,17 +4,12 @@ import MartletTransport
 import MartletWire
 import Synchronization
 
-/// The body of a response from the cache, or from a shared transfer.
-///
-/// One task reads it, as from a connection; nothing is read in advance.
+/// The body of a response from the cache, or from a shared transfer. One task reads it; nothing is read in advance.
 final class CachedBody: StoredBody {
     /// The location of the bytes.
     enum Source: Sendable {
-        /// In memory.
         case bytes(ArraySlice<UInt8>)
-        /// A range of a file.
         case file(EntryReader, Range<UInt64>)
-        /// In a transfer.
         case transfer(FlightMember)
     }
 
@@ -31,18 +26,13 @@ final class CachedBody: StoredBody {
     private let cache: ResponseCache
     private let stored: StoredResponse?
     private let flight: CacheFlight?
-    /// Guards where it is read from: its reader, and whoever ends it.
+    /// The rest of the body. Accessed by its reader, and by the code that ends it.
     private let state: Mutex<State>
 
     /// Creates a body.
     /// - Parameter stored: The response of the body; `nil` for a transfer, and without a body.
-    init(
-        _ source: Source, in cache: ResponseCache, of stored: StoredResponse?, ahead: [UInt8] = [],
-        loop: EventLoop
-    ) {
-        self.loop = loop
-        self.cache = cache
-        self.stored = stored
+    init(_ source: Source, in cache: ResponseCache, of stored: StoredResponse?, ahead: [UInt8] = [], loop: EventLoop) {
+        (self.loop, self.cache, self.stored) = (loop, cache, stored)
         if case .transfer(let member) = source { flight = member.flight } else { flight = nil }
         state = Mutex(State(source: source, ahead: ahead))
     }
@@ -53,9 +43,7 @@ final class CachedBody: StoredBody {
 
     var representation: UInt64? { stored?.representation ?? flight?.representation }
 
-    var exchange: Exchange? {
-        if case .exchange(let exchange) = flight?.network?.channel { exchange } else { nil }
-    }
+    var exchange: Exchange? { if case .exchange(let exchange) = flight?.network?.channel { exchange } else { nil } }
 
     var trailers: FieldBlock? {
         if let stored { return stored.head.trailers }
@@ -82,8 +70,7 @@ final class CachedBody: StoredBody {
         if control.isCancelled || Task.isCancelled { throw CancellationError() }
         guard MonotonicTime.now() < call.totalDeadline else {
             throw HTTPError(
-                .timedOut, phase: .receivingBody,
-                message: "the total timeout expired while the body was read",
+                .timedOut, phase: .receivingBody, message: "the total timeout expired while the body was read",
                 wasSent: true, method: call.method, url: call.url, timeout: .total,
                 elapsed: MonotonicTime.now().since(call.start))
         }
@@ -94,14 +81,13 @@ final class CachedBody: StoredBody {
             state.withLock { $0.source = .bytes(bytes[piece.endIndex...]) }
             return Array(piece)
         case .file(let reader, let range): return try await read(reader, range, for: call, control)
-        case .transfer(let member):
-            return try await member.next(for: call, control, until: patience ?? .distantFuture)
+        case .transfer(let member): return try await member.next(for: call, control, until: patience ?? .distantFuture)
         }
     }
 
-    private func read(
-        _ reader: EntryReader, _ range: Range<UInt64>, for call: Call, _ control: TransferControl
-    ) async throws -> [UInt8]? {
+    private func read(_ reader: EntryReader, _ range: Range<UInt64>, for call: Call, _ control: TransferControl)
+        async throws -> [UInt8]?
+    {
         guard !range.isEmpty else { return nil }
         var bytes = state.withLock { state in
             defer { state.ahead = [] }
@@ -121,9 +107,7 @@ final class CachedBody: StoredBody {
     }
 
     /// Reads from a file, on a worker if it might have to wait for the disk.
-    static func read(
-        _ reader: EntryReader, at offset: UInt64, _ limit: Int, for call: Call
-    ) async throws -> [UInt8] {
+    static func read(_ reader: EntryReader, at offset: UInt64, _ limit: Int, for call: Call) async throws -> [UInt8] {
         if let bytes = reader.readAtHand(at: offset, limit: limit), !bytes.isEmpty { return bytes }
         let read = await BlockingThreadPool.shared.run { try? reader.read(at: offset, limit: limit) }
         guard let read, !read.isEmpty else { throw damage(call) }
@@ -148,11 +132,10 @@ final class CachedBody: StoredBody {
         if await flight?.withdraw() == true { cache.count { $0.removals &+= 1 } }
     }
 
-    /// The error of a stored body that is damaged, whereupon its entry is removed, or that the disk fails to read.
+    /// The error of a stored body that is damaged or cannot be read.
     static func damage(_ call: Call) -> HTTPError {
         HTTPError(
             .cachedBodyCorrupted, phase: .receivingBody,
-            message: "the stored body turned out damaged, or could not be read on",
-            method: call.method, url: call.url)
+            message: "the stored body turned out damaged, or could not be read on", method: call.method, url: call.url)
     }
 }

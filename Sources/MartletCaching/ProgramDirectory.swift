@@ -3,19 +3,15 @@ public import SystemPackage
 
 /// The directories of this program below those of its user (XDG Base Directory Specification).
 package enum ProgramDirectory {
-    /// The directory `PROGRAM/NAME` below the one that a variable names, or else below one in `$HOME`. A path that is not
-    /// absolute is ignored.
+    /// The directory `PROGRAM/NAME` below that of a variable, or else of `$HOME`. A relative path is ignored.
     package static func path(_ name: String, below variable: String, orHome parts: [String]) -> FilePath {
         let program = FilePath(CommandLine.arguments.first ?? "").lastComponent?.string ?? "program"
-        return path(name, below: variable, orHome: parts, program: program) {
-            ProcessEnvironment.value(of: $0)
-        }
+        return path(name, below: variable, orHome: parts, program: program) { ProcessEnvironment.value(of: $0) }
     }
 
     /// The directory of a program with an environment.
     package static func path(
-        _ name: String, below variable: String, orHome parts: [String], program: String,
-        value: (String) -> String?
+        _ name: String, below variable: String, orHome parts: [String], program: String, value: (String) -> String?
     ) -> FilePath {
         func absolute(_ variable: String) -> FilePath? {
             value(variable).flatMap { $0.hasPrefix("/") ? FilePath($0) : nil }
@@ -28,8 +24,8 @@ package enum ProgramDirectory {
 }
 
 extension ResponseCache {
-    /// The default directory of this program: `NAME/responses`, with the name of the program, in `$XDG_CACHE_HOME`, or in
-    /// `~/.cache` if that is not set (XDG Base Directory Specification).
+    /// The default directory of this program: `NAME/responses`, with the name of the program, in `$XDG_CACHE_HOME`, or
+    /// in `~/.cache` if that is not set (XDG Base Directory Specification).
     public static var defaultDirectory: FilePath {
         ProgramDirectory.path("responses", below: "XDG_CACHE_HOME", orHome: [".cache"])
     }

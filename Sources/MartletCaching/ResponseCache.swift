@@ -10,16 +10,15 @@ public import SystemPackage
 
 /// A private cache of responses (RFC 9111), in memory and on disk. Each tier is bounded, and works without the other.
 ///
-/// It is set as ``SessionConfiguration/cache`` of any number of sessions, and may be used from anywhere. Processes may share a
-/// directory. Problems with the disk never fail a request: what cannot be read is a miss, what cannot be stored is not stored,
-/// and an event reports it.
+/// It is set as ``SessionConfiguration/cache`` of any number of sessions. Processes may share a directory. Problems
+/// with the disk never fail a request: they are a miss, and an event reports them.
 ///
 /// ```swift
 /// configuration.cache = try .at("/var/cache/app", memory: .mebibytes(32), disk: .gibibytes(1))
 /// ```
 ///
-/// Bodies are stored as their reader receives them, and are held in memory as a whole only if they are small. A body larger than
-/// an eighth of the disk's limit (of the memory's, without a disk) is delivered and not stored.
+/// Bodies are stored as their reader receives them, and are held in memory as a whole only if they are small. A body
+/// larger than an eighth of the disk's limit (of the memory's, without a disk) is delivered and not stored.
 public final class ResponseCache: Sendable {
     /// The behavior of a cache beyond what messages request. The defaults are those of RFC 9111.
     public struct Options: Sendable {
@@ -30,8 +29,8 @@ public final class ResponseCache: Sendable {
         public var staleIfError: Duration?
         /// Lifetimes of responses that specify none; by default they are estimated as in RFC 9111 §4.2.2.
         public var defaultFreshness = DefaultFreshness.none
-        /// The source that reports when memory is short: then half of the responses in memory are evicted, all of them when it
-        /// is critical; those that are not on disk are written there first. The machine's by default; `nil` for none.
+        /// The source that reports when memory is short: then half of the responses in memory are evicted, all when it
+        /// is critical, after those that are not on disk were written there. The machine's by default; `nil` for none.
         public var memoryPressure: MemoryPressureSource? = .system
 
         /// Creates the default options.
@@ -42,14 +41,13 @@ public final class ResponseCache: Sendable {
     public enum Eviction: String, Hashable, Sendable, CaseIterable {
         /// The least recently used first.
         case leastRecentlyUsed
-        /// Those that were not used since the last pass (SIEVE, NSDI 2024): better if many responses are requested only once.
+        /// Those not used since the last pass (SIEVE, NSDI 2024): better if many responses are requested only once.
         case sieve
 
         fileprivate var order: EvictionOrder { self == .sieve ? .sieve : .leastRecentlyUsed }
     }
 
-    /// The use of a cache in this process, and its content, in numbers that agree with those of its servers: each request that
-    /// ended counts once, by its response.
+    /// The use of a cache in this process, and its content. Each request that ended counts once, by its response.
     public struct Statistics: Hashable, Sendable {
         /// Requests answered by fresh stored responses.
         public var hits: UInt64 = 0
@@ -107,15 +105,13 @@ public final class ResponseCache: Sendable {
     ///
     /// It serves immediately: the index of a large directory is read in the background.
     /// - Parameters:
-    ///   - path: The directory. It must belong to the user alone (mode 0700), and be new, empty, or a cache's. Files that
-    ///     others put there later are ignored.
+    ///   - path: The directory: the user's alone (mode 0700), and new, empty, or a cache's. Foreign files are ignored.
     ///   - memory: The limit of the tier in memory, 32 MiB by default; 0 for none.
     ///   - disk: The maximum size on disk, in allocated blocks; 256 MiB by default. It is never exceeded.
-    /// - Throws: ``CacheDirectoryError`` if the directory belongs to another user, others may read or write it, or it has other
-    ///   files and is not a cache's.
+    /// - Throws: ``CacheDirectoryError`` if it is another user's, open to others, or has files and is not a cache's.
     public static func at(
-        _ path: some FilePathConvertible, memory: ByteCount = .mebibytes(32),
-        disk: ByteCount = .mebibytes(256), options: Options = Options()
+        _ path: some FilePathConvertible, memory: ByteCount = .mebibytes(32), disk: ByteCount = .mebibytes(256),
+        options: Options = Options()
     ) throws(CacheDirectoryError) -> ResponseCache {
         try at(path.filePath, memory: memory, disk: disk, options: options, files: LinuxFileSystem())
     }
@@ -131,9 +127,7 @@ public final class ResponseCache: Sendable {
     }
 
     /// Creates a cache in memory only, of 32 MiB by default.
-    public static func memoryOnly(
-        _ limit: ByteCount = .mebibytes(32), options: Options = Options()
-    ) -> ResponseCache {
+    public static func memoryOnly(_ limit: ByteCount = .mebibytes(32), options: Options = Options()) -> ResponseCache {
         ResponseCache(memory: limit, disk: nil, directory: nil, options: options, teller: CacheEventEmitter())
     }
 
@@ -142,18 +136,14 @@ public final class ResponseCache: Sendable {
         var options = Options()
         options.memoryPressure = nil
         return ResponseCache(
-            memory: 0, disk: nil, directory: nil, options: options, teller: CacheEventEmitter(),
-            isTransient: true)
+            memory: 0, disk: nil, directory: nil, options: options, teller: CacheEventEmitter(), isTransient: true)
     }
 
     private init(
-        memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options,
-        teller: CacheEventEmitter,
+        memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options, teller: CacheEventEmitter,
         isTransient: Bool = false
     ) {
-        self.teller = teller
-        self.isTransient = isTransient
-        self.directory = directory
+        (self.teller, self.isTransient, self.directory) = (teller, isTransient, directory)
         let store = ResponseStore(memoryLimit: memory.bytes, disk: disk, order: options.eviction.order)
         self.store = store
         policy = MartletCache.CachePolicy(
@@ -173,7 +163,7 @@ public final class ResponseCache: Sendable {
     deinit {
         work?.cancel()
         teller.end()
-        // Responses that are only in memory are written to disk; the index is for the next process that opens the directory.
+        // Responses that are only in memory are written to disk, the index for the next process.
         let store = store
         BlockingThreadPool.shared.submit { store.flush() }
     }
@@ -198,11 +188,9 @@ public final class ResponseCache: Sendable {
         return statistics
     }
 
-    /// Removes all stored responses of a URL, in all variants.
-    ///
-    /// A response that is being received is not stored, either.
-    /// - Parameter partition: The partition, besides that for everyone. With `nil` (the default) all are removed, whichever
-    ///   credential, partition, `Host` or server distinguishes them. The head of each entry on disk is read for that.
+    /// Removes all stored responses of a URL, in all variants; one that is being received is not stored, either.
+    /// - Parameter partition: The partition, besides that for everyone. With `nil` (the default) all are removed,
+    ///   whatever their credential, partition, `Host` or server; the head of each entry on disk is read for that.
     public func remove(_ url: HTTPURL, partition: String? = nil) async {
         let url = url.absoluteForm
         await run { store in
@@ -217,12 +205,10 @@ public final class ResponseCache: Sendable {
     /// Removes everything.
     public func removeAll() async { await run { $0.removeAll() } }
 
-    /// Evicts responses from memory until they cost at most so many bytes; those that are not on disk are written there first.
+    /// Evicts responses from memory until they cost at most so many bytes, after writing them to disk.
     public func trimMemory(to limit: ByteCount = 0) async { await run { $0.trim(to: limit.bytes) } }
 
-    /// Writes the responses that are only in memory, and the index, to disk, if there is one.
-    ///
-    /// Without it, nothing is lost but the order in which entries were last used.
+    /// Writes the responses that are only in memory, and the order of their last use, to disk, if there is one.
     public func flush() async { await run { $0.flush() } }
 
     private func run(_ body: @escaping @Sendable (ResponseStore) -> Void) async {
@@ -233,17 +219,14 @@ public final class ResponseCache: Sendable {
     // MARK: Functions for requests
 
     /// The decider about the response of the network.
-    func decider(
-        _ request: CacheRequest, after decision: CacheDecision, _ found: [StoredResponse]
-    ) -> CacheUpdateRule {
+    func decider(_ request: CacheRequest, after decision: CacheDecision, _ found: [StoredResponse]) -> CacheUpdateRule {
         CacheUpdateRule(request, after: decision, variants: found.map(\.variant), policy: policy)
     }
 
     /// Applies a decision to the stored responses. It does not wait for a directory that is held up.
     /// - Returns: The responses with new heads, by index.
     func carryOut(
-        _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLog.Epoch,
-        on loop: EventLoop
+        _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLog.Epoch, on loop: EventLoop
     ) async -> [Int: StoredResponse] {
         let heads = decided.freshened
         guard !heads.isEmpty || !decided.removed.isEmpty else { return [:] }
@@ -268,7 +251,6 @@ public final class ResponseCache: Sendable {
         if !responses.isEmpty { count { $0.removals &+= UInt64(responses.count) } }
     }
 
-    /// Changes the statistics.
     func count(_ change: (inout Statistics) -> Void) { counts.withLock { change(&$0) } }
 
     /// Counts a request by the kind of its response, and the bytes of a body that the cache delivered.
@@ -279,15 +261,14 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Adds a closure to call with each body that is no longer stored, until it returns false. It is called under locks: it must
-    /// not take long or call the cache.
+    /// Adds a closure to call with each removed body, until it returns false. It must not block or call the cache.
     func onBodyRemoved(_ listener: @escaping @Sendable (UInt64) -> Bool) {
         store.whenRepresentationEnds { _, representation in listener(representation) }
     }
 
     func tell(_ event: CacheEvent) { teller.tell(event) }
 
-    /// Computes a digest of a secret, which may be written to disk.
+    /// Computes a digest of a secret for the disk.
     static func conceal(_ secret: String) -> String {
         // The prefix distinguishes it from digests for other purposes.
         let digest = try? MessageDigest.digest(.sha256, of: "martlet cache: \(secret)".utf8)
@@ -298,9 +279,8 @@ public final class ResponseCache: Sendable {
 }
 
 extension SessionConfiguration {
-    /// The target of connections for a URL, if the configuration sets another than the URL's: the path of a socket, another host
-    /// or port, or given addresses; otherwise `nil`. A proxy resolves names itself, but given addresses count nevertheless: the
-    /// proxy of a call is not known here, and they cost a request at most.
+    /// The target of connections for a URL, if the configuration sets another than the URL's: a socket, another host or
+    /// port, or addresses, which count even if a proxy, not known here, resolves names: that costs a request.
     func otherPlace(of url: HTTPURL) -> String? {
         // A connector ignores these settings.
         guard connector == nil else { return nil }
@@ -311,8 +291,7 @@ extension SessionConfiguration {
             (host, port) = (redirection.toHost ?? host, redirection.toPort ?? port)
         }
         let given =
-            resolveOverrides[Endpoint(host: host, port: port)]
-            ?? resolveOverrides[Endpoint(host: "*", port: port)]
+            resolveOverrides[Endpoint(host: host, port: port)] ?? resolveOverrides[Endpoint(host: "*", port: port)]
         guard given != nil || host != url.host || port != url.port else { return nil }
         return (["\(host) \(port)"] + (given ?? []).map(\.description)).joined(separator: " ")
     }
@@ -320,9 +299,8 @@ extension SessionConfiguration {
 
 /// A wall clock that is never set: it starts with the machine's time, and advances as time passes.
 ///
-/// So the age of a response that this process stored is always right: setting the machine's clock forward makes nothing stale,
-/// and setting it back keeps nothing fresh. Other processes compare the times with their own clocks: responses from their
-/// future are validated.
+/// The age of a response that this process stored is always right, however the machine's clock is set. Other processes
+/// compare the times with their own clocks: responses from their future are validated.
 struct MonotonicWallClock: Sendable {
     /// The machine's time at the start.
     let beginning: WallTime

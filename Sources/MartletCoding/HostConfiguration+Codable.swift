@@ -56,8 +56,7 @@ extension ParameterEncoding: Codable {
                 try names.map { name in
                     guard let method = HTTPRequest.Method(name) else {
                         throw DecodingError.dataCorruptedError(
-                            forKey: .methodsInURL, in: container, debugDescription: "\(name) is not a method"
-                        )
+                            forKey: .methodsInURL, in: container, debugDescription: "\(name) is not a method")
                     }
                     return method
                 })
@@ -88,40 +87,29 @@ extension ParameterEncoding: Codable {
 
 /// The strategies of a `JSONEncoder`. Missing ones are those of ``ParameterEncoding/json``.
 private struct JSONStrategies: Codable {
-    private enum Dates: String, Codable { case deferred, iso8601, secondsSince1970, millisecondsSince1970 }
-    private enum Keys: String, Codable { case asIs, snakeCase }
     private enum Bytes: String, Codable { case deferred, base64 }
     private struct Numbers: Codable { var positive, negative, notANumber: String }
 
-    private var dates: Dates? = .iso8601
-    private var keys: Keys?
+    private var dates: JSONForm.Dates? = .iso8601
+    private var keys: JSONForm.Keys?
     private var data: Bytes?
     private var numbers: Numbers?
     private var formatting: UInt? = JSONEncoder.OutputFormatting.sortedKeys.rawValue
 
     /// The strategies of an encoder; `nil` if it holds closures or `userInfo`.
     init?(_ encoder: JSONEncoder) {
-        guard encoder.userInfo.isEmpty else { return nil }
-        switch encoder.dateEncodingStrategy {
-        case .deferredToDate: dates = .deferred
-        case .iso8601: dates = .iso8601
-        case .secondsSince1970: dates = .secondsSince1970
-        case .millisecondsSince1970: dates = .millisecondsSince1970
-        default: return nil
-        }
-        switch encoder.keyEncodingStrategy {
-        case .useDefaultKeys: keys = .asIs
-        case .convertToSnakeCase: keys = .snakeCase
-        default: return nil
-        }
+        guard encoder.userInfo.isEmpty, let dates = JSONForm.Dates(encoder.dateEncodingStrategy),
+            let keys = JSONForm.Keys(encoder.keyEncodingStrategy)
+        else { return nil }
+        (self.dates, self.keys) = (dates, keys)
         switch encoder.dataEncodingStrategy {
         case .deferredToData: data = .deferred
         case .base64: data = .base64
         default: return nil
         }
-        switch encoder.nonConformingFloatEncodingStrategy {
-        case .throw: numbers = nil
-        case .convertToString(let positive, let negative, let notANumber):
+        if case .convertToString(let positive, let negative, let notANumber) = encoder
+            .nonConformingFloatEncodingStrategy
+        {
             numbers = Numbers(positive: positive, negative: negative, notANumber: notANumber)
         }
         formatting = encoder.outputFormatting.rawValue
@@ -129,18 +117,12 @@ private struct JSONStrategies: Codable {
 
     var encoder: JSONEncoder {
         let encoder = JSONEncoder()
-        switch dates {
-        case .deferred: encoder.dateEncodingStrategy = .deferredToDate
-        case .iso8601, nil: encoder.dateEncodingStrategy = .iso8601
-        case .secondsSince1970: encoder.dateEncodingStrategy = .secondsSince1970
-        case .millisecondsSince1970: encoder.dateEncodingStrategy = .millisecondsSince1970
-        }
-        encoder.keyEncodingStrategy = keys == .snakeCase ? .convertToSnakeCase : .useDefaultKeys
+        encoder.dateEncodingStrategy = (dates ?? .iso8601).strategy
+        encoder.keyEncodingStrategy = (keys ?? .unchanged).strategy
         encoder.dataEncodingStrategy = data == .deferred ? .deferredToData : .base64
         if let numbers {
             encoder.nonConformingFloatEncodingStrategy = .convertToString(
-                positiveInfinity: numbers.positive, negativeInfinity: numbers.negative,
-                nan: numbers.notANumber)
+                positiveInfinity: numbers.positive, negativeInfinity: numbers.negative, nan: numbers.notANumber)
         }
         encoder.outputFormatting = formatting.map { .init(rawValue: $0) } ?? .sortedKeys
         return encoder
@@ -153,8 +135,8 @@ extension HostConfiguration: Codable {
     private enum CodingKeys: String, CodingKey { case base, headers, encoding, options, validatesStatus }
 
     private static let settings: [CodedSetting<HostConfiguration, CodingKeys>] = [
-        .init(.headers, \.headers, written: \.withoutSecrets), .init(.encoding, \.encoding),
-        .init(.options, \.options), .init(.validatesStatus, optional: \.validatesStatus),
+        .init(.headers, \.headers, written: \.withoutSecrets), .init(.encoding, \.encoding), .init(.options, \.options),
+        .init(.validatesStatus, optional: \.validatesStatus),
     ]
 
     /// Decodes settings. Only the base must be present.
@@ -162,9 +144,7 @@ extension HostConfiguration: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let text = try container.decode(String.self, forKey: .base)
-        do throws(HTTPURL.ParseError) {
-            self.init(base: try HTTPURL(text))
-        } catch {
+        do throws(HTTPURL.ParseError) { self.init(base: try HTTPURL(text)) } catch {
             throw DecodingError.dataCorruptedError(
                 forKey: .base, in: container, debugDescription: "the base is not a URL: \(error)")
         }

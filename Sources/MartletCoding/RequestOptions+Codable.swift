@@ -13,10 +13,8 @@ import MartletTransport
 /// keys have their default.
 extension RequestOptions: Codable {
     private enum CodingKeys: String, CodingKey {
-        case timeouts, priority, bodyLimit, decompresses, version, omittedFields, returnsRawBody, trailers,
-            proxy
-        case queueOrder, redirects, retry, usesCookies, idempotencyKey, bandwidth,
-            allowsResendingNonIdempotentMethods
+        case timeouts, priority, bodyLimit, decompresses, version, omittedFields, returnsRawBody, trailers, proxy
+        case queueOrder, redirects, retry, usesCookies, idempotencyKey, bandwidth, allowsResendingNonIdempotentMethods
         case cacheMode, cachePartition, ignoresContentLength, meteredNetworks, serviceClass
     }
 
@@ -26,16 +24,13 @@ extension RequestOptions: Codable {
         .init(.decompresses, optional: \.decompresses), .init(.version, optional: \.version),
         .init(.returnsRawBody, optional: \.returnsRawBody),
         .init(.allowsResendingNonIdempotentMethods, optional: \.allowsResendingNonIdempotentMethods),
-        .init(.proxy, optional: \.proxy), .init(.redirects, optional: \.redirects),
-        .init(.retry, optional: \.retry), .init(.cacheMode, optional: \.cacheMode),
-        .init(.cachePartition, optional: \.cachePartition),
-        .init(.meteredNetworks, optional: \.meteredNetworks),
-        .init(.serviceClass, optional: \.serviceClass),
+        .init(.proxy, optional: \.proxy), .init(.redirects, optional: \.redirects), .init(.retry, optional: \.retry),
+        .init(.cacheMode, optional: \.cacheMode), .init(.cachePartition, optional: \.cachePartition),
+        .init(.meteredNetworks, optional: \.meteredNetworks), .init(.serviceClass, optional: \.serviceClass),
         .init(.idempotencyKey, optional: \.idempotencyKey),
         .init(.omittedFields, \.omittedFields) { $0.isEmpty ? nil : $0 },
         .init(.trailers, \.trailers) { $0.withoutSecrets.isEmpty ? nil : $0.withoutSecrets },
-        .init(.usesCookies, optional: \.usesCookies),
-        .init(.ignoresContentLength, optional: \.ignoresContentLength),
+        .init(.usesCookies, optional: \.usesCookies), .init(.ignoresContentLength, optional: \.ignoresContentLength),
         .init(.bandwidth, \.bandwidth) { $0 == .none ? nil : $0 },
     ]
 
@@ -121,8 +116,7 @@ extension RedirectPolicy: Codable {
                 try names.map { name in
                     guard let scheme = HTTPURL.Scheme(rawValue: name) else {
                         throw DecodingError.dataCorruptedError(
-                            forKey: .schemes, in: container,
-                            debugDescription: "\(name) is neither http nor https")
+                            forKey: .schemes, in: container, debugDescription: "\(name) is neither http nor https")
                     }
                     return scheme
                 })

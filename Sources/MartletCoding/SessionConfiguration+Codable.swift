@@ -19,23 +19,22 @@ extension SessionConfiguration: Codable {
     private enum CodingKeys: String, CodingKey {
         case timeouts, bufferedBodyLimit, headers, userAgent, decompressesResponses, decompressionLimits
         case continueTimeout, pool, bandwidth, wireLimits, tls, proxy, redirects, retry
-        case resolveOverrides, connectOverrides, unixSocketPath, happyEyeballs, socketOptions, priority
-        case queueOrder, concurrency, cacheMode, cachePartition, meteredNetworks
+        case resolveOverrides, connectOverrides, unixSocketPath, happyEyeballs, socketOptions, priority, serviceClass
+        case queueOrder, concurrency, cacheMode, cachePartition, meteredNetworks, queryEncoding
     }
 
     /// All settings but those that are encoded, or checked, in another way.
     private static let settings: [CodedSetting<SessionConfiguration, CodingKeys>] = [
         .init(.timeouts, \.timeouts), .init(.bufferedBodyLimit, \.bufferedBodyLimit),
-        .init(.headers, \.headers, written: \.withoutSecrets),
-        .init(.decompressesResponses, \.decompressesResponses),
-        .init(.decompressionLimits, \.decompressionLimits), .init(.pool, \.pool),
-        .init(.bandwidth, \.bandwidth), .init(.wireLimits, \.wireLimits), .init(.tls, \.tls),
-        .init(.proxy, \.proxy), .init(.redirects, \.redirects), .init(.retry, \.retry),
-        .init(.resolveOverrides, \.resolveOverrides), .init(.connectOverrides, \.connectOverrides),
-        .init(.unixSocketPath, optional: \.unixSocketPath), .init(.happyEyeballs, \.happyEyeballs),
-        .init(.socketOptions, \.socketOptions), .init(.priority, \.priority),
-        .init(.queueOrder, \.queueOrder),
-        .init(.concurrency, optional: \.concurrency), .init(.cacheMode, \.cacheMode),
+        .init(.queryEncoding, \.queryEncoding),
+        .init(.headers, \.headers, written: \.withoutSecrets), .init(.decompressesResponses, \.decompressesResponses),
+        .init(.decompressionLimits, \.decompressionLimits), .init(.pool, \.pool), .init(.bandwidth, \.bandwidth),
+        .init(.wireLimits, \.wireLimits), .init(.tls, \.tls), .init(.proxy, \.proxy), .init(.redirects, \.redirects),
+        .init(.retry, \.retry), .init(.resolveOverrides, \.resolveOverrides),
+        .init(.connectOverrides, \.connectOverrides), .init(.unixSocketPath, optional: \.unixSocketPath),
+        .init(.happyEyeballs, \.happyEyeballs), .init(.socketOptions, \.socketOptions),
+        .init(.serviceClass, optional: \.serviceClass), .init(.priority, \.priority),
+        .init(.queueOrder, \.queueOrder), .init(.concurrency, optional: \.concurrency), .init(.cacheMode, \.cacheMode),
         .init(.cachePartition, optional: \.cachePartition), .init(.meteredNetworks, \.meteredNetworks),
     ]
 
@@ -46,15 +45,13 @@ extension SessionConfiguration: Codable {
         self = .default
         for setting in SessionConfiguration.settings { try setting.decode(&self, container) }
         // `null` means no agent.
-        if container.contains(.userAgent) {
-            userAgent = try container.decodeIfPresent(String.self, forKey: .userAgent)
-        }
+        if container.contains(.userAgent) { userAgent = try container.decodeIfPresent(String.self, forKey: .userAgent) }
         continueTimeout = try container.duration(.continueTimeout) ?? continueTimeout
     }
 
     /// Encodes the configuration, without secrets and without code.
-    /// - Throws: `EncodingError.invalidValue` for a closure that decides on trust or proxies, for a validator, and for the text
-    ///   of a root with a private key.
+    /// - Throws: `EncodingError.invalidValue` for a closure that decides on trust or proxies or serializes queries, for a validator,
+    ///   and for the text of a root with a private key.
     public func encode(to encoder: any Encoder) throws {
         if let validator { throw encoder.refusal(of: validator, "a validator cannot be encoded") }
         var container = encoder.container(keyedBy: CodingKeys.self)
@@ -96,8 +93,7 @@ extension ProxySettings: Codable {
         case .none: try container.encode(false, forKey: .usesEnvironment)
         case .environment: try container.encode(true, forKey: .usesEnvironment)
         case .server(let server): try container.encode(server, forKey: .server)
-        case .selector:
-            throw encoder.refusal(of: self, "a proxy that a closure chooses cannot be encoded")
+        case .selector: throw encoder.refusal(of: self, "a proxy that a closure chooses cannot be encoded")
         }
         if !bypass.isEmpty || replacesExceptions {
             try container.encode(bypass.text, forKey: .bypass)
@@ -122,9 +118,7 @@ extension HTTPFields {
         return fields
     }
 
-    fileprivate static let secretNames: [HTTPField.Name] = [
-        .authorization, .proxyAuthorization, .cookie, .setCookie,
-    ]
+    fileprivate static let secretNames: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie, .setCookie]
 }
 
 extension HTTPHeaders {

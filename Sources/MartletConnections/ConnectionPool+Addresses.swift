@@ -3,17 +3,18 @@ import Synchronization
 
 // Connections whose address on this machine is lost.
 extension ConnectionPool {
-    /// This machine has these addresses now. Connections from one that it had before are closed if they are idle, and fail if
-    /// they are in use, as though the peer had closed them: no byte will come on them any more, and a read would wait until a
-    /// clock runs out.
+    /// This machine has these addresses now. Connections from one that it had before are closed if they are idle, and
+    /// fail if they are in use, as though the peer had closed them: no byte will come on them, and reads would wait for
+    /// a clock.
     package func localAddresses(are addresses: Set<IPAddress>) {
         let (works, busy) = state.withLock { state -> ([Work], [HTTP1Connection]) in
             guard state.addresses.update(addresses) else { return ([], []) }
             var works: [Work] = []
             var busy: [HTTP1Connection] = []
             for (index, connection) in state.connections.enumerated() {
-                guard let connection, state.addresses.isLost(connection.stream.information.localAddress)
-                else { continue }
+                guard let connection, state.addresses.isLost(connection.stream.information.localAddress) else {
+                    continue
+                }
                 if let id = state.machine.idleConnection(at: index) {
                     if let work = collect(state.machine.connectionDied(id), &state) { works.append(work) }
                 } else {
@@ -27,10 +28,8 @@ extension ConnectionPool {
     }
 }
 
-/// The addresses that this machine had and has no more.
-///
-/// Only addresses that were there before can be lost: a program may use addresses that no interface has (`IP_FREEBIND`,
-/// local routes).
+/// The addresses that this machine had and has no more. Only addresses that were there before can be lost: a program
+/// may use addresses that no interface has (`IP_FREEBIND`, local routes).
 package struct LostAddresses: Sendable {
     /// The number of lost addresses at which they are forgotten: private addresses of IPv6 change daily, for years.
     private static let countLimit = 1_024
@@ -39,7 +38,6 @@ package struct LostAddresses: Sendable {
     /// The addresses that are lost, and have not come back.
     package private(set) var lost: Set<IPAddress> = []
 
-    /// Creates an empty set.
     package init() {}
 
     /// Sets the addresses that the machine has now.

@@ -4,7 +4,6 @@ import Synchronization
 
 // Connections as they are opened.
 extension ConnectionPool {
-    /// A connection that is to be opened.
     struct PendingDial {
         var id: PoolConnectionID
         var key: ConnectionKey
@@ -13,17 +12,14 @@ extension ConnectionPool {
         var timeout: Duration?
     }
 
-    /// A connection that is being opened.
     struct EnclosingDial: Sendable {
         let pool: ObjectIdentifier
         let id: PoolConnectionID
     }
 
-    /// The connections that the running task opens, the outermost first: resolvers and decisions about trust may make
-    /// calls.
+    /// The connections that the running task opens, the outermost first: resolvers and trust policies may make calls.
     @TaskLocal static var enclosingDials: [EnclosingDial] = []
 
-    /// Begins to open a connection.
     func begin(_ dial: PendingDial) {
         // Unstructured: a dial belongs to the pool, and may serve another request than the one that caused it.
         let dials = Self.enclosingDials + [EnclosingDial(pool: ObjectIdentifier(self), id: dial.id)]
@@ -32,9 +28,7 @@ extension ConnectionPool {
                 let deadline = MonotonicTime.now().deadline(after: dial.timeout)
                 do throws(ExchangeError) {
                     self.dialSucceeded(dial.id, try await self.open(dial, until: deadline))
-                } catch {
-                    self.dialFailed(dial.id, error)
-                }
+                } catch { self.dialFailed(dial.id, error) }
             }
         }
         let isAbandoned = state.withLock { state in
@@ -45,9 +39,8 @@ extension ConnectionPool {
         if isAbandoned { task.cancel() }
     }
 
-    private func open(
-        _ dial: PendingDial, until deadline: MonotonicTime
-    ) async throws(ExchangeError) -> ProxyDialer.Way {
+    private func open(_ dial: PendingDial, until deadline: MonotonicTime) async throws(ExchangeError) -> ProxyDialer.Way
+    {
         if let proxy = dial.key.proxy {
             let way = ProxyDialer(
                 dialer: dial.dialer, proxy: proxy, destination: dial.key.destination, limits: wireLimits,
@@ -55,11 +48,8 @@ extension ConnectionPool {
             return try await way.run()
         }
         do throws(DialError) {
-            return ProxyDialer.Way(
-                connected: try await dial.dialer.dial(dial.key.destination, until: deadline))
-        } catch {
-            throw ExchangeError(error)
-        }
+            return ProxyDialer.Way(connected: try await dial.dialer.dial(dial.key.destination, until: deadline))
+        } catch { throw ExchangeError(error) }
     }
 
     private func dialSucceeded(_ id: PoolConnectionID, _ way: ProxyDialer.Way) {
@@ -71,8 +61,7 @@ extension ConnectionPool {
             guard state.machine.isDialling(id) else { return (nil, false, false) }
             if state.addresses.isLost(connected.stream.information.localAddress) {
                 // The address was lost while the connection was being made: it will never carry anything.
-                let failure = ExchangeError(
-                    cause: .transport(.addressLost), phase: .connecting, wasSent: false)
+                let failure = ExchangeError(cause: .transport(.addressLost), phase: .connecting, wasSent: false)
                 return (collect(state.machine.dialFailed(id), &state, failure: failure), false, false)
             }
             while state.connections.count <= id.index { state.connections.append(nil) }
@@ -111,7 +100,6 @@ extension ConnectionPool.State {
         return dial
     }
 
-    /// Forgets a dial that has ended.
     fileprivate mutating func forgetDial(_ id: PoolConnectionID) {
         dials[id] = nil
         abandoned.remove(id)
@@ -121,10 +109,10 @@ extension ConnectionPool.State {
 
 /// Keeps thousands of connections from being opened in the same moment.
 ///
-/// While a connection is opened it takes several times the memory that it takes later, and what is opened together with ten
-/// thousand others finds the server's backlog full and is retried a second later. So at most ``limit`` dials are on their
-/// way; but each counts for no more than ``interval``, so that hosts which are far away, or dead, delay no others: ten
-/// thousand dials begin each second, whatever their outcome.
+/// While a connection is opened it takes several times the memory that it takes later, and what is opened together with
+/// ten thousand others finds the server's backlog full and is retried a second later. So at most ``limit`` dials are on
+/// their way; but each counts for no more than ``interval``, so that hosts which are far away, or dead, delay no
+/// others: ten thousand dials begin each second, whatever their outcome.
 ///
 /// It only counts and keeps dials; the caller begins them.
 struct DialThrottle<Dial> {
@@ -144,10 +132,8 @@ struct DialThrottle<Dial> {
     /// The dials that wait, in order; some were withdrawn since.
     private var line = Deque<PoolConnectionID>()
 
-    /// Creates a gate that nothing has passed.
     init() {}
 
-    /// The number of dials that wait.
     var waitingCount: Int { waiting.count }
 
     /// The time at which a waiting dial may begin, unless another ends before; `nil` if none waits.
@@ -173,7 +159,6 @@ struct DialThrottle<Dial> {
     /// Notes that a dial has ended, in whatever way.
     mutating func ended(_ id: PoolConnectionID) { counting.remove(id) }
 
-    /// Returns the waiting dials that may begin now.
     mutating func next(now: Instant) -> [Dial] {
         forget(now)
         var dials: [Dial] = []

@@ -2,13 +2,10 @@ package import MartletTransport
 package import MartletWire
 import Synchronization
 
-/// The connections of a session: a ``PoolMachine`` that decides, and the objects that it decides about.
-///
-/// It has a lock and is no actor, so that giving a connection back is synchronous: it needs no task, cannot be cancelled, and
-/// works in a `deinit`. The lock is held for the machine's decision alone; connections are opened, closed and handed over
-/// after it.
+/// The connections of a session: a ``PoolMachine`` that decides, and the objects that it decides about. It has a lock
+/// and is no actor, so that giving a connection back is synchronous: it needs no task, cannot be cancelled, and works
+/// in a `deinit`. The lock is held for the machine's decision alone; its effects come after it.
 package final class ConnectionPool: TimerTarget {
-    /// The state that the lock guards.
     struct State {
         /// A request in the line, with the clocks of its wait.
         struct Waiting {
@@ -38,8 +35,7 @@ package final class ConnectionPool: TimerTarget {
         /// Starts or stops the connect clock of a waiting request.
         mutating func noteDialling(_ isDialling: Bool, _ id: PoolWaiterID, _ work: inout Work) {
             let now = MonotonicTime.now()
-            let deadline =
-                isDialling ? waiters[id]?.clock.dialBegan(at: now) : waiters[id]?.clock.dialEnded(at: now)
+            let deadline = isDialling ? waiters[id]?.clock.dialBegan(at: now) : waiters[id]?.clock.dialEnded(at: now)
             if let deadline, let waiter = waiters[id]?.waiter { work.waiterTimers.append((waiter, deadline)) }
         }
     }
@@ -51,10 +47,9 @@ package final class ConnectionPool: TimerTarget {
     private let alarm = PoolAlarm()
 
     /// Creates an empty pool.
-    /// - Parameter onLongWait: Called when requests have waited for ``longWait``, once for each request, on a task of its own.
+    /// - Parameter onLongWait: Called when requests have waited for ``longWait``, once for each, on a task of its own.
     package init(
-        limits: PoolLimits, wireLimits: WireLimits, loop: EventLoop,
-        onLongWait: (@Sendable ([LongWait]) -> Void)? = nil
+        limits: PoolLimits, wireLimits: WireLimits, loop: EventLoop, onLongWait: (@Sendable ([LongWait]) -> Void)? = nil
     ) {
         self.onLongWait = onLongWait
         let machine = PoolMachine<ConnectionKey>(limits: limits) { key, limits in
@@ -77,13 +72,13 @@ package final class ConnectionPool: TimerTarget {
     ///   - destination: The server; the proxy, where requests are handed to the proxy itself.
     ///   - dialer: Opens a new connection.
     ///   - proxy: The proxy that the connection leads through.
-    ///   - refused: The connection that the request got after a wait and does not want. It is closed; the request keeps its
-    ///     place in the line, and the connection that is opened instead is its own.
-    /// - Returns: A connection, or a place in the line for one, which may have carried an exchange whatever was asked for.
+    ///   - refused: The connection that the request got after a wait and does not want. It is closed; the request keeps
+    ///     its place in the line, and the connection that is opened instead is its own.
+    /// - Returns: A connection, or a place in the line for one, which may have carried an exchange in any case.
     /// - Throws: `.transport(.closed)` when the pool is shut down.
     package func acquire(
-        _ destination: consuming Destination, by dialer: Dialer, through proxy: ProxyServer? = nil,
-        _ request: Request, insteadOf refused: Lease? = nil
+        _ destination: consuming Destination, by dialer: Dialer, through proxy: ProxyServer? = nil, _ request: Request,
+        insteadOf refused: Lease? = nil
     ) throws(ExchangeError) -> Acquisition {
         let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
         if let refused {
@@ -93,8 +88,7 @@ package final class ConnectionPool: TimerTarget {
         // Nearly every request of a busy session: an idle connection, and nothing else to do.
         let candidate = state.withLock { state -> Candidate? in
             let id = state.machine.takeIdle(
-                key, priority: request.priority, order: request.order, arrival: request.arrival,
-                now: PoolClock.now())
+                key, priority: request.priority, order: request.order, arrival: request.arrival, now: PoolClock.now())
             return id.flatMap { state.candidate($0) }
         }
         if let candidate, request.accepts(candidate.connection) { return lease(candidate, request) }
@@ -102,10 +96,9 @@ package final class ConnectionPool: TimerTarget {
     }
 
     /// Finds a request a connection, or its place in the line.
-    /// - Parameter refused: The connection that it was given and that had ended, or received unsolicited bytes, meanwhile
-    ///   (RFC 9112 §9.3): it gets the next one.
-    @inline(never)
-    private func acquire(
+    /// - Parameter refused: The connection that it was given and that had ended, or received unsolicited bytes,
+    ///   meanwhile (RFC 9112 §9.3): it gets the next one.
+    @inline(never) private func acquire(
         _ key: ConnectionKey, _ dialer: Dialer, _ request: Request, after refused: Candidate?
     ) throws(ExchangeError) -> Acquisition {
         var refused = refused
@@ -114,16 +107,12 @@ package final class ConnectionPool: TimerTarget {
                 state -> (Candidate?, Ticket?, MonotonicTime?, Work?) in
                 let now = PoolClock.now()
                 let admission =
-                    if let refused {
-                        state.machine.checkoutRefused(refused.id, now: now)
-                    } else {
+                    if let refused { state.machine.checkoutRefused(refused.id, now: now) } else {
                         state.machine.request(
-                            key, priority: request.priority, order: request.order,
-                            arrival: request.arrival, now: now)
+                            key, priority: request.priority, order: request.order, arrival: request.arrival, now: now)
                     }
                 let candidate = admission.lease.flatMap { state.candidate($0) }
-                let (ticket, timer) =
-                    admission.waiter.map { enqueue($0, dialer, request, &state) } ?? (nil, nil)
+                let (ticket, timer) = admission.waiter.map { enqueue($0, dialer, request, &state) } ?? (nil, nil)
                 return (candidate, ticket, timer, collect(admission.effects, &state))
             }
             run(work)
@@ -132,9 +121,7 @@ package final class ConnectionPool: TimerTarget {
                 refused = candidate
                 continue
             }
-            guard let ticket else {
-                throw ExchangeError(cause: .transport(.closed), phase: .waiting, wasSent: false)
-            }
+            guard let ticket else { throw ExchangeError(cause: .transport(.closed), phase: .waiting, wasSent: false) }
             if let timer, timer != .distantFuture { loop.schedule(ticket.waiter, token: 0, at: timer) }
             if onLongWait != nil {
                 loop.schedule(
@@ -149,15 +136,13 @@ package final class ConnectionPool: TimerTarget {
     fileprivate typealias Candidate = (id: PoolConnectionID, connection: HTTP1Connection)
 
     private func lease(_ candidate: Candidate, _ request: Request) -> Acquisition {
-        .lease(
-            Lease(
-                connection: candidate.connection, id: candidate.id, isReused: !request.isFresh, pool: self))
+        .lease(Lease(connection: candidate.connection, id: candidate.id, isReused: !request.isFresh, pool: self))
     }
 
     /// - Returns: The request's place in the line, and the time at which the first timer of its clocks has to fire.
-    private func enqueue(
-        _ id: PoolWaiterID, _ dialer: Dialer, _ request: Request, _ state: inout State
-    ) -> (Ticket?, MonotonicTime?) {
+    private func enqueue(_ id: PoolWaiterID, _ dialer: Dialer, _ request: Request, _ state: inout State) -> (
+        Ticket?, MonotonicTime?
+    ) {
         let waiter = PoolWaiter(id: id, pool: self, dialer: dialer, start: request.waitStart)
         var clock = PoolWaiterClock(
             connectTimeout: request.connectTimeout, poolTimeout: request.poolTimeout, now: waiter.start)
@@ -184,19 +169,17 @@ package final class ConnectionPool: TimerTarget {
         let (work, isReusable, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
             // A waiter may get it immediately, without the check of a connection that was idle.
             let isReusable =
-                isReusable
-                && (state.machine.waitingCount == 0 || lease.connection.isQuiet(at: MonotonicTime.now()))
+                isReusable && (state.machine.waitingCount == 0 || lease.connection.isQuiet(at: MonotonicTime.now()))
             let effects = state.machine.released(
                 lease.id, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout, now: PoolClock.now())
             let work = collect(effects, &state)
-            let isIdle =
-                isReusable && effects.grant == nil && state.connections[lease.id.index] === lease.connection
+            let isIdle = isReusable && effects.grant == nil && state.connections[lease.id.index] === lease.connection
             return (work, isReusable, isIdle)
         }
         if !isReusable { lease.connection.stream.close() }
         run(work)
-        // A connection that its server closes is closed here immediately, not at its next use. Lease and connection refer to
-        // each other only while it idles: taking it out, and closing it, end the watch.
+        // A connection that its server closes is closed here immediately, not at its next use. Lease and connection
+        // refer to each other only while it idles: taking it out, and closing it, end the watch.
         if isIdle { lease.connection.stream.observeIdle(lease) }
     }
 
@@ -228,8 +211,8 @@ package final class ConnectionPool: TimerTarget {
                 let waiter = state.waiters.removeValue(forKey: id)?.waiter
             else { return (nil, nil, nil, nil) }
             let error = ExchangeError(
-                cause: .timedOut(clock), phase: isDialling ? .connecting : .waiting,
-                wasSent: false, waited: now.since(waiter.start), shortage: shortage)
+                cause: .timedOut(clock), phase: isDialling ? .connecting : .waiting, wasSent: false,
+                waited: now.since(waiter.start), shortage: shortage)
             return (nil, waiter, error, collect(effects, &state))
         }
         if let waiter, let error { waiter.result.fulfill(.failure(error)) }
@@ -239,16 +222,16 @@ package final class ConnectionPool: TimerTarget {
 
     // MARK: The whole pool
 
-    /// Closes idle connections, cancels dials and fails waiting requests; connections in use close when they are given back.
-    /// Further requests are refused.
+    /// Closes idle connections, cancels dials and fails waiting requests; connections in use close when they are given
+    /// back. Further requests are refused.
     package func shutDown() {
         perform { $0.machine.shutdown() }
         alarm.disarm()
     }
 
     /// Changes the limits while requests run.
-    /// - Parameter limits: Returns the new limits. It is called under the pool's lock, so that of several concurrent changes
-    ///   the last wins; it must not call the pool.
+    /// - Parameter limits: Returns the new limits. It is called under the pool's lock, so that of several concurrent
+    ///   changes the last wins; it must not call the pool.
     package func setLimits(_ limits: () -> PoolLimits) {
         perform { $0.machine.setLimits(limits(), now: PoolClock.now()) }
     }
@@ -267,10 +250,8 @@ package final class ConnectionPool: TimerTarget {
         return nil
     }
 
-    /// The limits in force.
     package var limits: PoolLimits { state.withLock { $0.machine.limits } }
 
-    /// The present counts.
     package var snapshot: PoolStatus {
         state.withLock { state in
             let counts = state.machine.counts
@@ -280,7 +261,7 @@ package final class ConnectionPool: TimerTarget {
         }
     }
 
-    /// The present counts of every host with a connection or a waiting request. Takes time in proportion to their number.
+    /// The present counts of every host with a connection or a waiting request, in time proportional to their number.
     package var hostCounts: [ConnectionKey: PoolCounts] { state.withLock { $0.machine.hostCounts } }
 
     // MARK: Effects
@@ -296,7 +277,6 @@ package final class ConnectionPool: TimerTarget {
         var timer: MonotonicTime?
     }
 
-    /// Passes an event to the machine, and runs its effects.
     func perform(_ event: (inout State) -> PoolMachine<ConnectionKey>.Effects) {
         run(state.withLock { state in collect(event(&state), &state) })
     }
@@ -326,8 +306,9 @@ package final class ConnectionPool: TimerTarget {
                 if let connection = state.connections[id.index].take() { work.closes.append(connection) }
             case .dial(let dial):
                 // The pool does not keep dialers: the request that the dial is made for brings its own.
-                guard let id = state.machine.waiter(of: dial.connection), let waiting = state.waiters[id]
-                else { continue }
+                guard let id = state.machine.waiter(of: dial.connection), let waiting = state.waiters[id] else {
+                    continue
+                }
                 state.noteDialling(true, id, &work)
                 let pending = PendingDial(id: dial.connection, key: dial.key, dialer: waiting.waiter.dialer)
                 if let dial = state.gate.admit(pending.id, pending, now: PoolClock.now()) {
@@ -383,14 +364,11 @@ extension ConnectionPool.State {
     }
 }
 
-/// The key by which connections are pooled: where they lead, and how they were opened.
-///
-/// The dialer stands for everything else that must not be mixed: TLS identity and trust, resolver and overrides, local
-/// address, unix domain socket.
+/// The key by which connections are pooled: where they lead, and how they were opened. The dialer stands for everything
+/// else that must not be mixed: TLS identity and trust, resolver and overrides, local address, unix domain socket.
 package struct ConnectionKey: Hashable, Sendable {
     /// The server.
     package var destination: Destination
-    /// The dialer's number.
     package var dialer: UInt64
     /// The proxy that the connection leads through, with its credentials and trust; `nil` for none.
     package var proxy: ProxyServer?
@@ -420,9 +398,8 @@ public struct PoolStatus: Hashable, Sendable {
 }
 
 /// The timer of a pool, which the event loop keeps until it fires. Without the pool it is a few bytes, so a pool that
-/// was shut down is not kept in memory until then.
-///
-/// The loop could refer to the pool weakly instead, but that would make each of the pool's retains and releases slow.
+/// was shut down is not kept in memory until then. The loop could refer to the pool weakly instead, but that would make
+/// each of the pool's retains and releases slow.
 private final class PoolAlarm: TimerTarget {
     /// The pool, while the alarm is set.
     private let pool = Mutex<ConnectionPool?>(nil)
@@ -432,7 +409,6 @@ private final class PoolAlarm: TimerTarget {
         pool.loop.schedule(self, token: 0, at: deadline, isRetained: true)
     }
 
-    /// Releases the pool.
     func disarm() {
         // The last reference to the pool may go here, outside of the lock.
         _ = pool.withLock { $0.take() }
@@ -444,8 +420,7 @@ private final class PoolAlarm: TimerTarget {
     }
 }
 
-/// The clock of the pool's machine. It runs while the computer is suspended, so that a connection which slept through its
-/// lifetime is never handed out.
+/// The clock of the machine. It runs while the computer is suspended: no connection sleeps through its lifetime.
 enum PoolClock {
     /// Nanoseconds since the computer was started.
     static func now() -> UInt64 { MonotonicTime.sinceBoot().nanoseconds }

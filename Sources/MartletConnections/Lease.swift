@@ -18,16 +18,13 @@ extension ConnectionPool {
         package var start: MonotonicTime
         /// Whether a connection that has carried an exchange is not accepted: one has died under the request.
         package var isFresh: Bool
-        /// The time at which it came first, by ``Ticket/arrival``: it gave up its place in the line, and gets it back. `nil`
-        /// for now.
+        /// The first ``Ticket/arrival`` of a request that left the line and gets its place back; `nil` for now.
         package var arrival: UInt64?
         /// The time that it has waited before, by the pool clock.
         package var waited = Duration.zero
-        /// Whether the socket of a kept connection is always checked before use: the request may not be sent again, should
-        /// the connection have ended.
+        /// Whether the socket of a kept connection is always checked before use, as the request may not be sent twice.
         package var mustLook: Bool
 
-        /// Creates a request for a connection.
         package init(
             priority: RequestPriority = .normal, order: QueueOrder = .firstComeFirstServed,
             poolTimeout: Duration? = nil, connectTimeout: Duration? = nil,
@@ -53,9 +50,7 @@ extension ConnectionPool {
         }
     }
 
-    /// The immediate result of an acquisition.
     package enum Acquisition: Sendable {
-        /// An idle connection.
         case lease(Lease)
         /// A place in the line.
         case ticket(Ticket)
@@ -79,16 +74,14 @@ extension ConnectionPool {
         }
 
         /// Notes that the request was made by calls that run, such as a request in the closure of a stream, or while a
-        /// connection is opened, such as one of a resolver. It does not wait for the connections that are held meanwhile.
+        /// connection is opened, such as one of a resolver. It does not wait for the connections they hold.
         /// - Parameter exchanges: The exchanges of those calls, the outermost first.
         package func nest(in exchanges: [Exchange]) {
             let dials = ConnectionPool.enclosingDials.filter { $0.pool == ObjectIdentifier(pool) }.map(\.id)
-            let holders =
-                dials + exchanges.filter { $0.lease.pool === pool && !$0.isFinished }.map(\.lease.id)
+            let holders = dials + exchanges.filter { $0.lease.pool === pool && !$0.isFinished }.map(\.lease.id)
             if !holders.isEmpty { pool.perform { $0.machine.nest(id, in: holders) } }
         }
 
-        /// Waits for the connection.
         package func lease() async throws(ExchangeError) -> Lease {
             switch await waiter.result.wait(until: totalDeadline, on: pool.loop) {
             case .value(.success(let lease)): return lease
@@ -99,11 +92,8 @@ extension ConnectionPool {
         }
 
         /// Leaves the line when the total clock has run out. Not inlined, so that waiting takes no room for it.
-        @inline(never)
-        private func timedOut() -> ExchangeError {
-            let (isDialling, shortage) = pool.state.withLock {
-                ($0.machine.isDialling(for: id), $0.shortage(of: id))
-            }
+        @inline(never) private func timedOut() -> ExchangeError {
+            let (isDialling, shortage) = pool.state.withLock { ($0.machine.isDialling(for: id), $0.shortage(of: id)) }
             // A connection granted in this very moment finds the place settled and goes back by itself.
             pool.cancel(id)
             return ExchangeError(
@@ -113,7 +103,6 @@ extension ConnectionPool {
     }
 }
 
-/// A request that waits for a connection.
 final class PoolWaiter: TimerTarget {
     /// The result, settled by the pool alone.
     let result = OneShot<Result<Lease, ExchangeError>>()
@@ -133,18 +122,77 @@ final class PoolWaiter: TimerTarget {
     static let longWaitToken: UInt64 = 1
 
     func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
-        token == PoolWaiter.longWaitToken
-            ? pool.longWaitTimerFired(id, now: now) : pool.waiterTimerFired(id, now: now)
+        token == PoolWaiter.longWaitToken ? pool.longWaitTimerFired(id, now: now) : pool.waiterTimerFired(id, now: now)
     }
 }
 
-/// The right to use one connection, until it is given back; once.
+/// The clocks of one request that waits for a connection, and the timer that ends the wait.
 ///
-/// A lease that is dropped closes its connection: one that was not given back in order cannot be trusted to be in order.
-///
-/// Once given back, it watches the connection while that idles: nothing else has to be made for it.
+/// While a connection is opened for the request, the connect clock runs; otherwise the pool clock does. Each time that
+/// this changes, ``dialBegan(at:)`` or ``dialEnded(at:)`` says for when a timer is to be set, so that there is always
+/// one that fires no later than the wait has to end.
+struct PoolWaiterClock: Sendable {
+    /// The consequence of a timer that fired.
+    enum Verdict: Equatable, Sendable {
+        /// The wait continues. The timer is set again for that instant; `nil` if another is set, or no clock runs.
+        case goOn(MonotonicTime?)
+        /// The clock ran out.
+        case timedOut(ExchangeError.Clock)
+    }
+
+    let connectTimeout: Duration?
+    /// The end of the wait for a free connection.
+    private let poolDeadline: MonotonicTime
+    /// The end of the wait for a connection that is being opened.
+    private var connectDeadline: MonotonicTime
+    /// The time of the first timer, `.distantFuture` for none; later that of the next one, which may have passed.
+    private(set) var firstTimer: MonotonicTime
+
+    /// Creates the clocks of a request that begins to wait.
+    init(connectTimeout: Duration?, poolTimeout: Duration?, now: MonotonicTime) {
+        self.connectTimeout = connectTimeout
+        poolDeadline = now.deadline(after: poolTimeout)
+        connectDeadline = Self.connectDeadline(connectTimeout, from: now)
+        firstTimer = min(poolDeadline, connectDeadline)
+    }
+
+    /// Starts the connect clock: a connection is opened for the request from now on.
+    /// - Returns: The time of a new timer; `nil` if one is set that fires in time.
+    mutating func dialBegan(at now: MonotonicTime) -> MonotonicTime? {
+        connectDeadline = Self.connectDeadline(connectTimeout, from: now)
+        return timer(noLaterThan: connectDeadline, now)
+    }
+
+    /// Stops the connect clock: no connection is opened for the request any more, and it waits for a free one.
+    /// - Returns: The time of a new timer; `nil` if one is set that fires in time.
+    mutating func dialEnded(at now: MonotonicTime) -> MonotonicTime? { timer(noLaterThan: poolDeadline, now) }
+
+    /// Judges the wait when a timer has fired.
+    mutating func timerFired(isDialling: Bool, now: MonotonicTime) -> Verdict {
+        let deadline = deadline(isDialling: isDialling)
+        if now >= deadline { return .timedOut(isDialling ? .connect : .poolWait) }
+        return .goOn(timer(noLaterThan: deadline, now))
+    }
+
+    /// The end of the wait as things are.
+    func deadline(isDialling: Bool) -> MonotonicTime { isDialling ? connectDeadline : poolDeadline }
+
+    private mutating func timer(noLaterThan deadline: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime? {
+        guard deadline != .distantFuture, firstTimer <= now || firstTimer > deadline else { return nil }
+        firstTimer = max(deadline, now)
+        return firstTimer
+    }
+
+    /// A second after the deadline of the dial, which knows more of the failure and so should report it first.
+    private static func connectDeadline(_ timeout: Duration?, from now: MonotonicTime) -> MonotonicTime {
+        now.deadline(after: timeout.map { min($0, .longest) + .seconds(1) })
+    }
+}
+
+/// The right to use one connection, until it is given back; once. A lease that is dropped closes its connection: one
+/// that was not given back in order cannot be trusted to be in order. Once given back, it watches the connection while
+/// that idles: nothing else has to be made for it.
 package final class Lease: IdleStreamObserver {
-    /// The connection.
     package let connection: HTTP1Connection
     /// Whether it has carried an exchange before.
     package let isReused: Bool
@@ -189,34 +237,25 @@ package final class Lease: IdleStreamObserver {
 
     package func idleStreamBecameReadable() {
         // The watch may have been set after the connection was leased again: what is read then is the holder's.
-        guard pool.state.withLock({ $0.machine.isIdle(id) }), connection.stream.probe() == .unusable else {
-            return
-        }
+        guard pool.state.withLock({ $0.machine.isIdle(id) }), connection.stream.probe() == .unusable else { return }
         pool.perform { $0.machine.connectionDied(id) }
     }
 
     /// Stops counting the connection against the pool's limits, until it is given back at the latest.
-    fileprivate func exempt() {
-        if !isReleased.load(ordering: .relaxed) { pool.perform { $0.machine.exempt(id) } }
-    }
+    fileprivate func exempt() { if !isReleased.load(ordering: .relaxed) { pool.perform { $0.machine.exempt(id) } } }
 
     /// Counts the connection against the pool's limits again.
     fileprivate func endExemption() { pool.state.withLock { $0.machine.endExemption(id) } }
 }
 
-/// Keeps a connection out of its pool's limits while the call that holds it waits for code of the program.
-///
-/// That code may make calls to the same host, or wait for other calls that do. The exemption begins after a grace period,
-/// so that code which returns immediately does not make the pool open connections above its limits.
+/// Keeps a connection out of its pool's limits while the call that holds it waits for code of the program. That code
+/// may make calls to the same host, or wait for other calls that do. The exemption begins after a grace period, so that
+/// code which returns immediately does not make the pool open connections above its limits.
 package final class Exemption: TimerTarget {
     /// The time after which the connection no longer counts.
     package static let grace = Duration.milliseconds(20)
 
-    private enum State {
-        case pending
-        case exempt
-        case ended
-    }
+    private enum State { case pending, exempt, ended }
 
     private let lease: Lease
     /// Guards the state: the loop's thread, and the call that ends the exemption.

@@ -1,70 +1,6 @@
 import MartletTransport
 import Synchronization
 
-/// The clocks of one request that waits for a connection, and the timer that ends the wait.
-///
-/// While a connection is opened for the request, the connect clock runs; otherwise the pool clock does. Each time that this
-/// changes, ``dialBegan(at:)`` or ``dialEnded(at:)`` says for when a timer is to be set, so that there is always one that
-/// fires no later than the wait has to end.
-struct PoolWaiterClock: Sendable {
-    /// The consequence of a timer that fired.
-    enum Verdict: Equatable, Sendable {
-        /// The wait goes on. The timer is to be set again for that instant; `nil` if there is another one, or no clock runs.
-        case goOn(MonotonicTime?)
-        /// The clock ran out.
-        case timedOut(ExchangeError.Clock)
-    }
-
-    /// The maximum time to open a connection.
-    let connectTimeout: Duration?
-    /// The end of the wait for a free connection.
-    private let poolDeadline: MonotonicTime
-    /// The end of the wait for a connection that is being opened.
-    private var connectDeadline: MonotonicTime
-    /// The time of the first timer, `.distantFuture` for none; later that of the next one, which may have passed.
-    private(set) var firstTimer: MonotonicTime
-
-    /// Creates the clocks of a request that begins to wait.
-    init(connectTimeout: Duration?, poolTimeout: Duration?, now: MonotonicTime) {
-        self.connectTimeout = connectTimeout
-        poolDeadline = now.deadline(after: poolTimeout)
-        connectDeadline = Self.connectDeadline(connectTimeout, from: now)
-        firstTimer = min(poolDeadline, connectDeadline)
-    }
-
-    /// Starts the connect clock: a connection is opened for the request from now on.
-    /// - Returns: The time of a new timer; `nil` if one is set that fires in time.
-    mutating func dialBegan(at now: MonotonicTime) -> MonotonicTime? {
-        connectDeadline = Self.connectDeadline(connectTimeout, from: now)
-        return timer(noLaterThan: connectDeadline, now)
-    }
-
-    /// Stops the connect clock: no connection is opened for the request any more, and it waits for a free one.
-    /// - Returns: The time of a new timer; `nil` if one is set that fires in time.
-    mutating func dialEnded(at now: MonotonicTime) -> MonotonicTime? { timer(noLaterThan: poolDeadline, now) }
-
-    /// Judges the wait when a timer has fired.
-    mutating func timerFired(isDialling: Bool, now: MonotonicTime) -> Verdict {
-        let deadline = deadline(isDialling: isDialling)
-        if now >= deadline { return .timedOut(isDialling ? .connect : .poolWait) }
-        return .goOn(timer(noLaterThan: deadline, now))
-    }
-
-    /// The end of the wait as things are.
-    func deadline(isDialling: Bool) -> MonotonicTime { isDialling ? connectDeadline : poolDeadline }
-
-    private mutating func timer(noLaterThan deadline: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime? {
-        guard deadline != .distantFuture, firstTimer <= now || firstTimer > deadline else { return nil }
-        firstTimer = max(deadline, now)
-        return firstTimer
-    }
-
-    /// A second after the deadline of the dial, which knows more of the failure: it reports first, on a busy machine too.
-    private static func connectDeadline(_ timeout: Duration?, from now: MonotonicTime) -> MonotonicTime {
-        now.deadline(after: timeout.map { min($0, .longest) + .seconds(1) })
-    }
-}
-
 /// The purpose for which a call holds a connection.
 enum ConnectionUse: UInt8, CaseIterable, Sendable {
     /// It sends its request.
@@ -122,8 +58,8 @@ extension ConnectionPool.State {
     /// The reason why a request waits; `nil` if it does not, or a connection is being opened for it.
     func shortage(of waiter: PoolWaiterID) -> String? { machine.limit(of: waiter).map { shortage($0) } }
 
-    /// For example: `16 of 16 connections to api.example.com:443 are in use: 12 by streams whose closure has not returned,
-    /// 4 receiving; raise connectionsPerHost, or let calls end sooner`.
+    /// For example: `16 of 16 connections to api.example.com:443 are in use: 12 by streams whose closure has not
+    /// returned, 4 receiving; raise connectionsPerHost, or let calls end sooner`.
     fileprivate func shortage(_ limit: PoolMachine<ConnectionKey>.Limit) -> String {
         let used = limit.leased.compactMap { connections[$0.index]?.use }
         var parts = ConnectionUse.allCases.reversed().compactMap { use in
@@ -132,8 +68,9 @@ extension ConnectionPool.State {
         }
         if limit.dialing > 0 { parts.append("\(limit.dialing) being opened") }
         let (target, setting) =
-            limit.host.map { ("connections to \($0)", "connectionsPerHost") }
-            ?? ("connections to all hosts together", "totalConnections")
+            limit.host.map { ("connections to \($0)", "connectionsPerHost") } ?? (
+                "connections to all hosts together", "totalConnections"
+            )
         return "\(limit.leased.count + limit.dialing) of \(limit.limit) \(target) are in use: "
             + "\(parts.joined(separator: ", ")); raise \(setting), or let calls end sooner"
     }
@@ -145,14 +82,12 @@ extension ConnectionPool {
 
     /// Requests that have waited for more than ``longWait``, for one reason.
     package struct LongWait: Sendable {
-        /// The number of requests.
         package var requestCount: Int
         /// The limit that is reached, and the use of the connections.
         package var shortage: String
     }
 
-    /// Reports the requests that have waited for long and were not reported yet, at most once in that time: a flood of
-    /// requests is one report.
+    /// Reports the requests that have waited for long and were not reported yet, at most once in that time.
     /// - Returns: The time of the next call.
     func longWaitTimerFired(_ id: PoolWaiterID, now: MonotonicTime) -> MonotonicTime? {
         guard let onLongWait else { return nil }
@@ -166,8 +101,8 @@ extension ConnectionPool {
             where now.since(waiting.waiter.start) >= ConnectionPool.longWait && !waiting.isReported {
                 guard let limit = state.machine.limit(of: id) else { continue }
                 state.waiters[id]?.isReported = true
-                reports[limit.host, default: LongWait(requestCount: 0, shortage: state.shortage(limit))]
-                    .requestCount += 1
+                reports[limit.host, default: LongWait(requestCount: 0, shortage: state.shortage(limit))].requestCount +=
+                    1
             }
             guard !reports.isEmpty else { return (nil, []) }
             state.longWaitsReported = now

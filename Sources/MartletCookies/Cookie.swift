@@ -78,14 +78,13 @@ extension Cookie {
     /// - Throws: ``CookieError`` if a part is not allowed, or the cookie does not satisfy the `__Host-` or `__Secure-` prefix of
     ///   its name.
     public init(
-        name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",
-        expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false,
-        sameSite: SameSite = .unspecified, created: Date = Date()
+        name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/", expires: Date? = nil,
+        isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .unspecified, created: Date = Date()
     ) throws(CookieError) {
         try self.init(
             checking: Array(name.utf8), Array(value.utf8), domain: domain, isHostOnly: isHostOnly, path: path,
-            expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
-            created: created, lastUsed: created)
+            expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite, created: created,
+            lastUsed: created)
     }
 
     /// Creates a cookie of parts that it checks.
@@ -103,14 +102,12 @@ extension Cookie {
         else { throw .invalidPath }
         guard let host = CookieHost(domain) else { throw .invalidDomain }
         let isHostOnly = isHostOnly || host.isAddress
-        guard
-            CookiePrefixRule.allows(
-                nameBytes, valueBytes, isSecure: isSecure, isHostOnly: isHostOnly, path: path)
+        guard CookiePrefixRule.allows(nameBytes, valueBytes, isSecure: isSecure, isHostOnly: isHostOnly, path: path)
         else { throw .prefixNotHonored }
         self.init(
-            nameBytes: nameBytes, valueBytes: valueBytes, domain: host.text, isHostOnly: isHostOnly,
-            path: path, expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite,
-            created: created, lastUsed: lastUsed)
+            nameBytes: nameBytes, valueBytes: valueBytes, domain: host.text, isHostOnly: isHostOnly, path: path,
+            expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite, created: created,
+            lastUsed: lastUsed)
     }
 }
 
@@ -118,9 +115,7 @@ extension Cookie: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     /// Name, domain and attributes, without the value.
     public var description: String {
         var parts = ["\(name)=***", "\(isHostOnly ? "" : ".")\(domain)\(path)"]
-        if let expires {
-            parts.append("until \(HTTPDate(secondsSinceEpoch: CookieDate.seconds(of: expires)).text)")
-        }
+        if let expires { parts.append("until \(HTTPDate(secondsSinceEpoch: CookieDate.seconds(of: expires)).text)") }
         if isSecure { parts.append("Secure") }
         if isHTTPOnly { parts.append("HttpOnly") }
         if sameSite != .unspecified { parts.append("SameSite=\(sameSite.rawValue)") }
@@ -163,8 +158,8 @@ extension Cookie: Codable {
         do throws(CookieError) {
             try self.init(
                 checking: name, value, domain: rest.domain, isHostOnly: rest.isHostOnly, path: rest.path,
-                expires: rest.expires, isSecure: rest.isSecure, isHTTPOnly: rest.isHTTPOnly,
-                sameSite: rest.sameSite, created: rest.created, lastUsed: rest.lastUsed ?? rest.created)
+                expires: rest.expires, isSecure: rest.isSecure, isHTTPOnly: rest.isHTTPOnly, sameSite: rest.sameSite,
+                created: rest.created, lastUsed: rest.lastUsed ?? rest.created)
         } catch {
             throw DecodingError.dataCorrupted(
                 .init(codingPath: decoder.codingPath, debugDescription: error.description))

@@ -18,9 +18,7 @@ package struct CookieFile: Sendable {
         package var malformedLines: [Int] = []
 
         /// Parses the lines of a text but the comments.
-        init(
-            _ text: [UInt8], isComment: (ArraySlice<UInt8>) -> Bool, parse: (ArraySlice<UInt8>) -> Cookie?
-        ) {
+        init(_ text: [UInt8], isComment: (ArraySlice<UInt8>) -> Bool, parse: (ArraySlice<UInt8>) -> Cookie?) {
             let lines = text.split(separator: ByteClass.lineFeed, omittingEmptySubsequences: false)
             for (index, line) in lines.enumerated() where !isComment(line) {
                 if let cookie = parse(line) {
@@ -36,15 +34,12 @@ package struct CookieFile: Sendable {
     func read() throws(StorageError) -> Content {
         do throws(StorageError) {
             return CookieFile.content(try FileReader(path: path).contents(limit: CookieFile.byteLimit))
-        } catch  where error.isMissingFile {
-            return CookieFile.content([])
-        }
+        } catch  where error.isMissingFile { return CookieFile.content([]) }
     }
 
     /// Parses the text of a file.
     package static func content(_ bytes: [UInt8]) -> Content {
-        Content(
-            bytes, isComment: { $0.isEmpty || $0.first == UInt8(ascii: "#") }, parse: CookieRecord.cookie)
+        Content(bytes, isComment: { $0.isEmpty || $0.first == UInt8(ascii: "#") }, parse: CookieRecord.cookie)
     }
 
     /// The text of a file of cookies.

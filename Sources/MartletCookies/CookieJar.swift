@@ -50,8 +50,7 @@ public actor CookieJar {
     ///   - limits: the limits on cookies.
     ///   - trustsLoopback: whether http to `localhost`, names below it, 127.0.0.0/8 and ::1 counts as secure; default no.
     public init(
-        file: (any FilePathConvertible)? = nil, keepsSessionCookies: Bool = false,
-        policy: CookiePolicy = .always,
+        file: (any FilePathConvertible)? = nil, keepsSessionCookies: Bool = false, policy: CookiePolicy = .always,
         publicSuffixes: any PublicSuffixes = .system, limits: CookieLimits = CookieLimits(),
         trustsLoopback: Bool = false
     ) {
@@ -113,14 +112,13 @@ public actor CookieJar {
     ///   - values: the values of its `Set-Cookie` fields, separately and in order.
     ///   - url: the URL of the response.
     /// - Returns: the fields that were not stored, with the reasons; none if the policy stores no cookies.
-    @discardableResult
-    public func store(setCookieValues values: [String], from url: HTTPURL) async -> [CookieRejection] {
-        await store(setCookieBytes: values.map { Array($0.utf8) }, from: url)
-    }
+    @discardableResult public func store(setCookieValues values: [String], from url: HTTPURL) async -> [CookieRejection]
+    { await store(setCookieBytes: values.map { Array($0.utf8) }, from: url) }
 
     /// Stores the cookies of a response, given as bytes.
-    @discardableResult
-    package func store(setCookieBytes values: [[UInt8]], from url: HTTPURL) async -> [CookieRejection] {
+    @discardableResult package func store(setCookieBytes values: [[UInt8]], from url: HTTPURL) async
+        -> [CookieRejection]
+    {
         guard policy.storesCookies, !values.isEmpty else { return [] }
         await prepare()
         defer { noteCount() }
@@ -151,8 +149,7 @@ public actor CookieJar {
 
     /// Removes the cookies that pass a test.
     /// - Returns: their number.
-    @discardableResult
-    public func remove(where isUnwanted: @Sendable (Cookie) -> Bool) async -> Int {
+    @discardableResult public func remove(where isUnwanted: @Sendable (Cookie) -> Bool) async -> Int {
         await prepare()
         defer { noteCount() }
         return store.remove(where: isUnwanted)
@@ -160,16 +157,14 @@ public actor CookieJar {
 
     /// Removes the cookies of a domain and of all names below it.
     /// - Returns: their number.
-    @discardableResult
-    public func removeCookies(domain: String) async -> Int {
+    @discardableResult public func removeCookies(domain: String) async -> Int {
         guard let host = CookieHost(domain) else { return 0 }
         return await remove { CookieHost(canonical: $0.domain).matches(domain: host.text) }
     }
 
     /// Removes the session cookies.
     /// - Returns: their number.
-    @discardableResult
-    public func removeSessionCookies() async -> Int { await remove(where: \.isSessionCookie) }
+    @discardableResult public func removeSessionCookies() async -> Int { await remove(where: \.isSessionCookie) }
 
     /// Removes all cookies. The file is not changed before ``save()``.
     public func removeAll() async { await remove { _ in true } }
@@ -182,8 +177,7 @@ public actor CookieJar {
     /// A file that does not exist is empty. Existing cookies are not replaced.
     /// - Returns: the result; an empty one on later calls.
     /// - Throws: ``StorageError`` if the file exists and cannot be read, or is larger than 64 MiB.
-    @discardableResult
-    public func load() async throws(StorageError) -> CookieImportReport {
+    @discardableResult public func load() async throws(StorageError) -> CookieImportReport {
         await publicSuffixes.prepare()
         guard let file, !isLoaded else { return CookieImportReport() }
         let source = CookieFile(path: file.string)
@@ -218,13 +212,9 @@ public actor CookieJar {
         savedRevision = max(savedRevision, revision)
     }
 
-    private func write(
-        to path: FilePath, _ text: @escaping @Sendable () -> [UInt8]
-    ) async throws(StorageError) {
+    private func write(to path: FilePath, _ text: @escaping @Sendable () -> [UInt8]) async throws(StorageError) {
         let name = path.string
-        try await CookieJar.writer.run { () throws(StorageError) in
-            try CookieFile.replace(name, with: text())
-        }
+        try await CookieJar.writer.run { () throws(StorageError) in try CookieFile.replace(name, with: text()) }
     }
 
     // MARK: Netscape's format
@@ -232,8 +222,7 @@ public actor CookieJar {
     /// Imports a cookie file in the format of Netscape and curl.
     ///
     /// Malformed lines are skipped and listed in the report.
-    @discardableResult
-    public func importNetscape(_ text: some Sequence<UInt8> & Sendable) async -> CookieImportReport {
+    @discardableResult public func importNetscape(_ text: some Sequence<UInt8> & Sendable) async -> CookieImportReport {
         await prepare()
         defer { noteCount() }
         return insert(NetscapeCookieFile.cookies(Array(text), now: now()))
@@ -241,8 +230,7 @@ public actor CookieJar {
 
     /// Imports a cookie file in the format of Netscape and curl.
     /// - Throws: ``StorageError`` if it cannot be read, or is larger than 64 MiB.
-    @discardableResult
-    public func importNetscape(contentsOf path: some FilePathConvertible) async throws(StorageError)
+    @discardableResult public func importNetscape(contentsOf path: some FilePathConvertible) async throws(StorageError)
         -> CookieImportReport
     {
         let name = path.filePath.string

@@ -77,8 +77,7 @@ public enum CookieError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The problem.
     public var description: String {
         switch self {
-        case .invalidName:
-            "the name of a cookie holds a control character, ';' or '=', or there is nothing in it"
+        case .invalidName: "the name of a cookie holds a control character, ';' or '=', or there is nothing in it"
         case .invalidValue: "the value of a cookie holds a control character or ';', or ends in white space"
         case .invalidDomain: "the domain of a cookie is not a host"
         case .invalidPath: "the path of a cookie does not begin with '/', or holds what no path may hold"
@@ -106,8 +105,7 @@ public struct CookieLimits: Sendable, Hashable {
 
     /// Creates limits. Numbers are clamped to their ranges, here as in the properties.
     public init(
-        perResponse: Int = 50, perDomain: Int = 180, total: Int = 3000, headerBytes: Int = 8192,
-        days: Int = 400
+        perResponse: Int = 50, perDomain: Int = 180, total: Int = 3000, headerBytes: Int = 8192, days: Int = 400
     ) {
         self.perResponse = max(0, perResponse)
         self.perDomain = max(0, perDomain)

@@ -23,13 +23,10 @@ struct CookieAcceptanceRule {
         guard path != nil || request.path == nil else { throw .invalidPath }
         let defaultPath = CookiePathRule.defaultPath(of: url.path)
         // The length of an attribute is limited. That of a URL is not, and a server chooses URLs by redirects to them.
-        guard path != nil || defaultPath.utf8.count <= CookieTextRule.attributeLimit else {
-            throw .invalidPath
-        }
+        guard path != nil || defaultPath.utf8.count <= CookieTextRule.attributeLimit else { throw .invalidPath }
         guard
             CookiePrefixRule.allows(
-                request.name, request.value, isSecure: request.isSecure, isHostOnly: isHostOnly,
-                path: path)
+                request.name, request.value, isSecure: request.isSecure, isHostOnly: isHostOnly, path: path)
         else { throw .prefixNotHonored }
         return Cookie(
             nameBytes: request.name, valueBytes: request.value, domain: domain, isHostOnly: isHostOnly,
@@ -38,9 +35,9 @@ struct CookieAcceptanceRule {
     }
 
     /// The domain to which it is sent, and whether only to that.
-    private func reach(
-        _ request: SetCookie, _ host: CookieHost
-    ) throws(CookieRejection.Reason) -> (domain: String, isHostOnly: Bool) {
+    private func reach(_ request: SetCookie, _ host: CookieHost) throws(CookieRejection.Reason) -> (
+        domain: String, isHostOnly: Bool
+    ) {
         guard let bytes = request.domain else { return (host.text, true) }
         guard bytes.allSatisfy({ $0 < 0x80 }) else { throw .invalidDomain }
         let domain = String(decoding: bytes, as: UTF8.self)
@@ -53,8 +50,7 @@ struct CookieAcceptanceRule {
             throw suffixes.isPublicSuffix(domain) ? .publicSuffix : .foreignDomain
         }
         // This includes domains above the public suffix that are not public suffixes themselves.
-        guard let registrable = suffixes.registrableDomain(of: host.text),
-            domain.utf8.count >= registrable.utf8.count
+        guard let registrable = suffixes.registrableDomain(of: host.text), domain.utf8.count >= registrable.utf8.count
         else { throw .publicSuffix }
         return (domain, false)
     }
@@ -82,9 +78,7 @@ enum CookiePathRule {
     /// The path of a cookie without the attribute: that of the request up to its last slash, without it.
     static func defaultPath(of path: String) -> String {
         let bytes = path.utf8
-        guard bytes.first == slash, let last = bytes.lastIndex(of: slash), last > bytes.startIndex else {
-            return "/"
-        }
+        guard bytes.first == slash, let last = bytes.lastIndex(of: slash), last > bytes.startIndex else { return "/" }
         return String(path[..<last])
     }
 }
@@ -93,9 +87,7 @@ enum CookiePathRule {
 enum CookiePrefixRule {
     /// Whether a cookie satisfies the prefix of its name.
     /// - Parameter path: the path that it was given; `nil` without one.
-    static func allows(
-        _ name: [UInt8], _ value: [UInt8], isSecure: Bool, isHostOnly: Bool, path: String?
-    ) -> Bool {
+    static func allows(_ name: [UInt8], _ value: [UInt8], isSecure: Bool, isHostOnly: Bool, path: String?) -> Bool {
         func begins(_ prefix: String) -> Bool {
             let text = name.isEmpty ? value : name
             return text.prefix(prefix.utf8.count).map(ByteClass.lowercased).elementsEqual(prefix.utf8)
@@ -156,8 +148,7 @@ struct CookieHost: Hashable, Sendable {
         self.text = text
         // No valid name ends in a label of digits, and only IPv6 addresses have colons.
         let lastLabel = text.utf8.split(separator: UInt8(ascii: ".")).last
-        isAddress =
-            text.utf8.contains(UInt8(ascii: ":")) || (lastLabel?.allSatisfy(ByteClass.isDigit) ?? false)
+        isAddress = text.utf8.contains(UInt8(ascii: ":")) || (lastLabel?.allSatisfy(ByteClass.isDigit) ?? false)
     }
 
     /// Whether it is this machine: `localhost` and names below it, 127.0.0.0/8, ::1 (RFC 6761 §6.3).

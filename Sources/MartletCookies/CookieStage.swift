@@ -15,9 +15,7 @@ package struct CookieStage: CallStage {
             request = call.supplemented { $0.cookies = cookies }
         }
         let answer = try await next(request)
-        do {
-            try await store(answer)
-        } catch {
+        do { try await store(answer) } catch {
             answer.finish()
             throw error
         }
@@ -30,8 +28,7 @@ package struct CookieStage: CallStage {
         // A stored response has set its cookies when it was received; its validation may set others.
         let values =
             answer.source == .network
-            ? answer.head.fields.rawValues(of: "set-cookie").map(Array.init)
-            : answer.provenance?.setCookies ?? []
+            ? answer.head.fields.rawValues(of: "set-cookie").map(Array.init) : answer.provenance?.setCookies ?? []
         guard !values.isEmpty else { return }
         let url = answer.call.url
         try await reading(.processingResponse, holding: answer.channel.heldExchange) {
@@ -41,13 +38,11 @@ package struct CookieStage: CallStage {
 
     /// Runs a closure that needs the jar's public suffixes, which may be code of the program, and its file.
     private func reading<Value: Sendable>(
-        _ phase: HTTPError.Phase, holding exchange: Exchange? = nil,
-        _ body: @escaping @Sendable () async -> Value
+        _ phase: HTTPError.Phase, holding exchange: Exchange? = nil, _ body: @escaping @Sendable () async -> Value
     ) async throws -> Value {
         if jar.isReady { return await body() }
         return try await progress.userCode.run(
-            "the cookie jar's public suffixes and file", phase, holding: exchange,
-            sentCount: progress.sentCount, body)
+            "the cookie jar's public suffixes and file", phase, holding: exchange, sentCount: progress.sentCount, body)
     }
 }
 

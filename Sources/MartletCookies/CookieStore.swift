@@ -35,9 +35,9 @@ package struct CookieStore: Sendable {
     /// Stores the cookies of a response, given by its `Set-Cookie` fields, in order.
     /// - Parameter isSecure: whether the connection counts as secure.
     /// - Returns: the fields that were not stored, with the reasons.
-    package mutating func receive(
-        _ fields: [[UInt8]], from url: HTTPURL, isSecure: Bool, now: Date
-    ) -> [CookieRejection] {
+    package mutating func receive(_ fields: [[UInt8]], from url: HTTPURL, isSecure: Bool, now: Date)
+        -> [CookieRejection]
+    {
         var refusals: [CookieRejection] = []
         let rule = CookieAcceptanceRule(url: url, isSecure: isSecure, suffixes: suffixes, now: now)
         for (index, field) in fields.prefix(limits.perResponse).enumerated() {
@@ -48,9 +48,7 @@ package struct CookieStore: Sendable {
                 let cookie = try rule.cookie(request)
                 if !isSecure, !cookie.isSecure, wouldShadow(cookie, at: now) { throw .shadowsSecureCookie }
                 insert(cookie, now: now)
-            } catch {
-                refusals.append(CookieRejection(index: index, name: name, reason: error))
-            }
+            } catch { refusals.append(CookieRejection(index: index, name: name, reason: error)) }
         }
         if fields.count > limits.perResponse {
             refusals.append(CookieRejection(index: limits.perResponse, name: "", reason: .overLimit))
@@ -62,8 +60,7 @@ package struct CookieStore: Sendable {
     ///
     /// An expired cookie removes the same one. One for a public suffix is restricted to that host; the expiry is limited.
     /// - Returns: whether it is stored now.
-    @discardableResult
-    package mutating func insert(_ given: Cookie, now: Date) -> Bool {
+    @discardableResult package mutating func insert(_ given: Cookie, now: Date) -> Bool {
         var cookie = fitted(given, now: now)
         let key = key(of: CookieHost(canonical: cookie.domain))
         let isExpired = cookie.isExpired(at: now)
@@ -150,16 +147,15 @@ package struct CookieStore: Sendable {
         }
         return found.sorted { left, right in
             let (left, right) = (shelf[left], shelf[right])
-            return (-left.cookie.path.utf8.count, left.cookie.created, left.ordinal)
-                < (-right.cookie.path.utf8.count, right.cookie.created, right.ordinal)
+            return (-left.cookie.path.utf8.count, left.cookie.created, left.ordinal) < (
+                -right.cookie.path.utf8.count, right.cookie.created, right.ordinal
+            )
         }
     }
 
     /// The shelf of a host: its registrable domain, or the whole name if it has none.
     private func key(of host: CookieHost) -> String {
-        guard !host.isAddress, let domain = suffixes.registrableDomain(of: host.text) else {
-            return host.text
-        }
+        guard !host.isAddress, let domain = suffixes.registrableDomain(of: host.text) else { return host.text }
         return String(domain)
     }
 
@@ -175,8 +171,7 @@ package struct CookieStore: Sendable {
     // MARK: Removal
 
     /// Removes the cookies that pass a test; returns their number.
-    @discardableResult
-    package mutating func remove(where isUnwanted: (Cookie) -> Bool) -> Int {
+    @discardableResult package mutating func remove(where isUnwanted: (Cookie) -> Bool) -> Int {
         let before = count
         for key in shelves.keys { remove(from: key, where: isUnwanted) }
         if count < before { revision &+= 1 }

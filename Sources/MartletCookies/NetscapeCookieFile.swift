@@ -36,8 +36,7 @@ package enum NetscapeCookieFile {
     package static func cookies(_ text: [UInt8], now: Date) -> CookieFile.Content {
         let isComment = { (line: ArraySlice<UInt8>) in
             let text = line.last == ByteClass.carriageReturn ? line.dropLast() : line
-            return text.first == UInt8(ascii: "#") && !text.starts(with: mark)
-                || ByteClass.trimmed(text).isEmpty
+            return text.first == UInt8(ascii: "#") && !text.starts(with: mark) || ByteClass.trimmed(text).isEmpty
         }
         return CookieFile.Content(text, isComment: isComment) { cookie($0, now: now) }
     }
@@ -60,8 +59,7 @@ package enum NetscapeCookieFile {
         return try? Cookie(
             checking: Array(ByteClass.trimmed(fields[5])), Array(ByteClass.trimmed(fields[6])),
             domain: String(decoding: fields[0], as: UTF8.self), isHostOnly: !includesSubdomains,
-            path: String(decoding: fields[2], as: UTF8.self),
-            expires: seconds == 0 ? nil : CookieDate.date(seconds),
+            path: String(decoding: fields[2], as: UTF8.self), expires: seconds == 0 ? nil : CookieDate.date(seconds),
             isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: .unspecified, created: now, lastUsed: now)
     }
 
@@ -88,10 +86,9 @@ enum CookieRecord {
     /// The line of a cookie, without its end.
     static func line(_ cookie: Cookie) -> [UInt8] {
         let fields: [[UInt8]] = [
-            version, Array(cookie.domain.utf8), flag(cookie.isHostOnly), Array(cookie.path.utf8),
-            flag(cookie.isSecure), flag(cookie.isHTTPOnly), Array(cookie.sameSite.rawValue.utf8),
-            milliseconds(cookie.created), milliseconds(cookie.lastUsed),
-            cookie.expires.map(milliseconds) ?? [], cookie.nameBytes, cookie.valueBytes,
+            version, Array(cookie.domain.utf8), flag(cookie.isHostOnly), Array(cookie.path.utf8), flag(cookie.isSecure),
+            flag(cookie.isHTTPOnly), Array(cookie.sameSite.rawValue.utf8), milliseconds(cookie.created),
+            milliseconds(cookie.lastUsed), cookie.expires.map(milliseconds) ?? [], cookie.nameBytes, cookie.valueBytes,
         ]
         let line = Array(fields.map(escaped).joined(separator: [ByteClass.tab]))
         return line + [ByteClass.tab] + Array(String(checksum(line[...]), radix: 16).utf8)
@@ -102,8 +99,7 @@ enum CookieRecord {
         guard let tab = line.lastIndex(of: ByteClass.tab),
             UInt64(text(line[(tab + 1)...]), radix: 16) == checksum(line[..<tab])
         else { return nil }
-        let fields = line[..<tab].split(separator: ByteClass.tab, omittingEmptySubsequences: false)
-            .map(unescaped)
+        let fields = line[..<tab].split(separator: ByteClass.tab, omittingEmptySubsequences: false).map(unescaped)
         guard fields.count == fieldCount, fields[0] == version,
             let sameSite = Cookie.SameSite(rawValue: text(fields[6])), let created = date(fields[7]),
             let lastUsed = date(fields[8])
@@ -116,9 +112,7 @@ enum CookieRecord {
             isHTTPOnly: fields[5] == flag(true), sameSite: sameSite, created: created, lastUsed: lastUsed)
     }
 
-    private static func text(_ bytes: some Collection<UInt8>) -> String {
-        String(decoding: bytes, as: UTF8.self)
-    }
+    private static func text(_ bytes: some Collection<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
     private static func flag(_ isSet: Bool) -> [UInt8] { [UInt8(ascii: isSet ? "1" : "0")] }
 
@@ -145,8 +139,7 @@ enum CookieRecord {
         var bytes: [UInt8] = []
         var rest = field
         while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.count >= 2,
-                let high = ByteClass.hexDigit(rest[rest.startIndex]),
+            if byte == UInt8(ascii: "%"), rest.count >= 2, let high = ByteClass.hexDigit(rest[rest.startIndex]),
                 let low = ByteClass.hexDigit(rest[rest.startIndex + 1])
             {
                 bytes.append(UInt8(high << 4 | low))

@@ -23,9 +23,7 @@ package enum SetCookieParser {
 
     /// The text before the first `=` and after it, both without white space at their ends; `nil` without `=`.
     private static func split(_ text: ArraySlice<UInt8>) -> (ArraySlice<UInt8>, ArraySlice<UInt8>?) {
-        guard let equals = text.firstIndex(of: UInt8(ascii: "=")) else {
-            return (ByteClass.trimmed(text), nil)
-        }
+        guard let equals = text.firstIndex(of: UInt8(ascii: "=")) else { return (ByteClass.trimmed(text), nil) }
         return (ByteClass.trimmed(text[..<equals]), ByteClass.trimmed(text[(equals + 1)...]))
     }
 
@@ -122,9 +120,7 @@ package enum CookieDate {
         if (70...99).contains(year) { year += 1900 }
         if (0...69).contains(year) { year += 2000 }
         let date = CivilDate(year: Int64(year), month: month, day: day)
-        guard year >= 1601, date.isValid, time.hour <= 23, time.minute <= 59, time.second <= 59 else {
-            return nil
-        }
+        guard year >= 1601, date.isValid, time.hour <= 23, time.minute <= 59, time.second <= 59 else { return nil }
         return date.daysSinceEpoch * 86_400 + Int64(time.hour * 3600 + time.minute * 60 + time.second)
     }
 
@@ -157,9 +153,9 @@ package enum CookieDate {
     /// Three numbers of one or two digits, separated by colons.
     private static func time(_ token: ArraySlice<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
         let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0].allSatisfy(ByteClass.isDigit),
-            parts[1].allSatisfy(ByteClass.isDigit), let hour = number(parts[0], digits: 1...2),
-            let minute = number(parts[1], digits: 1...2), let second = number(parts[2], digits: 1...2)
+        guard parts.count == 3, parts[0].allSatisfy(ByteClass.isDigit), parts[1].allSatisfy(ByteClass.isDigit),
+            let hour = number(parts[0], digits: 1...2), let minute = number(parts[1], digits: 1...2),
+            let second = number(parts[2], digits: 1...2)
         else { return nil }
         return (hour, minute, second)
     }
@@ -171,7 +167,5 @@ package enum CookieDate {
         return months.firstIndex { letters.elementsEqual($0.utf8) }.map { $0 + 1 }
     }
 
-    private static let months = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-    ]
+    private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 }

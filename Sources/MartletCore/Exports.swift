@@ -1,8 +1,10 @@
 // The modules below the core, which its files and its users see without further imports.
 @_exported public import HTTPTypes
+@_exported public import Logging
 @_exported public import MartletConnections
 @_exported public import MartletContent
 @_exported public import MartletCredentials
+@_exported public import MartletPolicies
 @_exported public import MartletStorage
 @_exported public import MartletTransport
 @_exported public import MartletURL

@@ -35,9 +35,7 @@ public enum ChallengeSource: String, Hashable, Sendable {
     /// The field of a challenge.
     package var challengeField: String { self == .origin ? "WWW-Authenticate" : "Proxy-Authenticate" }
     /// The field with the server's information after authentication.
-    package var informationField: String {
-        self == .origin ? "Authentication-Info" : "Proxy-Authentication-Info"
-    }
+    package var informationField: String { self == .origin ? "Authentication-Info" : "Proxy-Authentication-Info" }
 }
 
 /// The decision on a response.
@@ -134,8 +132,7 @@ package struct AuthenticationResponse: Sendable {
     /// Creates an answer of the fields of a head that are meant for a party.
     package init(status: Int, fields: FieldBlock, party: ChallengeSource) {
         self.init(
-            status: status,
-            challenges: status == party.status ? fields.rawValues(of: party.challengeField) : [],
+            status: status, challenges: status == party.status ? fields.rawValues(of: party.challengeField) : [],
             information: fields.rawValues(of: party.informationField))
     }
 }

@@ -60,9 +60,7 @@ package struct AuthenticationMachine: Sendable {
 
     /// Whether a request that was just prepared without a field is sent without its body, to get a Digest challenge.
     package func probes(_ request: AuthenticatedRequest) -> Bool {
-        guard case .password(_, _, .digest)? = standings[request.origin]?.credentials?.kind else {
-            return false
-        }
+        guard case .password(_, _, .digest)? = standings[request.origin]?.credentials?.kind else { return false }
         return sources.probesForDigest && expectsChallenge(request)
     }
 
@@ -79,9 +77,7 @@ package struct AuthenticationMachine: Sendable {
 
     /// The field that a request is sent with.
     /// - Throws: For credentials that cannot be written into a field; nothing must be sent then.
-    package mutating func prepare(
-        _ request: AuthenticatedRequest
-    ) throws(CredentialsError) -> RequestAuthentication {
+    package mutating func prepare(_ request: AuthenticatedRequest) throws(CredentialsError) -> RequestAuthentication {
         let origin = request.origin
         if firstOrigin == nil { firstOrigin = origin }
         if origin != firstOrigin, !sendsCredentialsCrossOrigin { hasLeft = true }
@@ -95,9 +91,7 @@ package struct AuthenticationMachine: Sendable {
         }
         switch standing.next.take() {
         case .digest(let session, let key, let extent):
-            guard let count = memory.withTable({ $0.noteDigest(key, session, extent: extent) }) else {
-                return .none
-            }
+            guard let count = memory.withTable({ $0.noteDigest(key, session, extent: extent) }) else { return .none }
             return try write(session, count, key, request, isRemembered: false, &standing)
         case .value(let value, let sent):
             standing.sent = sent
@@ -176,9 +170,9 @@ package struct AuthenticationMachine: Sendable {
     /// - Parameters:
     ///   - answer: The fields of the response.
     ///   - request: The request, as it was prepared.
-    package mutating func received(
-        _ answer: AuthenticationResponse, to request: AuthenticatedRequest
-    ) -> AuthenticationDecision {
+    package mutating func received(_ answer: AuthenticationResponse, to request: AuthenticatedRequest)
+        -> AuthenticationDecision
+    {
         guard !request.hasOwnField, var standing = standings[request.origin] else { return .deliver }
         guard answer.status == party.status else { return accepted(answer, request, standing) }
         let parsed = ChallengeParser.challenges(in: answer.challenges, field: party.challengeField)
@@ -202,9 +196,7 @@ package struct AuthenticationMachine: Sendable {
             if case .token(let token) = sent { return .refresh(after: token) }
             standing.credentials = nil
             standing.source = .nothing
-        } else if let credentials = standing.credentials,
-            let next = choose(credentials, parsed.challenges, request)
-        {
+        } else if let credentials = standing.credentials, let next = choose(credentials, parsed.challenges, request) {
             standing.next = next
             return .resend
         }
@@ -217,9 +209,9 @@ package struct AuthenticationMachine: Sendable {
 
     /// Decides with the handler's reply to ``AuthenticationDecision/ask(_:)``.
     /// - Throws: For credentials that cannot be written into a field.
-    package mutating func received(
-        credentials: Credentials?, for request: AuthenticatedRequest
-    ) throws(CredentialsError) -> AuthenticationDecision {
+    package mutating func received(credentials: Credentials?, for request: AuthenticatedRequest)
+        throws(CredentialsError) -> AuthenticationDecision
+    {
         guard let credentials, var standing = standings[request.origin] else { return .deliver }
         standing.source = .handler
         standing.credentials = credentials
@@ -242,9 +234,7 @@ package struct AuthenticationMachine: Sendable {
     }
 
     /// Whether a challenge means that the field was wrong, and not merely missing or too old.
-    private mutating func isRefusal(
-        _ sent: AuthenticationState.Sent?, _ challenges: [HTTPChallenge]
-    ) -> Bool {
+    private mutating func isRefusal(_ sent: AuthenticationState.Sent?, _ challenges: [HTTPChallenge]) -> Bool {
         guard let sent else { return false }
         guard case .digest(let digest) = sent else { return true }
         // A nonce from an earlier call may have expired, whatever the server calls that.
@@ -268,9 +258,9 @@ package struct AuthenticationMachine: Sendable {
 
     /// The response to the challenges with these credentials; `nil` if there is none. Digest comes before Basic, and the
     /// strongest algorithm before the others. Rejected credentials are never retried in a weaker scheme.
-    private func choose(
-        _ credentials: Credentials, _ challenges: [HTTPChallenge], _ request: AuthenticatedRequest
-    ) -> AuthenticationState.Next? {
+    private func choose(_ credentials: Credentials, _ challenges: [HTTPChallenge], _ request: AuthenticatedRequest)
+        -> AuthenticationState.Next?
+    {
         guard case .password(let user, let password, let scheme) = credentials.kind, scheme != .basic else {
             return nil
         }
@@ -280,10 +270,8 @@ package struct AuthenticationMachine: Sendable {
             let secret = try? DigestAuthorization.key(
                 for: challenge, user: user, password: password, clientNonce: clientNonce)
             guard let secret else { return nil }
-            let extent =
-                party == .proxy ? .whole : ProtectionSpace(domain: challenge.domain, at: request.origin)
-            return .digest(
-                DigestSession(challenge: challenge, clientNonce: clientNonce, key: secret), key, extent)
+            let extent = party == .proxy ? .whole : ProtectionSpace(domain: challenge.domain, at: request.origin)
+            return .digest(DigestSession(challenge: challenge, clientNonce: clientNonce, key: secret), key, extent)
         }
         guard scheme == .any, challenges.contains(where: { $0.isScheme("Basic") }),
             let value = try? AuthorizationValue.basic(user: user, password: password)
@@ -300,9 +288,8 @@ package struct AuthenticationMachine: Sendable {
             let extent = party == .proxy ? .whole : ProtectionSpace(around: request.target)
             memory.withTable { $0.noteBasic(key, extent: extent) }
         case .digest(let sent):
-            let information = ChallengeParser.parameters(
-                in: answer.information, field: party.informationField
-            ).parameters
+            let information = ChallengeParser.parameters(in: answer.information, field: party.informationField)
+                .parameters
             let claimed = information.first { $0.name == "rspauth" }?.rawValue
             if sent.proof.verdict(on: claimed) == .refuted {
                 memory.withTable { $0.forgetDigest(sent.key, used: sent.session.nonce) }
@@ -310,8 +297,7 @@ package struct AuthenticationMachine: Sendable {
             }
             if let next = information.first(where: { $0.name == "nextnonce" })?.rawValue, !next.isEmpty {
                 memory.withTable {
-                    $0.renew(
-                        sent.key, realm: sent.session.challenge.realm, used: sent.session.nonce, next: next)
+                    $0.renew(sent.key, realm: sent.session.challenge.realm, used: sent.session.nonce, next: next)
                 }
             }
         case .plain, .token, nil: break

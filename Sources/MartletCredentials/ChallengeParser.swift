@@ -43,9 +43,9 @@ package struct ChallengeParser {
     /// - Parameters:
     ///   - values: The values of all fields of that name, in their order.
     ///   - field: The name, for errors.
-    package static func challenges(
-        in values: some Sequence<ArraySlice<UInt8>>, field: String = "WWW-Authenticate"
-    ) -> Result {
+    package static func challenges(in values: some Sequence<ArraySlice<UInt8>>, field: String = "WWW-Authenticate")
+        -> Result
+    {
         var parser = ChallengeParser(field: field)
         parser.read(values, takesSchemes: true)
         parser.endChallenge()
@@ -54,9 +54,9 @@ package struct ChallengeParser {
 
     /// The parameters of fields such as `Authentication-Info`, which name no scheme (RFC 9110 §11.6.3).
     /// - Returns: The parameters, and the errors; if there are any, no parameters.
-    package static func parameters(
-        in values: some Sequence<ArraySlice<UInt8>>, field: String = "Authentication-Info"
-    ) -> (parameters: [AuthenticationParameter], faults: [ChallengeError]) {
+    package static func parameters(in values: some Sequence<ArraySlice<UInt8>>, field: String = "Authentication-Info")
+        -> (parameters: [AuthenticationParameter], faults: [ChallengeError])
+    {
         var parser = ChallengeParser(field: field)
         parser.current = HTTPChallenge(scheme: "")
         parser.read(values, takesSchemes: false)
@@ -73,8 +73,7 @@ package struct ChallengeParser {
             position = value.startIndex
             while true {
                 skip { ByteClass.isBlank($0) || $0 == UInt8(ascii: ",") }
-                guard position < bytes.endIndex, result.challenges.count < ChallengeParser.challengeLimit
-                else { break }
+                guard position < bytes.endIndex, result.challenges.count < ChallengeParser.challengeLimit else { break }
                 readMember(takesSchemes: takesSchemes)
             }
             if position < bytes.endIndex { return note(.tooMany, at: position) }
@@ -151,8 +150,7 @@ package struct ChallengeParser {
         guard value.count <= ChallengeParser.valueLimit else { return spoil(.tooLong, at: valueStart) }
         add(
             AuthenticationParameter(
-                name: String(decoding: name.map(ByteClass.lowercased), as: UTF8.self), rawValue: value),
-            at: start)
+                name: String(decoding: name.map(ByteClass.lowercased), as: UTF8.self), rawValue: value), at: start)
     }
 
     private mutating func add(_ parameter: AuthenticationParameter, at start: Int) {
@@ -165,9 +163,7 @@ package struct ChallengeParser {
                 !token.utf8.dropLast().contains(UInt8(ascii: "="))
             else { return note(.parameterAfterToken68, at: start) }
             challenge.token68 = nil
-            challenge.parameters = [
-                AuthenticationParameter(name: token.dropLast().lowercased(), rawValue: [])
-            ]
+            challenge.parameters = [AuthenticationParameter(name: token.dropLast().lowercased(), rawValue: [])]
         }
         if let earlier = challenge.parameters.first(where: { $0.name == parameter.name }) {
             guard earlier != parameter else { return }
@@ -231,8 +227,7 @@ package struct ChallengeParser {
     private mutating func note(_ code: ChallengeError.Code, at place: Int) {
         guard result.faults.count < ChallengeParser.faultLimit else { return }
         result.faults.append(
-            ChallengeError(
-                field: field, fieldIndex: fieldIndex, position: place - bytes.startIndex, code: code))
+            ChallengeError(field: field, fieldIndex: fieldIndex, position: place - bytes.startIndex, code: code))
     }
 
     // MARK: The cursor
@@ -246,8 +241,7 @@ package struct ChallengeParser {
     }
 
     /// - Returns: Whether there was a blank.
-    @discardableResult
-    private mutating func skipBlanks() -> Bool {
+    @discardableResult private mutating func skipBlanks() -> Bool {
         let start = position
         skip(ByteClass.isBlank)
         return position > start

@@ -110,8 +110,7 @@ extension AuthorizationValue {
     static func basic(user: String, password: String) throws(CredentialsError) -> AuthorizationValue {
         guard !user.utf8.contains(UInt8(ascii: ":")) else { throw .colonInUser }
         guard !hasControl(user), !hasControl(password) else { throw .controlCharacter }
-        return AuthorizationValue(
-            bytes: Array("Basic \(Data("\(user):\(password)".utf8).base64EncodedString())".utf8))
+        return AuthorizationValue(bytes: Array("Basic \(Data("\(user):\(password)".utf8).base64EncodedString())".utf8))
     }
 
     /// Whether a text has a control character of ASCII.

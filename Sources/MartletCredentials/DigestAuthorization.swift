@@ -16,16 +16,14 @@ struct DigestAuthorization: Sendable {
     ///   - clientNonce: A nonce of the client's, of characters that need no quoting; ignored if the algorithm binds the key
     ///     to that of the session.
     /// - Throws: If the system does not compute the hash. `nil` if the body must be covered and is not known.
-    init?(
-        session: DigestSession, user: String, request: AuthenticatedRequest, useCount: UInt32,
-        clientNonce: [UInt8]
-    ) throws(MessageDigestError) {
+    init?(session: DigestSession, user: String, request: AuthenticatedRequest, useCount: UInt32, clientNonce: [UInt8])
+        throws(MessageDigestError)
+    {
         let challenge = session.challenge
         let hash = challenge.algorithm.hash
         guard let protection = challenge.protection(hasBodyDigest: request.body.isKnown) else { return nil }
         let clientNonce = challenge.algorithm.isSession ? session.clientNonce : clientNonce
-        let count = MessageDigest.hexadecimal(
-            (0..<4).map { UInt8(truncatingIfNeeded: useCount >> (24 - 8 * $0)) })
+        let count = MessageDigest.hexadecimal((0..<4).map { UInt8(truncatingIfNeeded: useCount >> (24 - 8 * $0)) })
         var subject = Array("\(request.method):\(request.target)".utf8)
         if protection == .requestAndBody {
             guard case .bytes(let body) = request.body else { return nil }
@@ -51,17 +49,15 @@ struct DigestAuthorization: Sendable {
         text.append("response", response, isQuoted: true)
         if let opaque = challenge.opaque { text.append("opaque", opaque, isQuoted: true) }
         // As the server wrote it, in its case: some servers compare it byte by byte.
-        if let algorithm = challenge.algorithmText {
-            text.append("algorithm", algorithm.utf8, isQuoted: false)
-        }
+        if let algorithm = challenge.algorithmText { text.append("algorithm", algorithm.utf8, isQuoted: false) }
         if challenge.hashesUser { text.append("userhash", "true".utf8, isQuoted: false) }
         value = AuthorizationValue(bytes: text)
     }
 
     /// The hash of user, realm and password, bound to the nonces if the algorithm requires it (RFC 7616 §3.4.2).
-    static func key(
-        for challenge: DigestChallenge, user: String, password: String, clientNonce: [UInt8]
-    ) throws(MessageDigestError) -> [UInt8] {
+    static func key(for challenge: DigestChallenge, user: String, password: String, clientNonce: [UInt8])
+        throws(MessageDigestError) -> [UInt8]
+    {
         let hash = challenge.algorithm.hash
         let secret = Array(user.utf8) + ":".utf8 + challenge.realm + ":".utf8 + password.utf8
         let key = try hash.hexadecimal(of: secret)
@@ -70,9 +66,9 @@ struct DigestAuthorization: Sendable {
     }
 
     /// Adds `username`, hashed if the server requires it, or `username*` (RFC 7616 §3.4, §3.4.4).
-    private static func appendUser(
-        _ user: String, _ challenge: DigestChallenge, to text: inout [UInt8]
-    ) throws(MessageDigestError) {
+    private static func appendUser(_ user: String, _ challenge: DigestChallenge, to text: inout [UInt8])
+        throws(MessageDigestError)
+    {
         if challenge.hashesUser {
             let named = Array(user.utf8) + ":".utf8 + challenge.realm
             text.append("username", try challenge.algorithm.hash.hexadecimal(of: named), isQuoted: true)

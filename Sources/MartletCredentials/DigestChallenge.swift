@@ -29,13 +29,9 @@ struct DigestChallenge: Hashable, Sendable {
     init?(_ challenge: HTTPChallenge) {
         guard challenge.isScheme("Digest"), let nonce = challenge.parameter("nonce") else { return nil }
         algorithmText = challenge["algorithm"]
-        guard let algorithm = DigestAlgorithm(algorithmText ?? "MD5"), algorithm.hash.isAvailable else {
-            return nil
-        }
+        guard let algorithm = DigestAlgorithm(algorithmText ?? "MD5"), algorithm.hash.isAvailable else { return nil }
         let offered = (challenge["qop"] ?? "").lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }
-        protections =
-            offered.isEmpty
-            ? [.legacy] : Set(offered.compactMap { DigestProtection(rawValue: String($0)) })
+        protections = offered.isEmpty ? [.legacy] : Set(offered.compactMap { DigestProtection(rawValue: String($0)) })
         // A session key requires a nonce of the client's, which the old form does not send.
         guard !protections.isEmpty, !(offered.isEmpty && algorithm.isSession) else { return nil }
         self.algorithm = algorithm
@@ -55,9 +51,9 @@ struct DigestChallenge: Hashable, Sendable {
 
     /// The strongest of the challenges that Martlet can respond to; of equals the first.
     static func strongest(of challenges: [HTTPChallenge], hasBodyDigest: Bool) -> DigestChallenge? {
-        challenges.compactMap(DigestChallenge.init)
-            .filter { $0.protection(hasBodyDigest: hasBodyDigest) != nil }
-            .max { $0.algorithm.strength < $1.algorithm.strength }
+        challenges.compactMap(DigestChallenge.init).filter { $0.protection(hasBodyDigest: hasBodyDigest) != nil }.max {
+            $0.algorithm.strength < $1.algorithm.strength
+        }
     }
 }
 
@@ -159,9 +155,7 @@ struct DigestProof: Sendable {
                 subject += ":".utf8 + (try algorithm.hexadecimal(of: body))
             }
             return claimed.map(ByteClass.lowercased) == (try response(over: subject)) ? .proven : .refuted
-        } catch {
-            return .unproven
-        }
+        } catch { return .unproven }
     }
 }
 

@@ -90,9 +90,9 @@ public struct ChallengeError: Error, Hashable, Sendable, CustomStringConvertible
             case .parameterWithoutScheme: "a parameter before any scheme"
             case .unterminatedString: "a quoted string that does not end"
             case .controlByte: "a control byte in a value"
-            case .unexpectedTextAfterValue: "expected a comma behind the value"
+            case .unexpectedTextAfterValue: "expected a comma after the value"
             case .repeatedParameter: "a parameter for the second time, with another value"
-            case .parameterAfterToken68: "a parameter behind a token"
+            case .parameterAfterToken68: "a parameter after a token"
             case .tooMany: "more challenges or parameters than are read"
             case .tooLong: "a parameter longer than what is read"
             }

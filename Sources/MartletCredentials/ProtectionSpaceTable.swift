@@ -65,14 +65,11 @@ struct ProtectionSpaceTable: Sendable {
     }
 
     /// Stores that Basic was accepted.
-    mutating func noteBasic(_ key: AuthenticationKey, extent: ProtectionSpace) {
-        put(Space(extent: extent), for: key)
-    }
+    mutating func noteBasic(_ key: AuthenticationKey, extent: ProtectionSpace) { put(Space(extent: extent), for: key) }
 
     /// Stores a session, in place of an older one for the same realm, and uses its nonce.
     /// - Returns: The number of its uses, including this one; `nil` if it is used up.
-    @discardableResult
-    mutating func noteDigest(
+    @discardableResult mutating func noteDigest(
         _ key: AuthenticationKey, _ session: DigestSession, extent: ProtectionSpace
     ) -> UInt32? {
         guard let count = use(session, key) else { return nil }
@@ -100,9 +97,7 @@ struct ProtectionSpaceTable: Sendable {
         var row = rows[key] ?? Row(spaces: [], lastUse: 0)
         touch(&row)
         row.spaces.removeAll { other in
-            if let session = space.session {
-                return other.session?.challenge.realm == session.challenge.realm
-            }
+            if let session = space.session { return other.session?.challenge.realm == session.challenge.realm }
             return other.session == nil && other.extent == space.extent
         }
         row.spaces.insert(space, at: 0)

@@ -2,8 +2,8 @@ import FoundationEssentials
 import Martlet
 package import MartletCore
 import MartletTesting
+package import SystemPackage
 
-/// The steps of the demo, and their results.
 package enum Demo {
     struct Step: Sendable {
         var title: String
@@ -14,10 +14,7 @@ package enum Demo {
         DemoRequests.steps + DemoHosts.steps + DemoTransfers.steps + DemoDownloads.steps + DemoTasks.steps
         + DemoFaults.steps + DemoQueue.steps
 
-    /// Runs all steps in order, and reports their results.
-    /// - Parameters:
-    ///   - makeSession: Makes the sessions, which end with the program.
-    ///   - say: Writes text.
+    /// Runs all steps in order with sessions that end with the program, and reports their results with `say`.
     /// - Returns: Whether no step failed.
     /// - Throws: The error of starting the origin or creating its directory.
     package static func run(
@@ -25,7 +22,7 @@ package enum Demo {
     ) async throws -> Bool {
         let stage = try await DemoEnvironment(makeSession)
         await say(
-            "The origin listens on \(stage.origin.base), trusted through its throw-away authority alone.\n"
+            "The origin listens on \(stage.origin.base), and only its temporary authority is trusted.\n"
                 + "In the pictures: c connecting, t TLS, . sending and waiting, r receiving.\n")
         let start = ContinuousClock.now
         var failures = 0
@@ -41,27 +38,27 @@ package enum Demo {
         }
         let status = stage.session.poolStatus
         await say(
-            "\nConnections: \(status.opened) opened, \(status.reused) exchanges on one that had carried another before, "
-                + "\(status.leased) in use now.\n")
+            "\nConnections: \(status.opened) opened, \(status.reused) times reused, \(status.leased) in use now.\n")
         await stage.clear()
         let time = Timeline.milliseconds(ContinuousClock.now - start)
-        await say(
-            failures == 0
-                ? "All \(steps.count) steps as they should be, in \(time).\n" : "\(failures) failed.\n")
+        await say(failures == 0 ? "All \(steps.count) steps succeeded in \(time).\n" : "\(failures) failed.\n")
         return failures == 0
     }
 }
 
-/// The failure of a step of the demo.
 struct DemoFailure: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Throws a ``DemoFailure`` unless a condition holds.
 func check(_ condition: Bool, _ description: @autoclosure () -> String) throws(DemoFailure) {
     if !condition { throw DemoFailure(description()) }
+}
+
+/// Throws a ``DemoFailure`` unless a named value is the expected one.
+func check<Value: Equatable>(_ name: String, _ value: Value, is expected: Value) throws(DemoFailure) {
+    try check(value == expected, "\(name) is \(value), and not \(expected)")
 }
 
 /// The shared objects of the steps: an origin, a session that trusts it, and a directory.
@@ -74,8 +71,7 @@ struct DemoEnvironment: Sendable {
     /// Starts the origin and creates the directory.
     init(_ makeSession: @escaping @Sendable (SessionConfiguration) -> HTTPSession) async throws {
         self.makeSession = makeSession
-        let folder = FileManager.default.temporaryDirectory.appending(
-            path: "martlet-demo-\(UUID().uuidString)")
+        let folder = FileManager.default.temporaryDirectory.appending(path: "martlet-demo-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         origin = try await TestOrigin.start(.tls(.trusted), handler: StandardRoutes().handler)
         session = makeSession(DemoEnvironment.configuration(trusting: origin))
@@ -91,7 +87,6 @@ struct DemoEnvironment: Sendable {
         return configuration
     }
 
-    /// A session that trusts only an origin.
     func session(trusting origin: TestOrigin) -> HTTPSession {
         makeSession(DemoEnvironment.configuration(trusting: origin))
     }
@@ -102,7 +97,6 @@ struct DemoEnvironment: Sendable {
         try? FileManager.default.removeItem(atPath: folder.string)
     }
 
-    /// A request to the origin.
     func request(_ method: HTTPRequest.Method, _ path: String) throws -> HTTPRequest {
         try HTTPRequest(method: method, url: origin.url(path))
     }
@@ -110,7 +104,7 @@ struct DemoEnvironment: Sendable {
 
 extension FileDescriptor {
     /// The bytes that are available, up to a limit; empty at the end. Blocks.
-    func bytes(atMost limit: Int) throws -> [UInt8] {
+    package func bytes(atMost limit: Int) throws -> [UInt8] {
         try unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             count = unsafe try read(into: UnsafeMutableRawBufferPointer(buffer))
         }
@@ -118,7 +112,7 @@ extension FileDescriptor {
 }
 
 /// The times of the phases of a request, as a picture of one line.
-enum Timeline {
+package enum Timeline {
     private static let width = 32
 
     /// `GET /json 200  [cct.......rr]  connect 0.2 ms, TLS 3.1 ms, first byte 4.0 ms, total 4.2 ms`.
@@ -127,24 +121,21 @@ enum Timeline {
         let tls = metrics.tls ?? .zero
         let first = metrics.firstByte ?? metrics.total
         let total = max(metrics.total, first)
-        let marks: [(Character, Duration)] = [
-            ("c", connect), ("t", connect + tls), (".", first), ("r", total),
-        ]
+        let marks: [(Character, Duration)] = [("c", connect), ("t", connect + tls), (".", first), ("r", total)]
         let picture = String(
             (0..<width).map { column in
                 let time = total * (Double(column) + 0.5) / Double(width)
                 return marks.first { time <= $0.1 }?.0 ?? "r"
             })
         let opening =
-            metrics.isConnectionReused
-            ? "reused" : "connect \(milliseconds(connect)), TLS \(milliseconds(tls))"
+            metrics.isConnectionReused ? "reused" : "connect \(milliseconds(connect)), TLS \(milliseconds(tls))"
         let padding = String(repeating: " ", count: max(0, 24 - title.count))
         return "\(title)\(padding) [\(picture)]  \(opening), first byte \(milliseconds(first)), "
             + "total \(milliseconds(total))"
     }
 
     /// A duration in milliseconds, with one decimal.
-    static func milliseconds(_ duration: Duration) -> String {
+    package static func milliseconds(_ duration: Duration) -> String {
         let tenths = Int((duration / .milliseconds(1) * 10).rounded())
         return "\(tenths / 10).\(tenths % 10) ms"
     }

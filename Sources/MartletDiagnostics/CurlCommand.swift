@@ -40,7 +40,8 @@ struct CurlCommand {
     }
 
     /// Adds the body, and its content type unless the request has one.
-    mutating func add(_ body: HTTPBody, contentType: String?) {
+    mutating func add(_ given: HTTPBody, contentType: String?) {
+        let body = given.encoded(by: BodyEncoder())
         if case .multipart(let content) = body.storage {
             for part in content.parts { add(part) }
             return
@@ -50,11 +51,10 @@ struct CurlCommand {
             // curl sends a body without a type as a form.
             words += ["-H", body.contentType.map { "Content-Type: \($0)" } ?? "Content-Type:"]
         }
-        switch body.encoded(by: BodyEncoder.json()).storage {
+        switch body.storage {
         case .bytes(let bytes): add(bytes, contentType: contentType ?? body.contentType)
         case .file(let path): words += ["--data-binary", "@\(path.string)"]
-        case .stream(nil, _), .once(nil, _):
-            words += ["-H", "Transfer-Encoding: chunked", "--data-binary", "@-"]
+        case .stream(nil, _), .once(nil, _): words += ["-H", "Transfer-Encoding: chunked", "--data-binary", "@-"]
         case .stream, .once: words += ["--data-binary", "@-"]
         case .none, .failure, .multipart, .value: break
         }
@@ -90,8 +90,7 @@ struct CurlCommand {
             let shown = mask.hides(part.name) ? SecretRedaction.stars : text
             words +=
                 type.isEmpty
-                ? ["--form-string", "\(part.name)=\(shown)"]
-                : ["-F", "\(part.name)=\(shown.quoted)\(type)"]
+                ? ["--form-string", "\(part.name)=\(shown)"] : ["-F", "\(part.name)=\(shown.quoted)\(type)"]
         default: words += ["-F", "\(part.name)=@-\(file)\(type)"]
         }
     }
@@ -125,9 +124,7 @@ struct CurlCommand {
     /// Bytes as one word that `printf '%b'` prints, with octal numbers for bytes other than plain ASCII.
     private static func escaped(_ bytes: [UInt8]) -> String {
         let characters = bytes.map { byte in
-            if (0x20...0x7E).contains(byte), !"'\\".utf8.contains(byte) {
-                return String(Unicode.Scalar(byte))
-            }
+            if (0x20...0x7E).contains(byte), !"'\\".utf8.contains(byte) { return String(Unicode.Scalar(byte)) }
             let octal = String(byte, radix: 8)
             return "\\0\(String(repeating: "0", count: 3 - octal.count))\(octal)"
         }

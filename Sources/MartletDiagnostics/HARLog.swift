@@ -53,9 +53,9 @@ public struct HARLog: Sendable {
     }
 
     /// A whole log of some entries.
-    public static func bytes(
-        _ entries: [HAREntry], creator: String = "Martlet", version: String = martletVersion
-    ) -> [UInt8] {
+    public static func bytes(_ entries: [HAREntry], creator: String = "Martlet", version: String = martletVersion)
+        -> [UInt8]
+    {
         var log = HARLog(creator: creator, version: version)
         var bytes = log.begin().bytes
         for entry in entries {
@@ -80,16 +80,16 @@ public struct HAREntry: Sendable {
     ///     errors contain no secrets.
     ///   - options: The shown parts.
     public init(
-        _ exchange: HTTPExchange, requestBody: HTTPBody = .none, sentHeaders: HTTPFields? = nil,
-        startedAt: Date? = nil, error: (any Error)? = nil, options: HAROptions = HAROptions()
+        _ exchange: HTTPExchange, requestBody: HTTPBody = .none, sentHeaders: HTTPFields? = nil, startedAt: Date? = nil,
+        error: (any Error)? = nil, options: HAROptions = HAROptions()
     ) {
         let request = HARRequest(
             request: exchange.request, url: exchange.url, body: requestBody,
             sentFields: sentHeaders ?? exchange.sentFields, isComplete: sentHeaders != nil, options: options)
         let response = HARResponse(exchange: exchange, options: options)
         json = HAREntry.json(
-            request: request.value, response: response.value, metrics: exchange.metrics,
-            startedAt: startedAt, failure: error.map { "\($0)" }, cacheStatus: exchange.cacheStatus)
+            request: request.value, response: response.value, metrics: exchange.metrics, startedAt: startedAt,
+            failure: error.map { "\($0)" }, cacheStatus: exchange.cacheStatus)
     }
 
     /// Creates an entry for a call that failed without a response; it has the status 0, as in browsers.
@@ -118,8 +118,7 @@ public struct HAREntry: Sendable {
         var members = JSONObject([
             ("startedDateTime", .string(start.formatted(format))), ("time", .milliseconds(timings.total)),
             ("request", request), ("response", response),
-            ("cache", cacheStatus.map { ["comment": "Cache-Status: \($0)"] } ?? [:]),
-            ("timings", timings.value),
+            ("cache", cacheStatus.map { ["comment": "Cache-Status: \($0)"] } ?? [:]), ("timings", timings.value),
         ])
         if let connection = metrics.connection {
             if let (address, port) = HAREntry.parts(of: connection.remoteAddress) {
@@ -196,9 +195,7 @@ package struct HARTimings: Hashable, Sendable {
         let lookup = taken(metrics.dns)
         ssl = HARTimings.milliseconds(tls)
         dns = HARTimings.milliseconds(lookup)
-        connect =
-            transport == nil && tls == nil
-            ? -1 : HARTimings.milliseconds((transport ?? .zero) + (tls ?? .zero))
+        connect = transport == nil && tls == nil ? -1 : HARTimings.milliseconds((transport ?? .zero) + (tls ?? .zero))
         blocked = HARTimings.milliseconds(rest)
         let head = max(metrics.firstByte ?? metrics.total, ready)
         // A server may respond before it has read the whole request.

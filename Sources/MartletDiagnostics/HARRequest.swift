@@ -21,9 +21,7 @@ struct HARRequest {
     private var fields: HTTPFields {
         if isComplete { return sentFields }
         var fields = sentFields
-        if fields[.hostField] == nil {
-            fields[.hostField] = request.headerFields[.hostField] ?? url.hostFieldValue
-        }
+        if fields[.hostField] == nil { fields[.hostField] = request.headerFields[.hostField] ?? url.hostFieldValue }
         if let type = body.contentType, fields[.contentType] == nil { fields[.contentType] = type }
         return fields
     }
@@ -64,7 +62,7 @@ struct HARRequest {
     private var postData: JSONValue {
         let type = fields[.contentType] ?? body.contentType ?? "application/octet-stream"
         var members = JSONObject([("mimeType", .string(type))])
-        switch body.encoded(by: BodyEncoder.json()).storage {
+        switch body.encoded(by: BodyEncoder()).storage {
         case .bytes(let bytes):
             if MediaType(type)?.essence == "application/x-www-form-urlencoded" {
                 // A value that is cut by the limit follows its name, which decides whether it is secret.
@@ -105,9 +103,7 @@ struct HARRequest {
     /// The text of a part, or stars for a secret; `nil` for files, streams, and bytes that are not text or too many.
     private func shownValue(of part: MultipartForm.Part) -> String? {
         if mask.hides(part.name) { return SecretRedaction.stars }
-        guard part.filename == nil, case .bytes(let bytes) = part.body.storage, bytes.count <= limit else {
-            return nil
-        }
+        guard part.filename == nil, case .bytes(let bytes) = part.body.storage, bytes.count <= limit else { return nil }
         return String(validating: bytes, as: UTF8.self)
     }
 
@@ -151,19 +147,13 @@ package struct HARText {
         isBase64 = decoded == nil && isWhole
         text = isBase64 ? Data(bytes).base64EncodedString() : decoded
         comment =
-            if isWhole {
-                nil
-            } else if decoded == nil {
-                "\(total) bytes, more than are shown"
-            } else {
+            if isWhole { nil } else if decoded == nil { "\(total) bytes, more than are shown" } else {
                 "the first \(shown.count) of \(total) bytes"
             }
     }
 
     private static func decoded(_ bytes: ArraySlice<UInt8>, isWhole: Bool, _ type: MediaType?) -> String? {
-        if let charset = type?.charset, let encoding = TextDecoding.Encoding(label: charset),
-            encoding != .utf8
-        {
+        if let charset = type?.charset, let encoding = TextDecoding.Encoding(label: charset), encoding != .utf8 {
             return TextDecoding(charset: charset).text(from: bytes)
         }
         guard !bytes.contains(0) else { return nil }

@@ -22,12 +22,11 @@ struct HARResponse {
         let head = exchange.rawHead
         let location = head.fields.firstValue(of: "location") ?? ""
         return [
-            "status": JSONValue(head.status), "statusText": .string(head.reason),
-            "httpVersion": "\(head.version.text)",
+            "status": JSONValue(head.status), "statusText": .string(head.reason), "httpVersion": "\(head.version.text)",
             "cookies": .array(head.fields.values(of: "set-cookie").compactMap(cookie)),
-            "headers": .named(head.fields.map { ($0.name, shown($0.name, $0.value)) }),
-            "content": content(head), "redirectURL": .string(mask.value(of: .location, location)),
-            "headersSize": -1, "bodySize": JSONValue(received),
+            "headers": .named(head.fields.map { ($0.name, shown($0.name, $0.value)) }), "content": content(head),
+            "redirectURL": .string(mask.value(of: .location, location)), "headersSize": -1,
+            "bodySize": JSONValue(received),
             // Without it, browsers add the two sizes, even the -1 of an unknown one.
             "_transferSize": JSONValue(received),
         ]
@@ -42,9 +41,7 @@ struct HARResponse {
 
     private func content(_ head: ResponseHead) -> JSONValue {
         let type = head.fields.firstValue(of: "content-type")
-        var members = JSONObject([
-            ("size", JSONValue(size(head))), ("mimeType", .string(type ?? "x-unknown")),
-        ])
+        var members = JSONObject([("size", JSONValue(size(head))), ("mimeType", .string(type ?? "x-unknown"))])
         // The coding of a cached response saved no bytes on the wire: none were sent.
         if head.fields.contains("content-encoding"), exchange.source == .network {
             members["compression"] = JSONValue(Int64(exchange.body.count) - received)

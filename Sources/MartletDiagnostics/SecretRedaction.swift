@@ -7,7 +7,7 @@ public import HTTPTypes
 public struct SecretRedaction: Hashable, Sendable {
     /// Fields with secret values. The scheme of `Authorization` and `Proxy-Authorization` stays, and so do the names of cookies.
     public var fields: Set<HTTPField.Name>
-    /// Names of items in queries and forms with secret values, in lower case.
+    /// Names of items in queries and forms with secret values, in lower case. ``HTTPURL/secretQueryNames`` are common ones.
     public var queryItems: Set<String>
     /// Whether user names and passwords in URLs are secret.
     public var masksUserInfo: Bool
@@ -20,14 +20,10 @@ public struct SecretRedaction: Hashable, Sendable {
     }
 
     /// The default mask: credentials and cookies, and user names and passwords in URLs.
-    public static let standard = SecretRedaction(
-        fields: [.authorization, .proxyAuthorization, .cookie, .setCookie])
+    public static let standard = SecretRedaction(fields: [.authorization, .proxyAuthorization, .cookie, .setCookie])
 
     /// A mask of nothing: the result contains all secrets.
     public static let none = SecretRedaction(fields: [], masksUserInfo: false)
-
-    /// Names of query items that commonly contain secrets, for ``queryItems``: ``HTTPURL/secretQueryNames``.
-    public static var tokenLikeNames: Set<String> { HTTPURL.secretQueryNames }
 
     /// The mask with further fields, such as one that carries an API key.
     public func adding(fields: Set<HTTPField.Name> = [], queryItems: Set<String> = []) -> SecretRedaction {
@@ -44,8 +40,9 @@ public struct SecretRedaction: Hashable, Sendable {
         guard fields.contains(name) else { return Self.namesURL(name) ? reference(value) : value }
         if name == .cookie { return SecretRedaction.cookies(value) }
         if name == .setCookie { return SecretRedaction.setCookie(value) }
-        guard name == .authorization || name == .proxyAuthorization, let blank = value.firstIndex(of: " ")
-        else { return SecretRedaction.stars }
+        guard name == .authorization || name == .proxyAuthorization, let blank = value.firstIndex(of: " ") else {
+            return SecretRedaction.stars
+        }
         return "\(value[..<blank]) \(SecretRedaction.stars)"
     }
 
@@ -58,8 +55,7 @@ public struct SecretRedaction: Hashable, Sendable {
         }
         return HTTPURL(
             scheme: url.scheme, userInfo: userInfo, host: url.host, hostKind: url.hostKind,
-            explicitPort: url.explicitPort, path: url.path, query: url.query.map(query),
-            fragment: url.fragment
+            explicitPort: url.explicitPort, path: url.path, query: url.query.map(query), fragment: url.fragment
         ).absoluteString
     }
 
@@ -89,9 +85,8 @@ public struct SecretRedaction: Hashable, Sendable {
 
     private static func cookies(_ value: String) -> String {
         let pairs: [Substring] = value.split(separator: ";", omittingEmptySubsequences: false)
-        return pairs.map { pair in
-            pair.firstIndex(of: "=").map { "\(pair[..<$0])=\(stars)" } ?? stars
-        }.joined(separator: ";")
+        return pairs.map { pair in pair.firstIndex(of: "=").map { "\(pair[..<$0])=\(stars)" } ?? stars }.joined(
+            separator: ";")
     }
 
     private static func setCookie(_ value: String) -> String {

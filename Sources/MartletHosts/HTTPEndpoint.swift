@@ -7,7 +7,7 @@ public import HTTPTypes
 /// struct UserByName: HTTPEndpoint {
 ///     typealias Response = User
 ///     var name: String
-///     var path: String { "users/\(name)" }
+///     var path: [String] { ["users", name] }
 /// }
 ///
 /// let user = try await api.call(UserByName(name: "anna"))
@@ -21,10 +21,13 @@ public protocol HTTPEndpoint<Response> {
     /// The type of the parameters.
     associatedtype Parameters: Encodable = ParameterValue
 
+    /// The type of the path.
+    associatedtype Path: HTTPTarget = String
+
     /// The method; GET by default.
     var method: HTTPRequest.Method { get }
-    /// The path below the host's base; see ``HTTPHost/url(for:)``.
-    var path: String { get }
+    /// The path below the host's base, as text or as segments that are percent-encoded; see `url(for:)`.
+    var path: Path { get }
     /// The parameters; none by default.
     var parameters: Parameters { get }
     /// A body as it is; `nil` (the default) for one made of the parameters.
@@ -88,28 +91,29 @@ extension HTTPHost {
             if let encoding = endpoint.encoding { host.encoding = encoding }
         }
         let exchange = try await host.send(
-            endpoint.method, endpoint.path, endpoint.parameters, endpoint.body, endpoint.headers,
-            nil, endpoint.options)
+            endpoint.method, endpoint.path, endpoint.parameters, endpoint.body, endpoint.headers, nil, endpoint.options)
         return try mapped { try endpoint.response(from: exchange) }
     }
 
     /// Sends a request by any method and collects the response. The parameters are those of
-    /// ``prepare(_:_:parameters:body:headers:timeout:options:)``.
+    /// `prepare(_:_:parameters:)`.
+    /// - Parameter validate: The conditions for the response; `nil` for those of the options or the session.
     /// - Throws: An ``HTTPError`` or its replacement by ``errors``; `CancellationError`.
     public func request<Target: HTTPTarget>(
         method: HTTPRequest.Method, _ path: Target = "", parameters: some Encodable, body: HTTPBody? = nil,
-        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil,
+        validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(method, path, parameters, body, headers, timeout, options)
+        try await send(method, path, parameters, body, headers, timeout, options, validate)
     }
 
     /// Sends a request with parameters written as literals; otherwise as the other function of this name.
     public func request<Target: HTTPTarget>(
-        method: HTTPRequest.Method, _ path: Target = "", parameters: ParameterValue = .null,
-        body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        method: HTTPRequest.Method, _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil,
+        validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(method, path, parameters, body, headers, timeout, options)
+        try await send(method, path, parameters, body, headers, timeout, options, validate)
     }
 
     /// Sends a request and passes the response to a closure as it arrives; otherwise as
@@ -120,21 +124,11 @@ extension HTTPHost {
     public func stream<Result, Target: HTTPTarget>(
         _ path: Target = "", method: HTTPRequest.Method? = nil, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions? = nil, _ handle: (HTTPResponse, ResponseBody) async throws -> Result
+        options: RequestOptions? = nil, validate: ResponseValidator? = nil,
+        _ handle: (OpenResponse, ResponseBody) async throws -> Result
     ) async throws -> Result {
-        let call = try makeCall(method, path, parameters, body, headers, timeout, options)
-        let control = TransferControl(tellsProgress: false)
-        let validates = validatesStatus
-        return try await session.run(call, control, kind: .stream) { answer in
-            let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
-            if validates { try await ResponseValidator.success.admit(answer, reader) }
-            if let validator = call.validator { try await validator.admit(answer, reader) }
-            return try await UserCode.handle(control, session.core) {
-                try await handle(
-                    HeadConversion.response(answer.head),
-                    ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength))
-            }
-        }
+        let call = try makeCall(method, path, parameters, body, headers, timeout, options, validate)
+        return try await session.stream(call, validators(of: call), handle)
     }
 
     /// Sends a request and returns its response, whose body is still to be read; otherwise as
@@ -144,39 +138,39 @@ extension HTTPHost {
     public func open<Target: HTTPTarget>(
         _ path: Target = "", method: HTTPRequest.Method? = nil, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> OpenResponse {
-        let call = try makeCall(method, path, parameters, body, headers, timeout, options)
-        let own = call.validator.map { [$0] } ?? []
-        return try await session.open(call, (validatesStatus ? [.success] : []) + own)
+        let call = try makeCall(method, path, parameters, body, headers, timeout, options, validate)
+        return try await session.open(call, validators(of: call))
+    }
+
+    private func validators(of call: Call) -> [ResponseValidator] {
+        (validatesStatus ? [.success] : []) + call.validators
     }
 
     /// Sends a body, by POST unless another method or a request is given, and reports progress.
     /// - Parameter progress: Called on the caller's actor with the latest state, not with every one; the last is always reported.
-    @discardableResult
-    public func upload<Target: HTTPTarget>(
-        _ body: HTTPBody, to path: Target = "", method: HTTPRequest.Method? = nil,
-        query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions? = nil, progress: ((TransferProgress) -> Void)? = nil
+    @discardableResult public func upload<Target: HTTPTarget>(
+        _ body: HTTPBody, to path: Target = "", method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil,
+        validate: ResponseValidator? = nil, progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
-        let call = try makeCall(method, path, query, body, headers, timeout, options)
+        let call = try makeCall(method, path, query, body, headers, timeout, options, validate)
         let control = TransferControl()
         let session = session
         return try validated(
-            try await HTTPSession.reporting(control.upload, to: progress) {
-                try await session.collect(call, control)
-            })
+            try await HTTPSession.reporting(control.upload, to: progress) { try await session.collect(call, control) })
     }
 
     /// Fetches a path into a file; otherwise as
-    /// ``HTTPSession/download(_:to:overwrites:query:headers:body:timeout:options:progress:)``.
-    @discardableResult
-    public func download(
+    /// ``HTTPSession/download(_:to:overwrites:query:headers:body:timeout:options:validate:progress:)``.
+    @discardableResult public func download(
         _ path: some HTTPTarget, to file: some FilePathConvertible, overwrites: Bool = false,
         query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions? = nil, progress: ((TransferProgress) -> Void)? = nil
+        options: RequestOptions? = nil, validate: ResponseValidator? = nil,
+        progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
-        let call = try makeCall(nil, path, query, nil, headers, timeout, options, inURL: true)
+        let call = try makeCall(nil, path, query, nil, headers, timeout, options, validate, inURL: true)
         let (file, control) = (file.filePath, TransferControl())
         let session = session
         return try await HTTPSession.reporting(control.download, to: progress) {
@@ -189,37 +183,32 @@ extension HTTPHost {
     public func task<Target: HTTPTarget>(
         method: HTTPRequest.Method? = nil, _ path: Target = "", parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPTask {
-        let prepared = try mapped {
-            try preparing(method, path, parameters, body, headers, timeout, options)
-        }
+        let call = try makeCall(method, path, parameters, body, headers, timeout, options, validate)
         return HTTPTask(
-            kind: prepared.body.isPresent ? .upload : .data, request: prepared.request, core: session.core
-        ) { control, head in
-            let call = try mapped { try makeCall(prepared) }
-            return try validated(try await session.collect(call, control, head: head))
-        }
+            kind: call.body.isPresent ? .upload : .data, request: call.publicRequest, callNumber: call.number,
+            core: session.core
+        ) { try validated(try await session.collect(call, $0, head: $1)) }
     }
 
     /// Sends a request and collects the response.
     func send(
-        _ method: HTTPRequest.Method, _ path: some HTTPTarget, _ parameters: some Encodable,
-        _ body: HTTPBody?, _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
-        inURL: Bool = false
+        _ method: HTTPRequest.Method, _ path: some HTTPTarget, _ parameters: some Encodable, _ body: HTTPBody?,
+        _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
+        _ validate: ResponseValidator? = nil, inURL: Bool = false
     ) async throws -> HTTPExchange {
-        let call = try makeCall(method, path, parameters, body, headers, timeout, options, inURL: inURL)
+        let call = try makeCall(method, path, parameters, body, headers, timeout, options, validate, inURL: inURL)
         return try validated(try await session.collect(call))
     }
 
     private func makeCall(
-        _ method: HTTPRequest.Method?, _ path: some HTTPTarget, _ parameters: some Encodable,
-        _ body: HTTPBody?, _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
-        inURL: Bool = false
+        _ method: HTTPRequest.Method?, _ path: some HTTPTarget, _ parameters: some Encodable, _ body: HTTPBody?,
+        _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
+        _ validate: ResponseValidator? = nil, inURL: Bool = false
     ) throws -> Call {
         try mapped {
-            try makeCall(
-                preparing(method, path, parameters, body, headers, timeout, options, inURL: inURL))
+            try makeCall(preparing(method, path, parameters, body, headers, timeout, options, validate, inURL: inURL))
         }
     }
 

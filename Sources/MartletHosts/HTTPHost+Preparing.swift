@@ -8,7 +8,8 @@ public import HTTPTypes
 extension HTTPHost {
     /// Prepares a request without sending it.
     /// - Parameters:
-    ///   - path: A path below the base, or a whole URL; see ``url(for:)``. A request brings its URL and its header fields.
+    ///   - path: A path below the base, its segments, or a whole URL; see `url(for:)`. A request brings its URL and its header
+    ///     fields.
     ///   - parameters: Encoded by ``encoding``: into the URL for GET, HEAD and DELETE and if there is a body, otherwise as
     ///     the body; null for none.
     ///   - body: Sent as it is; `nil` for one made of the parameters.
@@ -24,21 +25,21 @@ extension HTTPHost {
 
     /// Prepares a request with parameters written as literals; otherwise as the other function of this name.
     public func prepare<Target: HTTPTarget>(
-        _ method: HTTPRequest.Method, _ path: Target = "", parameters: ParameterValue = .null,
-        body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        _ method: HTTPRequest.Method, _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil
     ) throws -> PreparedRequest { try preparing(method, path, parameters, body, headers, timeout, options) }
 
     func preparing(
-        _ method: HTTPRequest.Method?, _ path: some HTTPTarget, _ parameters: some Encodable,
-        _ body: HTTPBody?, _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
-        inURL: Bool = false
+        _ method: HTTPRequest.Method?, _ path: some HTTPTarget, _ parameters: some Encodable, _ body: HTTPBody?,
+        _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
+        _ validate: ResponseValidator? = nil, inURL: Bool = false
     ) throws -> PreparedRequest {
         let target = path.httpTarget
         let method = method ?? target.method ?? (body == nil ? .get : .post)
         var (url, headers) = (base, headers)
         switch target {
         case .text(let path): url = try self.url(for: path)
+        case .segments(let segments): url = try self.url(for: segments)
         case .url(let given): url = given
         case .request(let request):
             guard request.path != "*" else { throw fault("OPTIONS * has no path: send it by the session") }
@@ -48,6 +49,7 @@ extension HTTPHost {
         let isAtHome = url.origin == base.origin
         var options = self.options(merging: options, isAtHome: isAtHome)
         if let timeout { options.timeouts.total = timeout }
+        if let validate { options.validator = validate }
         if isAtHome, options.authentication == nil { options.authentication = authentication }
         if let user = url.user {
             if options.authentication == nil {
@@ -57,28 +59,25 @@ extension HTTPHost {
             url = url.withoutUserInfo
         }
         var body = body
+        let encoder = encoder
         if inURL || body != nil || encoding.methodsWithParametersInURL.contains(method) {
-            url = try encoded(method, url) { try encoding.url(url, adding: parameters) }
+            url = try encoded(method, url) { try encoding.url(url, adding: parameters, by: encoder) }
         } else {
-            body = try encoded(method, url) {
-                try encoding.body(for: parameters, encoder: encodesParameters ? encoder : nil)
-            }
+            body = try encoded(method, url) { try encoding.body(for: parameters, by: encoder) }
         }
         let fields = try fields(headers.checked(url), with: body ?? .none, options, isAtHome: isAtHome)
         if isAtHome { restrictToOrigin(&options) }
         return PreparedRequest(
-            request: HTTPRequest(method: method, url: url, headerFields: fields), body: body ?? .none,
-            options: options, url: url)
+            request: HTTPRequest(method: method, url: url, headers: fields), body: body ?? .none, options: options,
+            url: url)
     }
 
     /// Fields that reveal no more than any client would.
-    private static let fieldsForAnybody: Set<HTTPField.Name> = [
-        .accept, .acceptLanguage, .acceptEncoding, .userAgent,
-    ]
+    private static let fieldsForAnybody: Set<HTTPField.Name> = [.accept, .acceptLanguage, .acceptEncoding, .userAgent]
 
-    private func fields(
-        _ own: HTTPFields, with body: HTTPBody, _ options: RequestOptions, isAtHome: Bool
-    ) throws(HTTPError) -> HTTPFields {
+    private func fields(_ own: HTTPFields, with body: HTTPBody, _ options: RequestOptions, isAtHome: Bool)
+        throws(HTTPError) -> HTTPFields
+    {
         var fields = own
         for field in try headers.checked(base)
         where !own.contains(field.name) && !options.omittedFields.contains(field.name) {
@@ -90,7 +89,7 @@ extension HTTPHost {
         return fields
     }
 
-    /// The options of a call over those of the host, of which some stay at its origin.
+    /// The options of a call over those of the host. Some apply at its origin only.
     private func options(merging own: RequestOptions?, isAtHome: Bool) -> RequestOptions {
         var base = options
         if !isAtHome {
@@ -117,39 +116,27 @@ extension HTTPHost {
         let names = secretFieldNames
         guard !names.isEmpty else { return }
         var policy = options.redirects ?? session.configuration.redirects
-        guard policy.followsRedirects, !policy.sendsCredentialsCrossOrigin,
-            !names.isSubset(of: policy.fieldsOfOrigin)
+        guard policy.followsRedirects, !policy.sendsCredentialsCrossOrigin, !names.isSubset(of: policy.fieldsOfOrigin)
         else { return }
         policy.secretFields.formUnion(names)
         options.redirects = policy
     }
 
-    private func encoded<Value>(
-        _ method: HTTPRequest.Method, _ url: HTTPURL, _ encode: () throws -> Value
-    ) throws -> Value {
-        do {
-            return try encode()
-        } catch let error as HTTPURL.ParseError {
+    private func encoded<Value>(_ method: HTTPRequest.Method, _ url: HTTPURL, _ encode: () throws -> Value) throws
+        -> Value
+    {
+        do { return try encode() } catch let error as HTTPURL.ParseError {
             throw HTTPError(
-                .invalidURL, phase: .preparing, message: error.description, method: method, url: url,
-                underlying: error)
+                .invalidURL, phase: .preparing, message: error.description, method: method, url: url, underlying: error)
         } catch {
-            if encoding.query.serializer != nil, !(error is ParameterError), !(error is EncodingError) {
-                throw error
-            }
-            let reason = (error as? ParameterError)?.description ?? "the encoder refused them"
-            throw HTTPError(
-                .invalidRequest, phase: .preparing, message: "the parameters could not be encoded: \(reason)",
-                method: method, url: url, underlying: error)
+            if encoding.query.serializer != nil, !(error is ParameterError), !(error is EncodingError) { throw error }
+            throw HTTPSession.invalidQuery(error, url, method)
         }
     }
 
     /// An error in the preparation of a request.
-    func fault(
-        _ message: String, _ underlying: (any Error)? = nil, _ code: HTTPError.Code = .invalidURL
-    ) -> HTTPError {
-        HTTPError(
-            code, phase: .preparing, message: message, url: base, underlying: underlying)
+    func fault(_ message: String, _ underlying: (any Error)? = nil, _ code: HTTPError.Code = .invalidURL) -> HTTPError {
+        HTTPError(code, phase: .preparing, message: message, url: base, underlying: underlying)
     }
 }
 

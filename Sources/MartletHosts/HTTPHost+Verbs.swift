@@ -4,130 +4,115 @@ public import MartletCore
 // with a body also take one as it is.
 
 extension HTTPHost {
-    /// Sends GET with a query of any `Encodable`, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends GET with a query of any `Encodable`, as `request(method:_:parameters:)` does.
     public func get<Target: HTTPTarget>(
-        _ path: Target = "", query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        _ path: Target = "", query: some Encodable, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(.get, path, query, nil, headers, timeout, options, inURL: true)
+        try await send(.get, path, query, nil, headers, timeout, options, validate, inURL: true)
     }
 
-    /// Sends GET with a query that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends GET with a query that may be a literal of mixed values, as `request(method:_:parameters:)` does.
     public func get<Target: HTTPTarget>(
         _ path: Target = "", query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(.get, path, query, nil, headers, timeout, options, inURL: true)
+        try await send(.get, path, query, nil, headers, timeout, options, validate, inURL: true)
     }
 
-    /// Sends HEAD with a query of any `Encodable`, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends HEAD with a query of any `Encodable`, as `request(method:_:parameters:)` does.
     public func head<Target: HTTPTarget>(
-        _ path: Target = "", query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        _ path: Target = "", query: some Encodable, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(.head, path, query, nil, headers, timeout, options, inURL: true)
+        try await send(.head, path, query, nil, headers, timeout, options, validate, inURL: true)
     }
 
-    /// Sends HEAD with a query that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends HEAD with a query that may be a literal of mixed values, as `request(method:_:parameters:)` does.
     public func head<Target: HTTPTarget>(
         _ path: Target = "", query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(.head, path, query, nil, headers, timeout, options, inURL: true)
+        try await send(.head, path, query, nil, headers, timeout, options, validate, inURL: true)
     }
 
-    /// Sends DELETE with a query of any `Encodable`, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
-    public func delete<Target: HTTPTarget>(
-        _ path: Target = "", query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
+    /// Sends DELETE with a query of any `Encodable`, as `request(method:_:parameters:)` does.
+    @discardableResult public func delete<Target: HTTPTarget>(
+        _ path: Target = "", query: some Encodable, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(.delete, path, query, nil, headers, timeout, options, inURL: true)
+        try await send(.delete, path, query, nil, headers, timeout, options, validate, inURL: true)
     }
 
-    /// Sends DELETE with a query that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
-    public func delete<Target: HTTPTarget>(
+    /// Sends DELETE with a query that may be a literal of mixed values, as `request(method:_:parameters:)` does.
+    @discardableResult public func delete<Target: HTTPTarget>(
         _ path: Target = "", query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(.delete, path, query, nil, headers, timeout, options, inURL: true)
+        try await send(.delete, path, query, nil, headers, timeout, options, validate, inURL: true)
     }
 
-    /// Sends POST with the parameters as the body, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends POST with the parameters as the body, as `request(method:_:parameters:)` does.
     public func post<Target: HTTPTarget>(
-        _ path: Target = "", parameters: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.post, path, parameters, nil, headers, timeout, options) }
+        _ path: Target = "", parameters: some Encodable, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil, validate: ResponseValidator? = nil
+    ) async throws -> HTTPExchange { try await send(.post, path, parameters, nil, headers, timeout, options, validate) }
 
-    /// Sends POST with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends POST with parameters that may be a literal of mixed values, as `request(method:_:parameters:)` does.
     public func post<Target: HTTPTarget>(
         _ path: Target = "", parameters: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.post, path, parameters, nil, headers, timeout, options) }
+        timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
+    ) async throws -> HTTPExchange { try await send(.post, path, parameters, nil, headers, timeout, options, validate) }
 
-    /// Sends POST with a body as it is, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends POST with a body as it is, as `request(method:_:parameters:)` does.
     public func post<Target: HTTPTarget>(
-        _ path: Target = "", query: ParameterValue = .null, body: HTTPBody,
-        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        _ path: Target = "", query: ParameterValue = .null, body: HTTPBody, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(.post, path, query, body, headers, timeout, options, inURL: true)
+        try await send(.post, path, query, body, headers, timeout, options, validate, inURL: true)
     }
 
-    /// Sends PUT with the parameters as the body, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends PUT with the parameters as the body, as `request(method:_:parameters:)` does.
     public func put<Target: HTTPTarget>(
-        _ path: Target = "", parameters: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.put, path, parameters, nil, headers, timeout, options) }
+        _ path: Target = "", parameters: some Encodable, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil, validate: ResponseValidator? = nil
+    ) async throws -> HTTPExchange { try await send(.put, path, parameters, nil, headers, timeout, options, validate) }
 
-    /// Sends PUT with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends PUT with parameters that may be a literal of mixed values, as `request(method:_:parameters:)` does.
     public func put<Target: HTTPTarget>(
         _ path: Target = "", parameters: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
-    ) async throws -> HTTPExchange { try await send(.put, path, parameters, nil, headers, timeout, options) }
+        timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
+    ) async throws -> HTTPExchange { try await send(.put, path, parameters, nil, headers, timeout, options, validate) }
 
-    /// Sends PUT with a body as it is, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends PUT with a body as it is, as `request(method:_:parameters:)` does.
     public func put<Target: HTTPTarget>(
-        _ path: Target = "", query: ParameterValue = .null, body: HTTPBody,
-        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        _ path: Target = "", query: ParameterValue = .null, body: HTTPBody, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(.put, path, query, body, headers, timeout, options, inURL: true)
+        try await send(.put, path, query, body, headers, timeout, options, validate, inURL: true)
     }
 
-    /// Sends PATCH with the parameters as the body, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends PATCH with the parameters as the body, as `request(method:_:parameters:)` does.
     public func patch<Target: HTTPTarget>(
-        _ path: Target = "", parameters: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        _ path: Target = "", parameters: some Encodable, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
+        options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(.patch, path, parameters, nil, headers, timeout, options)
+        try await send(.patch, path, parameters, nil, headers, timeout, options, validate)
     }
 
-    /// Sends PATCH with parameters that may be a literal of mixed values, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends PATCH with parameters that may be a literal of mixed values, as `request(method:_:parameters:)` does.
     public func patch<Target: HTTPTarget>(
         _ path: Target = "", parameters: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(.patch, path, parameters, nil, headers, timeout, options)
+        try await send(.patch, path, parameters, nil, headers, timeout, options, validate)
     }
 
-    /// Sends PATCH with a body as it is, as ``request(method:_:parameters:body:headers:timeout:options:)`` does.
+    /// Sends PATCH with a body as it is, as `request(method:_:parameters:)` does.
     public func patch<Target: HTTPTarget>(
-        _ path: Target = "", query: ParameterValue = .null, body: HTTPBody,
-        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions? = nil
+        _ path: Target = "", query: ParameterValue = .null, body: HTTPBody, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await send(.patch, path, query, body, headers, timeout, options, inURL: true)
+        try await send(.patch, path, query, body, headers, timeout, options, validate, inURL: true)
     }
 }

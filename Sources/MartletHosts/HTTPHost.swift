@@ -16,7 +16,13 @@ public import MartletTransport
 /// A path is one below the base, with or without a leading slash: with the base above, `posts` and `/posts` are both
 /// `https://api.example.com/v2/posts`. The empty path is the base as it was given, and `/` the base with a trailing slash. A
 /// query in the path is kept, and parameters follow it. A path that would leave the base, by `..` or two leading slashes, is
-/// rejected; a whole URL with its scheme is used as it is.
+/// rejected, and so is a `#`; a whole URL with its scheme is used as it is.
+///
+/// Text that comes from elsewhere belongs in a list of segments, each of which is percent-encoded and stays one segment:
+///
+/// ```swift
+/// let file = try await api.get(["files", "a/b #1.txt"])  // /v2/files/a%2Fb%20%231.txt
+/// ```
 ///
 /// Secrets of the service stay with it: a whole URL or a redirect to another scheme, host or port receives neither
 /// ``authentication`` nor any of ``headers`` but `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`. Fields and
@@ -41,8 +47,6 @@ public struct HTTPHost: Sendable {
     public var authentication: AuthenticationSettings?
 
     var validatesExplicitly: Bool?
-    /// Whether ``encoder`` was set, and replaces that of ``ParameterEncoding/json``.
-    private(set) var encodesParameters = false
 
     /// Creates a service at a URL.
     /// - Parameters:
@@ -82,14 +86,11 @@ public struct HTTPHost: Sendable {
         set { session = session.with { $0.tls.hosts[base.host] = newValue } }
     }
 
-    /// Encodes the values of ``HTTPBody/json(_:)``, and parameters that are sent as JSON if it is set; that of the session unless
-    /// it is set.
+    /// Encodes the values of `HTTPBody.json(_:)` and, if one is set, parameters: those that are sent as JSON, and the names and
+    /// dates of queries and forms (``ParameterEncoding``). That of the session unless it is set.
     public var encoder: BodyEncoder {
         get { session.configuration.encoder }
-        set {
-            session = session.with { $0.encoder = newValue }
-            encodesParameters = true
-        }
+        set { session = session.with { $0.encoder = newValue } }
     }
 
     /// Decodes the values of responses: those of `decode`, of endpoints and of streams; that of the session unless it is set.
@@ -127,33 +128,29 @@ extension HTTPHost: CustomStringConvertible, CustomReflectable {
 }
 
 extension HTTPSession {
-    /// A service at an absolute URL, such as `https://api.example.com/v2`. The parameters are those of
-    /// ``HTTPHost/init(_:session:headers:encoding:options:)``.
-    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, also for a URL without a host.
-    public nonisolated func host(
-        _ base: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), encoding: ParameterEncoding = .form,
-        options: RequestOptions = RequestOptions()
-    ) throws(HTTPError) -> HTTPHost {
-        let (url, fields) = try base.httpTarget.partsOfGET()
-        var headers = headers
-        headers.fill(from: fields)
-        return try HTTPHost(url, session: self, headers: headers, encoding: encoding, options: options)
-    }
-
     /// A service at an absolute URL, with its settings in one place.
     ///
     /// ```swift
     /// let api = try session.host("https://api.example.com/v2") {
     ///     $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
     ///     $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
-    ///     $0.authentication = .bearer { try await tokens.refreshed(with: session) }
+    ///     $0.authentication = .bearer(token) { try await session.post("https://id.example.com/token").text }
     ///     $0.errors = .decoding(APIProblem.self)
     /// }
     /// ```
-    /// - Throws: As ``host(_:headers:encoding:options:)``.
+    ///
+    /// The parameters are those of ``HTTPHost/init(_:session:headers:encoding:options:)``.
+    /// - Parameter configure: Changes further settings; it runs once, before this returns.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, also for a URL without a host.
     public nonisolated func host(
-        _ base: String, _ configure: (inout HTTPHost) -> Void
-    ) throws(HTTPError) -> HTTPHost { try host(base).with(configure) }
+        _ base: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), encoding: ParameterEncoding = .form,
+        options: RequestOptions = RequestOptions(), _ configure: (inout HTTPHost) -> Void = { _ in }
+    ) throws(HTTPError) -> HTTPHost {
+        let (url, fields) = try base.httpTarget.partsOfGET()
+        var headers = headers
+        headers.fill(from: fields)
+        return try HTTPHost(url, session: self, headers: headers, encoding: encoding, options: options).with(configure)
+    }
 
     /// A service by the name of its host.
     /// - Parameters:
@@ -161,11 +158,11 @@ extension HTTPSession {
     ///   - port: 1–65535; `nil` for that of the scheme.
     ///   - path: The path of the base, with or without a leading slash.
     ///   - isSecure: Whether it uses https; `true` by default.
-    /// - Throws: As ``host(_:headers:encoding:options:)``.
+    /// - Throws: As ``host(_:headers:encoding:options:_:)``.
     public nonisolated func host(
         named name: String, port: Int? = nil, path: String = "", isSecure: Bool = true,
         headers: HTTPHeaders = HTTPHeaders(), encoding: ParameterEncoding = .form,
-        options: RequestOptions = RequestOptions()
+        options: RequestOptions = RequestOptions(), _ configure: (inout HTTPHost) -> Void = { _ in }
     ) throws(HTTPError) -> HTTPHost {
         let bare = name.hasPrefix("[") && name.hasSuffix("]") ? String(name.dropFirst().dropLast()) : name
         let isAddress = bare.utf8.contains(UInt8(ascii: ":"))
@@ -177,18 +174,34 @@ extension HTTPSession {
         let below = path.isEmpty || path.hasPrefix("/") ? path : "/\(path)"
         return try host(
             "\(isSecure ? "https" : "http")://\(authority)\(below)", headers: headers, encoding: encoding,
-            options: options)
+            options: options, configure)
     }
 }
 
 extension HTTPHost {
+    /// The URL of a path of segments below the base; the base as it was given if there are none.
+    /// - Parameter segments: Texts of which all characters but letters, digits and `-._~` are percent-encoded, a `/` and a `%` too.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL` for an empty segment, `.` and `..`, which would name another resource.
+    public func url(for segments: [String]) throws(HTTPError) -> HTTPURL {
+        for (index, segment) in segments.enumerated() where ["", ".", ".."].contains(segment) {
+            throw fault("segment \(index + 1) of the path is “\(segment)”, which would name another resource")
+        }
+        // A query may have these two; a segment may not.
+        let path = segments.map { QueryEncoding.escaped($0).replacing("/", with: "%2F").replacing("?", with: "%3F") }
+        return try url(for: path.joined(separator: "/"))
+    }
+
     /// The URL of a path.
     /// - Parameter path: A path below the base, with or without a leading slash and a query; or a whole URL with its scheme.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL`, also if dot segments or two leading slashes would lead away
-    ///   from the base.
+    ///   from the base, and for a `#` in a path.
     public func url(for path: String) throws(HTTPError) -> HTTPURL {
         if HTTPHost.isWhole(path) { return try HTTPSession.url(path) }
-        guard let first = path.utf8.first, first != UInt8(ascii: "?"), first != UInt8(ascii: "#") else {
+        guard !path.utf8.contains(UInt8(ascii: "#")) else {
+            throw fault(
+                "a # in a path begins a fragment, which is not sent: give the segments, [\"issues\", id], or write %23")
+        }
+        guard let first = path.utf8.first, first != UInt8(ascii: "?") else {
             return try resolving(path, at: base, shift: 0)
         }
         guard !path.hasPrefix("//") else {
@@ -218,9 +231,7 @@ extension HTTPHost {
     }
 
     private func resolving(_ reference: String, at url: HTTPURL, shift: Int) throws(HTTPError) -> HTTPURL {
-        do throws(HTTPURL.ParseError) {
-            return try url.resolving(reference)
-        } catch {
+        do throws(HTTPURL.ParseError) { return try url.resolving(reference) } catch {
             let error = HTTPURL.ParseError(
                 code: error.code, offset: max(0, error.offset + shift), message: error.message)
             throw fault(error.description, error)
@@ -234,11 +245,11 @@ extension HTTPHost {
     /// - Parameters:
     ///   - monitor: By default that of the session's configuration, or ``NetworkMonitor/system`` if it has none.
     ///   - probe: The check that is made; nothing is sent to the host by default.
-    public func reachability(
-        on monitor: NetworkMonitor? = nil, probe: ReachabilityProbe = .route
-    ) -> some AsyncSequence<HostReachability, Never> & Sendable {
+    public func reachability(on monitor: NetworkMonitor? = nil, probe: ReachabilityProbe = .route)
+        -> some AsyncSequence<HostReachability, Never> & Sendable
+    {
         let configuration = session.configuration
-        return (monitor ?? configuration.networkMonitor ?? .system)
-            .reachability(of: base, probe: probe, resolver: configuration.resolver)
+        return (monitor ?? configuration.networkMonitor ?? .system).reachability(
+            of: base, probe: probe, resolver: configuration.resolver)
     }
 }

@@ -34,8 +34,8 @@ extension HTTPHost {
     /// - Throws: An ``HTTPError`` with the code `.invalidURL` for a base with a query or a fragment.
     public init(_ configuration: HostConfiguration, session: HTTPSession) throws(HTTPError) {
         try self.init(
-            configuration.base, session: session, headers: configuration.headers,
-            encoding: configuration.encoding, options: configuration.options)
+            configuration.base, session: session, headers: configuration.headers, encoding: configuration.encoding,
+            options: configuration.options)
         if let authentication = configuration.authentication { self.authentication = authentication }
         validatesExplicitly = configuration.validatesStatus
     }

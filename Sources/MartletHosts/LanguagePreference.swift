@@ -47,16 +47,15 @@ public struct LanguagePreference: Hashable, Sendable {
     /// The value of the field: each language with its weight, 1, 0.9 and so on down to 0.5; `nil` without languages.
     public var fieldValue: String? {
         guard !tags.isEmpty else { return nil }
-        return tags.enumerated().map { "\($0.element);q=\($0.offset == 0 ? "1" : "0.\(10 - $0.offset)")" }
-            .joined(separator: ", ")
+        return tags.enumerated().map { "\($0.element);q=\($0.offset == 0 ? "1" : "0.\(10 - $0.offset)")" }.joined(
+            separator: ", ")
     }
 
     /// The tag of a locale such as `de_DE.UTF-8@euro`; `nil` for `C`, `POSIX` and a locale without a language.
     private static func tag(ofLocale locale: String) -> String? {
         guard locale.utf8.count <= 64 else { return nil }
         let parts = locale.split(separator: "@", maxSplits: 1)
-        let name =
-            parts.first?.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).first ?? ""
+        let name = parts.first?.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).first ?? ""
         guard name != "C", name != "POSIX" else { return nil }
         var subtags = name.split(whereSeparator: { $0 == "_" || $0 == "-" }).map(String.init)
         guard let language = subtags.first, (2...3).contains(language.utf8.count) else { return nil }

@@ -8,6 +8,9 @@ public import FoundationEssentials
 /// The parameters of GET, HEAD and DELETE, and of a request with a separate body, are appended to the query of the URL by
 /// the rules of ``query``, whatever the format of bodies is. Those of other methods are the body: a form, JSON or a property
 /// list, with the matching `Content-Type` unless the request has its own.
+///
+/// In a query and a form, a host writes the names of an `Encodable` by the key strategy of its ``HTTPHost/encoder``, and dates by
+/// its date strategy where ``query`` has the default. Literals and dictionaries keep their names.
 public struct ParameterEncoding: Sendable {
     package enum Format: Sendable {
         case form
@@ -28,16 +31,9 @@ public struct ParameterEncoding: Sendable {
     /// Forms (`application/x-www-form-urlencoded`), written like queries.
     public static let form = ParameterEncoding(.form)
 
-    /// JSON (`application/json`), as the ``HTTPHost/encoder`` of the host writes it if that is set; otherwise with sorted names and
-    /// dates in ISO 8601.
+    /// JSON (`application/json`), as the encoder of the host or its session writes it if one is set; otherwise with sorted names
+    /// and dates in ISO 8601.
     public static let json = ParameterEncoding(.json(nil))
-
-    private static let standardJSON: BodyEncoder = {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        encoder.dateEncodingStrategy = .iso8601
-        return .json(encoder)
-    }()
 
     /// JSON as an encoder writes it. The encoder must not be changed afterwards.
     public static func json(_ encoder: JSONEncoder) -> ParameterEncoding { ParameterEncoding(.json(encoder)) }
@@ -56,22 +52,18 @@ public struct ParameterEncoding: Sendable {
 
     /// Parameters as a body; ``HTTPBody/none`` if they are null.
     /// - Throws: A ``ParameterError``; the errors of the value's own encoding and of ``QueryEncoding/serializer``.
-    public func body(for parameters: some Encodable) throws -> HTTPBody {
-        try body(for: parameters, encoder: nil)
-    }
+    public func body(for parameters: some Encodable) throws -> HTTPBody { try body(for: parameters, by: BodyEncoder()) }
 
     /// - Parameter own: The encoder of a host, in place of that of ``json``.
-    func body(for parameters: some Encodable, encoder own: BodyEncoder?) throws -> HTTPBody {
+    func body(for parameters: some Encodable, by own: BodyEncoder) throws -> HTTPBody {
         if ParameterEncoding.isNull(parameters) { return .none }
         switch format {
         case .form:
-            let tree = try ParameterValue(encoding: parameters)
-            if case .null = tree { return .none }
-            return HTTPBody(
-                .bytes(Array(try query.encoded(tree).utf8)), contentType: "application/x-www-form-urlencoded")
+            guard let form = try text(of: parameters, by: own) else { return .none }
+            return HTTPBody(.bytes(Array(form.utf8)), contentType: "application/x-www-form-urlencoded")
         case .json(let encoder):
             try (parameters as? ParameterValue)?.check()
-            let encoder = encoder.map { BodyEncoder.json($0) } ?? own ?? ParameterEncoding.standardJSON
+            let encoder = encoder.map { .json($0) } ?? (own.isChosen ? own : .json(dates: .iso8601))
             return HTTPBody(.bytes(try encoder.bytes(of: parameters)), contentType: "application/json")
         case .propertyList(let format):
             try (parameters as? ParameterValue)?.check(allowsNull: false)
@@ -82,14 +74,37 @@ public struct ParameterEncoding: Sendable {
     /// A URL with parameters appended to its query; the URL as it is if they are null or empty.
     /// - Throws: As ``body(for:)``; an ``HTTPURL/ParseError`` if the URL becomes too long.
     public func url(_ url: HTTPURL, adding parameters: some Encodable) throws -> HTTPURL {
+        try self.url(url, adding: parameters, by: BodyEncoder())
+    }
+
+    func url(_ url: HTTPURL, adding parameters: some Encodable, by own: BodyEncoder) throws -> HTTPURL {
         if ParameterEncoding.isNull(parameters) { return url }
-        return try url.appending(encodedQuery: try query.encoded(try ParameterValue(encoding: parameters)))
+        return try text(of: parameters, by: own).map { try url.appending(encodedQuery: $0) } ?? url
+    }
+
+    /// Parameters as a query or a form; `nil` if they are null.
+    private func text(of parameters: some Encodable, by own: BodyEncoder) throws -> String? {
+        var query = query
+        let rules = own.isChosen ? own.json : nil
+        if query.dates == .iso8601, let dates = rules.flatMap({ QueryEncoding.Dates($0.dateEncodingStrategy) }) {
+            query.dates = dates
+        }
+        let tree = try ParameterValue(encoding: parameters, by: rules)
+        return tree == .null ? nil : try query.encoded(tree)
     }
 
     /// Whether a value is null or an absent optional: no parameters at all.
     private static func isNull(_ parameters: some Encodable) -> Bool {
         if let tree = parameters as? ParameterValue { return tree == .null }
         return (parameters as? any OptionalParameters)?.isNone ?? false
+    }
+}
+
+extension QueryEncoding.Dates {
+    /// The form of a strategy; `nil` for a closure, and for seconds since 2001, which no service has in a query.
+    fileprivate init?(_ strategy: JSONEncoder.DateEncodingStrategy) {
+        guard let dates = JSONForm.Dates(strategy) else { return nil }
+        self.init(rawValue: dates.rawValue)
     }
 }
 
@@ -105,14 +120,12 @@ extension HTTPURL {
     ///   - encoding: The rules; the default ones unless given.
     /// - Throws: A ``ParameterError``; a ``ParseError`` with the code ``ParseError/Code/tooLong``; the errors of
     ///   ``QueryEncoding/serializer``.
-    public func appending(
-        parameters: ParameterValue, encoding: QueryEncoding = QueryEncoding()
-    ) throws -> HTTPURL { try appending(encodedQuery: try encoding.encoded(parameters)) }
+    public func appending(parameters: ParameterValue, encoding: QueryEncoding = QueryEncoding()) throws -> HTTPURL {
+        try appending(encodedQuery: try encoding.encoded(parameters))
+    }
 
     /// The URL with the parameters of any `Encodable`; otherwise as the other function of this name.
-    public func appending(
-        parameters: some Encodable, encoding: QueryEncoding = QueryEncoding()
-    ) throws -> HTTPURL {
+    public func appending(parameters: some Encodable, encoding: QueryEncoding = QueryEncoding()) throws -> HTTPURL {
         try appending(parameters: try ParameterValue(encoding: parameters), encoding: encoding)
     }
 }
@@ -120,12 +133,8 @@ extension HTTPURL {
 extension HTTPBody {
     /// A value as a property list (`application/x-plist`), encoded immediately; if that fails, the call throws the encoder's
     /// error before anything is sent. The value must be an array or a dictionary.
-    public static func propertyList(
-        _ value: some Encodable, format: PropertyListFormat = .xml
-    ) -> HTTPBody {
-        do {
-            return try encodingPropertyList(value, format: format)
-        } catch {
+    public static func propertyList(_ value: some Encodable, format: PropertyListFormat = .xml) -> HTTPBody {
+        do { return try encodingPropertyList(value, format: format) } catch {
             return HTTPBody(.failure(error), contentType: nil)
         }
     }

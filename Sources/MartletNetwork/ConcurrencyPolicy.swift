@@ -5,12 +5,11 @@ import Synchronization
 
 /// The limits on concurrent requests, by the network's condition.
 ///
-/// Over HTTP/1.1 each running request has its own connection, so that limits on connections are limits on requests. A policy
-/// replaces those numbers of ``PoolLimits`` that it sets.
+/// Over HTTP/1.1 each running request has its own connection, so that limits on connections are limits on requests. A
+/// policy replaces those numbers of ``PoolLimits`` that it sets.
 ///
-/// A change of the condition affects running sessions immediately: with higher limits, connections are opened for waiting requests;
-/// with lower ones, nothing that runs is cut, idle connections are closed, and connections in use are not reused until the limits
-/// hold.
+/// A change of the condition affects running sessions immediately: with higher limits, connections are opened for
+/// waiting requests; with lower ones, nothing that runs is cut, but surplus connections are closed when they are free.
 ///
 /// ```swift
 /// var configuration = SessionConfiguration.default
@@ -27,15 +26,14 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
         /// The maximum numbers of requests to single hosts, which override `perHost`; named as in
         /// ``PoolLimits/connectionsToHosts``, whose other entries remain in effect.
         ///
-        /// If `perHost` is set, larger entries of ``PoolLimits/connectionsToHosts`` are reduced to it: they were meant for a good
-        /// network.
+        /// If `perHost` is set, larger entries of ``PoolLimits/connectionsToHosts`` are reduced to it: they were meant
+        /// for a good network.
         public var hosts: [String: Int]
         /// The maximum number of connections of one download, at least 1; `nil` for that of its options.
         public var segments: Int?
 
         /// Creates limits; by default those of the pool and of the downloads.
-        public init(perHost: Int? = nil, total: Int? = nil, hosts: [String: Int] = [:], segments: Int? = nil)
-        {
+        public init(perHost: Int? = nil, total: Int? = nil, hosts: [String: Int] = [:], segments: Int? = nil) {
             self.segments = segments
             self.perHost = perHost
             self.total = total
@@ -118,15 +116,15 @@ final class ConcurrencyControl: SessionAttachment {
         weak var core: SessionCore?
     }
 
-    /// Guards the state against concurrent changes. It may be taken under the pool's lock, and never the other way round.
+    /// Guards the state against concurrent changes. It may be taken under the pool's lock, and never around it.
     private let state: Mutex<State>
     /// The same condition, for those that wait for another.
     let reported = CurrentValue(NetworkCondition.unknown)
 
     init(_ settings: NetworkSettings, _ core: SessionCore) {
         state = Mutex(State(policy: settings.policy, core: core))
-        // Both are unstructured, since they belong to the session and end with it. They do not retain the session, however late a
-        // sequence notices its cancellation.
+        // Both are unstructured, since they belong to the session and end with it. They do not retain the session,
+        // however late a sequence notices its cancellation.
         let conditions = settings.conditions.map { conditions in Task { await self.follow(conditions) } }
         let views = settings.monitor.map { monitor in
             Task { await self.follow(monitor.views(), setsCondition: settings.conditions == nil) }
@@ -142,9 +140,7 @@ final class ConcurrencyControl: SessionAttachment {
     var condition: NetworkCondition { state.withLock { $0.condition } }
 
     /// The maximum number of concurrent connections of a download; `nil` for no limit.
-    var segments: Int? {
-        state.withLock { state in state.policy?[state.condition].segments.map { max(1, $0) } }
-    }
+    var segments: Int? { state.withLock { state in state.policy?[state.condition].segments.map { max(1, $0) } } }
 
     func end() {
         let followers = state.withLock { state in
@@ -177,9 +173,7 @@ final class ConcurrencyControl: SessionAttachment {
     private func follow(_ views: ValueReader<NetworkSnapshot>, setsCondition: Bool) async {
         var views = views
         while let view = await views.next() {
-            if let addresses = view.addresses {
-                state.withLock { $0.core }?.pool.localAddresses(are: addresses)
-            }
+            if let addresses = view.addresses { state.withLock { $0.core }?.pool.localAddresses(are: addresses) }
             // Without a route there is nothing to adapt to: the next path is mostly the previous one.
             if setsCondition, view.path.status != .unsatisfied { conditionChanged(to: view.path.condition) }
         }
@@ -196,16 +190,16 @@ struct NetworkSettings: Sendable {
 enum NetworkSettingsKey: AttachmentKey {
     static var defaultValue: NetworkSettings { NetworkSettings() }
 
-    static func attachment(
-        _ configuration: SessionConfiguration, _ core: SessionCore
-    ) -> any SessionAttachment { ConcurrencyControl(configuration[NetworkSettingsKey.self], core) }
+    static func attachment(_ configuration: SessionConfiguration, _ core: SessionCore) -> any SessionAttachment {
+        ConcurrencyControl(configuration[NetworkSettingsKey.self], core)
+    }
 }
 
 extension SessionConfiguration {
     /// The limits on connections by the network's condition; `nil` (the default) for ``pool`` under all conditions.
     ///
-    /// The condition is that of ``networkMonitor``, ``networkConditions``, or ``HTTPSession/networkConditionChanged(to:)``. A session
-    /// and its views share the policy; that of a view is ignored.
+    /// The condition is that of ``networkMonitor``, ``networkConditions``, or
+    /// ``HTTPSession/networkConditionChanged(to:)``. Views have the policy of their session.
     public var concurrency: ConcurrencyPolicy? {
         get { self[NetworkSettingsKey.self].policy }
         set { self[NetworkSettingsKey.self].policy = newValue }
@@ -221,9 +215,9 @@ extension SessionConfiguration {
 
     /// The monitor of the network's path that the session follows; `nil` (the default) for none.
     ///
-    /// Connections whose local address is gone are closed. Calls that use them fail as if the peer were gone, so that they may be
-    /// retried. ``concurrency`` follows the path, too, unless ``networkConditions`` is set. No call is delayed or rejected because of
-    /// the path unless ``meteredNetworks`` is set. A view has the monitor of its session.
+    /// Connections whose local address is gone are closed. Calls that use them fail as if the peer were gone, so that
+    /// they may be retried. ``concurrency`` follows the path, too, unless ``networkConditions`` is set. No call is
+    /// delayed or rejected because of the path unless ``meteredNetworks`` is set. Views share it.
     public var networkMonitor: NetworkMonitor? {
         get { self[NetworkSettingsKey.self].monitor }
         set { self[NetworkSettingsKey.self].monitor = newValue }
@@ -234,8 +228,7 @@ extension HTTPSession {
     /// The network's condition as reported to the session; ``NetworkCondition/unknown`` before that.
     public nonisolated var networkCondition: NetworkCondition { concurrencyControl.condition }
 
-    /// The current maximum number of connections of one download, by the session's policy and the network's condition; `nil` for
-    /// that of its options.
+    /// The current limit on connections of one download, by policy and condition; `nil` for that of its options.
     public nonisolated var segmentLimit: Int? { concurrencyControl.segments }
 
     /// Reports the network's condition to the session and its views, if no sequence does.
@@ -247,9 +240,7 @@ extension HTTPSession {
 
     /// Changes the limits on concurrent requests while calls run; views share the change.
     /// - Parameter policy: The policy; `nil` for the same limits under all conditions.
-    public nonisolated func setConcurrency(_ policy: ConcurrencyPolicy?) {
-        concurrencyControl.setPolicy(policy)
-    }
+    public nonisolated func setConcurrency(_ policy: ConcurrencyPolicy?) { concurrencyControl.setPolicy(policy) }
 
     private nonisolated var concurrencyControl: ConcurrencyControl {
         core.attachment { ConcurrencyControl(NetworkSettings(), core) }

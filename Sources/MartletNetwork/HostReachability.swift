@@ -26,9 +26,7 @@ public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvert
     public var isReachable: Bool { status == .reachable }
 
     /// Creates a result.
-    public init(
-        _ status: Status, interface: NetworkInterface? = nil, address: String? = nil, isProbed: Bool = false
-    ) {
+    public init(_ status: Status, interface: NetworkInterface? = nil, address: String? = nil, isProbed: Bool = false) {
         self.status = status
         self.interface = interface
         self.address = address
@@ -44,7 +42,6 @@ public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvert
     }
 }
 
-/// Checks the reachability of a host.
 struct HostCheck: Sendable {
     /// The maximum number of checked addresses: a name can have thousands.
     private static let addressLimit = 16
@@ -67,7 +64,6 @@ struct HostCheck: Sendable {
         dialer = Dialer(settings: DialSettings(resolver: Identified(resolver)), loop: .sharedOrStalled)
     }
 
-    /// Checks the host within the timeout.
     func run(on path: NetworkPath) async -> HostReachability {
         let deadline = MonotonicTime.now().deadline(after: timeout)
         var isProbed = false
@@ -98,8 +94,7 @@ struct HostCheck: Sendable {
         }
         switch path.status {
         case .satisfied:
-            return HostReachability(
-                .reachable, interface: path.interfaces.first, address: first.description)
+            return HostReachability(.reachable, interface: path.interfaces.first, address: first.description)
         case .unsatisfied: return HostReachability(.unreachable)
         case .unknown: return HostReachability(.unknown)
         }

@@ -4,13 +4,13 @@ public import SystemPackage
 
 /// The memory pressure of the machine, as an `AsyncSequence` of the newest values.
 ///
-/// The first value comes immediately; a slow consumer skips intermediate values, which are not queued; iteration ends when its
-/// task is cancelled. Any number of tasks may iterate. While there are none, nothing is open and nothing is read.
+/// The first value comes immediately; a slow consumer skips intermediate values, which are not queued; iteration ends
+/// when its task is cancelled. Any number of tasks may iterate. Without them, nothing is open or read.
 ///
-/// On Linux it is the kernel's pressure stall information: that of the machine (`/proc/pressure/memory`), and that of the process's
-/// control group; the higher one counts. If the kernel accepts triggers, it calls when tasks wait for memory, and nothing is read
-/// until then; otherwise the files are read every two seconds. Without such files the level stays ``MemoryPressure/normal``, and
-/// ``isSupported`` is `false`.
+/// On Linux it is the kernel's pressure stall information: that of the machine (`/proc/pressure/memory`), and that of
+/// the process's control group; the higher one counts. If the kernel accepts triggers, it calls when tasks wait for
+/// memory, and nothing is read until then; otherwise the files are read every two seconds. Without such files the level
+/// stays ``MemoryPressure/normal``, and ``isSupported`` is `false`.
 ///
 /// ```swift
 /// for await level in MemoryPressureSource.system where level >= .warning { cache.trim() }
@@ -28,8 +28,8 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
     public static let system = MemoryPressureSource(.shared)
 
     /// Creates a source of other files with the same format, such as those of another control group.
-    /// - Parameter interval: The interval of reading them where the kernel does not call, at least a millisecond; two seconds by
-    ///   default, which is how often the kernel calculates them.
+    /// - Parameter interval: The interval of reading them where the kernel does not call, at least a millisecond; two
+    ///   seconds by default, which is how often the kernel calculates them.
     public init(files: [FilePath], interval: Duration = .seconds(2)) {
         let files = files.map { PressureFile(path: $0.string) }
         let interval = Swift.max(interval, .milliseconds(1))
@@ -66,8 +66,7 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator { Iterator(levels: levels()) }
 }
 
-/// Memory pressure that is set manually: for tests, and for programs with another source of information, such as the service
-/// that started them.
+/// Memory pressure that is set manually, for tests and for programs with another source of information.
 public final class ManualMemoryPressure: Sendable {
     private let newest: CurrentValue<MemoryPressure>
 

@@ -1,14 +1,16 @@
 public import MartletCore
 
-/// The use of metered networks, such as mobile ones: `allowsCellularAccess` and `allowsExpensiveNetworkAccess` of URLSession.
+/// The use of metered, such as mobile, networks: `allowsCellularAccess` and `allowsExpensiveNetworkAccess` of
+/// URLSession.
 ///
-/// The network is metered while its condition is ``NetworkCondition/mobile``: the preferred interface of the path is expensive
-/// (``NetworkPath/isExpensive``), whatever the server is. The path is that of ``SessionConfiguration/networkMonitor``; without one,
-/// the condition is that of ``SessionConfiguration/networkConditions`` or ``HTTPSession/networkConditionChanged(to:)``, and if
-/// none was reported, the path is that of ``NetworkMonitor/system``. A network of which the kernel knows nothing is not metered.
+/// The network is metered while its condition is ``NetworkCondition/mobile``: the preferred interface of the path is
+/// expensive (``NetworkPath/isExpensive``), whatever the server is. The path is that of
+/// ``SessionConfiguration/networkMonitor``; without one, the condition is that of
+/// ``SessionConfiguration/networkConditions`` or ``HTTPSession/networkConditionChanged(to:)``, and if none was
+/// reported, the path is that of ``NetworkMonitor/system``. A network that is unknown to the kernel is not metered.
 ///
-/// The path is checked before each request that needs the network. Responses from a cache are returned on any network, and a
-/// transfer that runs is not cut when the path changes.
+/// The path is checked before each request that needs the network. Responses from a cache are returned on any network,
+/// and a transfer that runs is not cut when the path changes.
 public enum MeteredNetworkPolicy: String, Hashable, Sendable, Codable, CaseIterable {
     /// Metered networks are used; the default.
     case allowed
@@ -51,8 +53,7 @@ extension RequestOptions {
     }
 }
 
-/// Keeps a call off metered networks. The stages after it may still answer from a cache, so it denies the network to the call
-/// rather than ending it.
+/// Keeps a call off metered networks. It does not end the call, since the stages after it may respond from a cache.
 private struct MeteredNetworkStage: CallStage {
     let policy: MeteredNetworkPolicy
     let progress: CallProgress
@@ -66,9 +67,7 @@ private struct MeteredNetworkStage: CallStage {
             guard isMetered else { return try await next(call) }
             do {
                 return try await next(
-                    call.supplemented {
-                        $0.networkDenial = NetworkDenial(.meteredNetwork, MeteredNetworkStage.reason)
-                    })
+                    call.supplemented { $0.networkDenial = NetworkDenial(.meteredNetwork, MeteredNetworkStage.reason) })
             } catch let error as HTTPError
                 where policy == .waits && error.code == .meteredNetwork && progress.isOwn(error)
             {
@@ -98,9 +97,7 @@ private struct NetworkConditionSource: Sendable {
     /// The monitor that decides; `nil` if a condition was reported to a session without one.
     private var deciding: NetworkMonitor? { monitor ?? (control.condition == .unknown ? .system : nil) }
 
-    var isMetered: Bool {
-        get async { (await deciding?.path.condition ?? control.condition) == .mobile }
-    }
+    var isMetered: Bool { get async { (await deciding?.path.condition ?? control.condition) == .mobile } }
 
     /// Waits for a network that is not metered.
     /// - Returns: Whether there is one; `false` if the source has ended, or the task is cancelled.

@@ -36,7 +36,7 @@ struct NetworkChanges<Element: Equatable & Sendable>: AsyncSequence, Sendable {
     func makeAsyncIterator() -> Iterator { Iterator(self) }
 }
 
-/// A network path that is set manually: for tests, and for programs with another source of information, such as NetworkManager.
+/// A network path that is set manually, for tests and for programs with another source, such as NetworkManager.
 public final class ManualNetworkPath: Sendable {
     private let newest: CurrentValue<NetworkSnapshot>
 
@@ -52,8 +52,8 @@ public final class ManualNetworkPath: Sendable {
     public var monitor: NetworkMonitor { NetworkMonitor(newest) }
 
     /// Changes the path.
-    /// - Parameter localAddresses: All addresses of the machine, without ports; sessions that follow the monitor close connections
-    ///   from removed addresses. `nil`, the default, if they are not known. Invalid addresses are ignored.
+    /// - Parameter localAddresses: All addresses of the machine, without ports; sessions that follow the monitor close
+    ///   connections from removed addresses. `nil`, the default, if they are not known. Invalid addresses are ignored.
     public func set(_ path: NetworkPath, localAddresses: [String]? = nil) {
         let addresses = localAddresses.map { Set($0.compactMap { IPAddress($0) }) }
         newest.update { NetworkSnapshot(path: path, addresses: addresses) }

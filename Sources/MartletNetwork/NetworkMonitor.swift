@@ -4,13 +4,14 @@ public import SystemPackage
 
 /// The connectivity of this machine, as an `AsyncSequence` of the newest paths.
 ///
-/// The first path comes immediately after the kernel's response, then one after each change. A slow consumer skips intermediate
-/// paths, which are not queued; iteration ends when its task is cancelled. Any number of tasks may iterate. While there are none,
-/// nothing is open and the kernel is not queried.
+/// The first path comes immediately after the kernel's response, then one after each change. A slow consumer skips
+/// intermediate paths, which are not queued; iteration ends when its task is cancelled. Any number of tasks may
+/// iterate. While there are none, nothing is open and the kernel is not queried.
 ///
-/// On Linux it is the state of the process's network namespace, as the kernel reports it over netlink (rtnetlink(7)). If the kernel
-/// reports nothing, as in some containers, the only path is ``NetworkPath/unknown``, and all other features work as usual. A change
-/// is reported after 200 ms without further changes, and not later than a second after it began, plus the kernel's response time.
+/// On Linux it is the state of the process's network namespace, as the kernel reports it over netlink (rtnetlink(7)).
+/// If the kernel reports nothing, as in some containers, the only path is ``NetworkPath/unknown``, and all other
+/// features work as usual. A change is reported after 200 ms without further changes, and not later than a second after
+/// it began, plus the kernel's response time.
 ///
 /// ```swift
 /// for await path in NetworkMonitor.system {
@@ -18,8 +19,8 @@ public import SystemPackage
 /// }
 /// ```
 ///
-/// A session with a monitor (``SessionConfiguration/networkMonitor``) closes connections whose local address is gone, and its
-/// ``ConcurrencyPolicy`` follows the path. No request is delayed or rejected because of a path, unless metered
+/// A session with a monitor (``SessionConfiguration/networkMonitor``) closes connections whose local address is gone,
+/// and its ``ConcurrencyPolicy`` follows the path. No request is delayed or rejected because of a path, unless metered
 /// networks are not allowed (``MeteredNetworkPolicy``).
 public struct NetworkMonitor: AsyncSequence, Sendable {
     /// The element of the sequence.
@@ -29,10 +30,10 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
 
     /// The options of a monitor.
     public struct Options: Hashable, Sendable {
-        /// The directory with the kernel's files about interfaces, which identify Wi-Fi and mobile networks; `/sys` by default.
+        /// The directory of the kernel's files that identify Wi-Fi and mobile networks; `/sys` by default.
         public var sysfs: FilePath
-        /// The properties of interfaces that override those of the machine, by their names; none by default. A star at the end of a
-        /// name matches any characters.
+        /// The properties of interfaces that override those of the machine, by their names; none by default. A star at
+        /// the end of a name matches any characters.
         ///
         /// `["ppp*": .init(kind: .mobile), "wwan0": .init(isExpensive: false)]`
         public var interfaces: [String: InterfaceOverride]
@@ -72,8 +73,8 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
 
     /// The current path.
     ///
-    /// During an iteration it is the newest reported path; otherwise the kernel is queried. If the task is cancelled before the path
-    /// is known, it is ``NetworkPath/unknown``.
+    /// During an iteration it is the newest reported path; otherwise the kernel is queried. If the task is cancelled
+    /// before the path is known, it is ``NetworkPath/unknown``.
     public var path: NetworkPath {
         get async {
             var iterator = makeAsyncIterator()
@@ -94,9 +95,7 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
         public mutating func next() async -> NetworkPath? { await paths.next() }
 
         /// The newest path, once it differs from the previous one; `nil` at the end, or when cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkPath? {
-            await paths.next()
-        }
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkPath? { await paths.next() }
     }
 
     /// An iteration that begins with the current path.
@@ -104,19 +103,18 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
         Iterator(paths: NetworkChanges(monitor: self) { $0.path }.makeAsyncIterator())
     }
 
-    /// Whether its socket is open.
     package var isListening: Bool { watch?.isListening ?? false }
 }
 
 extension NetworkMonitor {
-    /// The reachability of a host, as an `AsyncSequence` of the newest values: the first as soon as it is known, then one after each
-    /// change of the path that changes it.
+    /// The reachability of a host, as an `AsyncSequence` of the newest values: the first as soon as it is known, then
+    /// one after each change of the path that changes it.
     ///
     /// It is that of the host itself: proxies are not used.
     /// - Parameters:
     ///   - url: A URL with the host, and with the port for ``ReachabilityProbe/connection``.
     ///   - probe: The kind of check; by default nothing is sent to the host.
-    ///   - timeout: The timeout of name resolution and connection together; 10 s by default. After it the host counts as unreachable.
+    ///   - timeout: The timeout of the whole check; 10 s by default. After it the host counts as unreachable.
     ///   - resolver: The resolver of the name; the system's by default.
     public func reachability(
         of url: HTTPURL, probe: ReachabilityProbe = .route, timeout: Duration = .seconds(10),
@@ -135,15 +133,15 @@ extension NetworkMonitor {
     ///   - port: The port for ``ReachabilityProbe/connection``; 1–65535, 443 by default.
     /// - Throws: The error of a host that is neither a name nor an address.
     public func reachability(
-        ofHost host: String, port: Int = 443, probe: ReachabilityProbe = .route,
-        timeout: Duration = .seconds(10), resolver: any Resolver = SystemResolver()
+        ofHost host: String, port: Int = 443, probe: ReachabilityProbe = .route, timeout: Duration = .seconds(10),
+        resolver: any Resolver = SystemResolver()
     ) throws(HTTPURL.ParseError) -> some AsyncSequence<HostReachability, Never> & Sendable {
         let isBareLiteral = host.utf8.contains(UInt8(ascii: ":")) && !host.hasPrefix("[")
         let url = try HTTPURL("http://\(isBareLiteral ? "[\(host)]" : host):\(port)/")
         return reachability(of: url, probe: probe, timeout: timeout, resolver: resolver)
     }
 
-    /// The current reachability of a host; ``HostReachability/Status/unknown`` if the task is cancelled before it is known.
+    /// The current reachability of a host; ``HostReachability/Status/unknown`` if the task is cancelled first.
     ///
     /// The parameters are those of ``reachability(of:probe:timeout:resolver:)``.
     public func currentReachability(

@@ -2,9 +2,8 @@ import CLinux
 import Glibc
 
 /// A file that gets its name only when it is complete.
-///
-/// Bytes go to a temporary file beside the target, which is synced and renamed at the end. Until then, and whatever fails, the
-/// target stays as it is. The calls block: they belong on a worker, one at a time.
+/// Bytes go to a temporary file beside the target, which is synced and renamed at the end. Until then, and whatever
+/// fails, the target stays as it is. The calls block: they belong on a worker, one at a time.
 package final class AtomicFileWriter: Sendable {
     /// The action for a file that already has the name.
     package enum Collision: Sendable {
@@ -22,12 +21,8 @@ package final class AtomicFileWriter: Sendable {
     private let file: OpenFile
     private let files = LinuxFileSystem()
 
-    /// Creates the temporary file.
-    ///
-    /// - Parameters:
-    ///   - path: the name that the file gets.
-    ///   - collision: the action for a file that already has the name.
-    ///   - mode: the permission bits, reduced by the umask of the process; 0600 for secrets.
+    /// Creates the temporary file of a name.
+    /// - Parameter mode: the permission bits, reduced by the umask of the process; 0600 for secrets.
     package init(path: String, collision: Collision, mode: UInt32 = 0o666) throws(StorageError) {
         if collision == .fail, (try? files.status(at: path)) != nil {
             throw StorageError(operation: "create", path: path, code: EEXIST)
@@ -63,8 +58,7 @@ package final class AtomicFileWriter: Sendable {
         var offset = 0
         while offset < bytes.count {
             offset += try files.result("write", temporaryPath) {
-                unsafe Glibc.write(
-                    file.descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
+                unsafe Glibc.write(file.descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
             }
         }
     }
@@ -79,9 +73,7 @@ package final class AtomicFileWriter: Sendable {
             }
         } catch  where error.operation == "unlink" {
             // The file has its name, and a second one beside it.
-        } catch {
-            throw StorageError(operation: error.operation, path: path, code: error.code)
-        }
+        } catch { throw StorageError(operation: error.operation, path: path, code: error.code) }
         file.close()
         // Some file systems cannot sync a directory; the file is complete nevertheless.
         try? files.syncFolder(folder.isEmpty ? "." : folder)
@@ -115,9 +107,7 @@ package struct FileAccess: Hashable, Sendable {
     package var isOwnedByThisUser: Bool { owner == geteuid() }
 
     /// Whether the file belongs to this user and is writable only by those whom the umask lets write new files.
-    package var isOfThisUserAlone: Bool {
-        isOwnedByThisUser && (writers == 0 || writers & FileAccess.mask == 0)
-    }
+    package var isOfThisUserAlone: Bool { isOwnedByThisUser && (writers == 0 || writers & FileAccess.mask == 0) }
 
     /// The umask of this process, as the kernel reports it (Linux 4.7): `umask` itself returns it only while changing it.
     private static var mask: mode_t {

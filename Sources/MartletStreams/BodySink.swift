@@ -38,7 +38,7 @@ public struct ClosureSink: BodySink {
     public func write(_ piece: [UInt8]) async throws { try await take(piece) }
 }
 
-/// A sink that computes a digest of the body.
+/// A sink that computes a digest of the body: `await digest.hexadecimal`, or ``bytes``, once the body has ended.
 public actor DigestSink: BodySink {
     /// The hash functions. MD5 and SHA-1 do not protect against tampering.
     public enum Algorithm: String, Hashable, Sendable, CaseIterable, Codable {
@@ -76,21 +76,18 @@ public actor DigestSink: BodySink {
     public private(set) var bytes: [UInt8]?
 
     /// The digest in lower-case hexadecimal digits; `nil` until the body is complete.
-    public var hexadecimal: String? {
-        bytes.map { String(decoding: MessageDigest.hexadecimal($0), as: UTF8.self) }
-    }
+    public var hexadecimal: String? { bytes.map { String(decoding: MessageDigest.hexadecimal($0), as: UTF8.self) } }
 
-    private func withDigest<Value>(
-        _ body: (MessageDigest) throws(MessageDigestError) -> Value
-    ) throws(HTTPError) -> Value {
+    private func withDigest<Value>(_ body: (MessageDigest) throws(MessageDigestError) -> Value) throws(HTTPError)
+        -> Value
+    {
         do throws(MessageDigestError) {
             let begun = if let digest { digest } else { try MessageDigest(algorithm.digest) }
             digest = begun
             return try body(begun)
         } catch {
             throw HTTPError(
-                .systemFailed, phase: .receivingBody, message: error.description, wasSent: true,
-                underlying: error)
+                .systemFailed, phase: .receivingBody, message: error.description, wasSent: true, underlying: error)
         }
     }
 

@@ -40,8 +40,7 @@ struct BodyTee {
             try applyFailurePolicy()
         }
         return branches.map { branch in
-            branch.failure.map { .failed($0, byteCount: branch.byteCount) }
-                ?? .finished(byteCount: branch.byteCount)
+            branch.failure.map { .failed($0, byteCount: branch.byteCount) } ?? .finished(byteCount: branch.byteCount)
         }
     }
 
@@ -60,9 +59,9 @@ struct BodyTee {
 
     /// Runs an operation on several sinks concurrently, and abandons the sinks for which it throws.
     /// - Returns: The numbers of the others.
-    private mutating func succeeded(
-        _ indices: [Int], _ body: @escaping @Sendable (any BodySink) async throws -> Void
-    ) async -> [Int] {
+    private mutating func succeeded(_ indices: [Int], _ body: @escaping @Sendable (any BodySink) async throws -> Void)
+        async -> [Int]
+    {
         var succeeded: [Int] = []
         for (index, error) in await BodyTee.outcomes(indices.map { ($0, branches[$0].sink) }, body) {
             if let error {
@@ -78,8 +77,7 @@ struct BodyTee {
     private static func outcomes(
         _ sinks: [(Int, any BodySink)], _ body: @escaping @Sendable (any BodySink) async throws -> Void
     ) async -> [(index: Int, error: (any Error)?)] {
-        @Sendable func outcome(_ index: Int, _ sink: any BodySink) async -> (index: Int, error: (any Error)?)
-        {
+        @Sendable func outcome(_ index: Int, _ sink: any BodySink) async -> (index: Int, error: (any Error)?) {
             do { try await body(sink) } catch { return (index, error) }
             return (index, nil)
         }
@@ -109,8 +107,7 @@ extension ResponseBody {
     ///   - policy: The effect of a failed sink on the others; they continue by default.
     /// - Returns: The results of the sinks, in their order.
     /// - Throws: An ``HTTPError`` of the body; `CancellationError`; the error of a sink with ``TeeFailurePolicy/stopAll``.
-    @discardableResult
-    public func tee(
+    @discardableResult public func tee(
         to sinks: [any BodySink], onFailure policy: TeeFailurePolicy = .continueWithOthers
     ) async throws -> [TeeResult] {
         var tee = BodyTee(sinks, policy)

@@ -10,8 +10,8 @@ public struct EventStream: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
 
-    private let plan: @Sendable () async throws -> EventStreamReader
-    private let errors: @Sendable (any Error) async -> any Error
+    private let plan: @Sendable () throws -> EventStreamReader
+    private let errors: @Sendable (any Error) -> any Error
 
     init(reader: EventStreamReader) {
         plan = { reader }
@@ -21,10 +21,10 @@ public struct EventStream: AsyncSequence, Sendable {
     /// Creates the events of a stream that is made for each pass.
     /// - Parameter errors: Maps the error that ends a pass, except `CancellationError`.
     package init(
-        mapping errors: @escaping @Sendable (any Error) async -> any Error,
-        _ make: @escaping @Sendable () async throws -> EventStream
+        mapping errors: @escaping @Sendable (any Error) -> any Error,
+        _ make: @escaping @Sendable () throws -> EventStream
     ) {
-        plan = { try await make().plan() }
+        plan = { try make().plan() }
         self.errors = errors
     }
 
@@ -48,21 +48,19 @@ public struct EventStream: AsyncSequence, Sendable {
                 if let current {
                     next = current
                 } else {
-                    let reader = try await stream.plan()
+                    let reader = try stream.plan()
                     next = BackgroundRead { await reader.read(into: $0) }
                 }
                 guard let event = try await next.elements.take() else { return nil }
                 (run, isOver) = (next, false)
                 return event
-            } catch  where !(error is CancellationError) {
-                throw await stream.errors(error)
-            }
+            } catch  where !(error is CancellationError) { throw stream.errors(error) }
         }
 
         /// The next event; `nil` when the server has no more.
-        public mutating func next(
-            isolation actor: isolated (any Actor)?
-        ) async throws(any Error) -> ServerSentEvent? { try await next() }
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> ServerSentEvent? {
+            try await next()
+        }
     }
 
     /// A pass, which connects when its first event is requested.

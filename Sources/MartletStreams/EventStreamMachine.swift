@@ -112,27 +112,22 @@ struct EventStreamReader: Sendable {
         do {
             while true {
                 let step: EventStreamMachine.Step
-                do {
-                    step = try await connect(&machine, events) ? machine.ended() : .finish
-                } catch let error as HTTPError {
-                    step = machine.failed(
-                        isTransient: EventStreamReader.isTransient(error), jitter: .random(in: 0...1))
+                do { step = try await connect(&machine, events) ? machine.ended() : .finish } catch let error
+                    as HTTPError
+                {
+                    step = machine.failed(isTransient: EventStreamReader.isTransient(error), jitter: .random(in: 0...1))
                     if step == .fail { throw error }
                 }
                 guard case .reconnect(let delay) = step else { break }
                 try await options.sleep(delay)
             }
             events.finish()
-        } catch {
-            events.finish(throwing: error)
-        }
+        } catch { events.finish(throwing: error) }
     }
 
     /// Runs one connection, from its request to the end of its body.
     /// - Returns: Whether the body is complete; `false` if there are no more events, or they are no longer taken.
-    private func connect(
-        _ machine: inout EventStreamMachine, _ events: Handoff<ServerSentEvent>
-    ) async throws -> Bool {
+    private func connect(_ machine: inout EventStreamMachine, _ events: Handoff<ServerSentEvent>) async throws -> Bool {
         var headers = headers
         if options.lastEventID != machine.lastEventID || headers["Last-Event-ID"] == nil {
             headers["Last-Event-ID"] = machine.lastEventIDField
@@ -142,15 +137,12 @@ struct EventStreamReader: Sendable {
         return try await session.stream(
             target, query: query, headers: headers, body: body, options: options.request, validate: validator
         ) { response, body in
-            switch machine.opened(
-                status: response.status.code, contentType: response.headerFields[.contentType])
-            {
+            switch machine.opened(status: response.status.code, contentType: response.headers[.contentType]) {
             case .read: break
             case .finish: return false
             case .refuseStatus(let status):
                 throw body.reader.refusal(
-                    .unacceptableStatus,
-                    "the status is \(status), and not 200: the response is no event stream")
+                    .unacceptableStatus, "the status is \(status), and not 200: the response is no event stream")
             case .refuseContentType(let type):
                 let found = type.isEmpty ? "missing" : "“\(type)”"
                 throw body.reader.refusal(
@@ -159,15 +151,11 @@ struct EventStreamReader: Sendable {
             var pass = ParsedBody(
                 body,
                 ServerSentEventParser(
-                    lastEventID: machine.lastEventID, limit: options.eventLimit.bytes,
-                    decoder: PartDecoder(body)))
+                    lastEventID: machine.lastEventID, limit: options.eventLimit.bytes, decoder: PartDecoder(body)))
             defer {
-                machine.read(
-                    lastEventID: pass.parser.lastEventID, retryMilliseconds: pass.parser.retryMilliseconds)
+                machine.read(lastEventID: pass.parser.lastEventID, retryMilliseconds: pass.parser.retryMilliseconds)
             }
-            while let event = try await pass.next() {
-                guard await events.give(event) else { return false }
-            }
+            while let event = try await pass.next() { guard await events.give(event) else { return false } }
             return true
         }
     }

@@ -31,21 +31,19 @@ extension ResponseBody {
             }
 
             /// The next value; `nil` at the end.
-            public mutating func next(
-                isolation actor: isolated (any Actor)?
-            ) async throws(any Error) -> Value? { try await next() }
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> Value? {
+                try await next()
+            }
         }
 
         /// A pass that begins with the bytes that were not yet read.
-        public func makeAsyncIterator() -> Iterator {
-            Iterator(lines: lines.makeAsyncIterator(), decoder: decoder)
-        }
+        public func makeAsyncIterator() -> Iterator { Iterator(lines: lines.makeAsyncIterator(), decoder: decoder) }
     }
 
     /// The values of a body of JSON lines, decoded by the decoder of the host or session (``SessionConfiguration/decoder``).
     /// - Parameter limit: The maximum size of a line; 16 MiB by default. A longer one is an ``HTTPError`` with the code
     ///   `.limitExceeded` and closes the connection.
-    public func jsonLines<Value>(
-        of type: Value.Type, upTo limit: ByteCount = .mebibytes(16)
-    ) -> JSONLines<Value> { JSONLines(lines: lines(upTo: limit), decoder: PartDecoder(self)) }
+    public func jsonLines<Value>(of type: Value.Type, upTo limit: ByteCount = .mebibytes(16)) -> JSONLines<Value> {
+        JSONLines(lines: lines(upTo: limit), decoder: PartDecoder(self))
+    }
 }

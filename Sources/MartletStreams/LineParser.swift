@@ -34,6 +34,8 @@ package struct LineParser: PieceParser {
     private var start = 0
     private var scanned = 0
     private var isFirst = true
+    /// Whether the stream began with the byte order mark of UTF-8.
+    private(set) var isMarked = false
     /// Whether an LF is skipped, because the CR before it has already ended the line.
     private var skipsLineFeed = false
     private var failure: TooLong?
@@ -96,7 +98,7 @@ package struct LineParser: PieceParser {
         let skipped = marked == LineParser.mark.count ? marked : 0
         try check(end - start - skipped)
         let line = Array(bytes[(start + skipped)..<end])
-        isFirst = false
+        if isFirst { (isFirst, isMarked) = (false, skipped > 0) }
         (start, scanned) = (next, next)
         return line
     }
@@ -130,39 +132,67 @@ package struct LineParser: PieceParser {
 }
 
 extension ResponseBody {
-    /// The lines of a body as they arrive, in UTF-8, as an `AsyncSequence` of strings that reads on demand.
+    /// The lines of a body as they arrive, as an `AsyncSequence` of strings that reads on demand.
     ///
-    /// A line ends with LF or CR LF, which is removed; the bytes after the last ending are a line too. A byte order mark at
-    /// the beginning is skipped, and bytes that are not UTF-8 become U+FFFD. One pass reads the body: bytes that a pass has
-    /// received and not returned are lost with it.
+    /// A line ends with LF or CR LF, which is removed; the bytes after the last ending are a line too. They are decoded by the
+    /// `charset` of `Content-Type`, which may be UTF-8 (the default), windows-1252 (also ISO-8859-1 and US-ASCII) or ISO-8859-15.
+    /// The byte order mark of UTF-8 is skipped, and bytes that are not UTF-8 become U+FFFD. One pass reads the body: bytes that a
+    /// pass has received and not returned are lost with it.
     public struct Lines: AsyncSequence, Sendable {
         /// A line.
         public typealias Element = String
 
         fileprivate let pass: ParsedBody<LineParser>
+        fileprivate let charset: String
 
         /// One pass over the lines.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var pass: ParsedBody<LineParser>
+            fileprivate let charset: String
 
             /// The next line; `nil` at the end. Cancelling the task throws `CancellationError` and closes the connection
             /// immediately.
-            /// - Throws: An ``HTTPError``: that of the body, or `.limitExceeded` for a line longer than the limit.
+            /// - Throws: An ``HTTPError``: that of the body, `.limitExceeded` for a line longer than the limit, or `.decodingFailed`
+            ///   for another charset, whose ``HTTPError/underlying`` is a ``ResponseDecodingError``.
             public mutating func next() async throws -> String? {
-                try await nextBytes().map { String(decoding: $0, as: UTF8.self) }
+                let encoding = try encoding
+                return try await nextBytes().map { text($0, encoding) }
+            }
+
+            /// The next line, and those that have come with it; `nil` at the end.
+            mutating func nextLines() async throws -> [String]? {
+                let encoding = try encoding
+                guard let first = try await nextBytes() else { return nil }
+                return ([first] + pass.ready()).map { text($0, encoding) }
+            }
+
+            private func text(_ line: [UInt8], _ encoding: TextDecoding.Encoding) -> String {
+                TextDecoding.text(line, in: pass.parser.isMarked ? .utf8 : encoding)
+            }
+
+            /// The encoding of the body, which has a line feed as one byte.
+            private var encoding: TextDecoding.Encoding {
+                get throws(HTTPError) {
+                    let encoding = TextDecoding.Encoding(label: charset)
+                    if let encoding, [.utf8, .windows1252, .iso885915].contains(encoding) { return encoding }
+                    throw pass.reader.refusal(
+                        .decodingFailed,
+                        "lines cannot be read in the charset “\(charset.prefix(100))”: collect the body",
+                        underlying: ResponseDecodingError.unknownCharset(charset))
+                }
             }
 
             /// The bytes of the next line, in whatever encoding; `nil` at the end.
             package mutating func nextBytes() async throws -> [UInt8]? { try await pass.next() }
 
             /// The next line; `nil` at the end.
-            public mutating func next(
-                isolation actor: isolated (any Actor)?
-            ) async throws(any Error) -> String? { try await next() }
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> String? {
+                try await next()
+            }
         }
 
         /// A pass that begins with the bytes that were not yet read.
-        public func makeAsyncIterator() -> Iterator { Iterator(pass: pass) }
+        public func makeAsyncIterator() -> Iterator { Iterator(pass: pass, charset: charset) }
     }
 
     /// The lines of the body, of at most 16 MiB each.
@@ -172,6 +202,6 @@ extension ResponseBody {
     /// - Parameter limit: The maximum size of a line. A longer one is an ``HTTPError`` with the code `.limitExceeded` and
     ///   closes the connection.
     public func lines(upTo limit: ByteCount) -> Lines {
-        Lines(pass: ParsedBody(self, LineParser(ending: .lineFeed, limit: limit.bytes)))
+        Lines(pass: ParsedBody(self, LineParser(ending: .lineFeed, limit: limit.bytes)), charset: charset ?? "utf-8")
     }
 }

@@ -8,51 +8,37 @@ public struct LineStream: AsyncSequence, Sendable {
     /// A line, without its line break.
     public typealias Element = String
 
-    fileprivate let limit: Int
-    fileprivate let read: @Sendable (Handoff<[UInt8]>) async -> Void
+    fileprivate let read: @Sendable (Handoff<[String]>) async -> Void
 
     /// One pass over the lines.
     public struct Iterator: AsyncIteratorProtocol {
-        private let lines: LineStream
-        private var parser: LineParser
-        private var pieces: BackgroundRead<[UInt8]>?
+        fileprivate let lines: LineStream
+        private var pieces: BackgroundRead<[String]>?
+        /// The lines of the last piece that were not returned.
+        private var ready: ArraySlice<String> = []
         private var isOver = false
 
-        fileprivate init(_ lines: LineStream) {
-            self.lines = lines
-            parser = LineParser(ending: .lineFeed, limit: lines.limit)
-        }
+        fileprivate init(_ lines: LineStream) { self.lines = lines }
 
         /// The next line; `nil` after the last one.
         /// - Throws: An ``HTTPError``: `.unacceptableStatus` for a status that is not 2xx, `.limitExceeded` for a line that is
-        ///   too long; `CancellationError`. It ends the sequence.
+        ///   too long, `.decodingFailed` for a charset other than those of ``ResponseBody/Lines``; `CancellationError`. It ends
+        ///   the sequence.
         public mutating func next() async throws -> String? {
+            if let line = ready.popFirst() { return line }
             if isOver { return nil }
             let current = pieces ?? BackgroundRead(lines.read)
-            // Only a line lets it continue: the connection is closed with the last reference to the pieces.
+            // Only lines let it continue: the connection is closed with the last reference to the pieces.
             (pieces, isOver) = (nil, true)
-            do {
-                while true {
-                    if let line = try parser.next() {
-                        (pieces, isOver) = (current, false)
-                        return String(decoding: line, as: UTF8.self)
-                    }
-                    guard let piece = try await current.elements.take() else {
-                        return try parser.rest().map { String(decoding: $0, as: UTF8.self) }
-                    }
-                    parser.feed(piece)
-                }
-            } catch let error as LineParser.TooLong {
-                throw HTTPError(
-                    .limitExceeded, phase: .receivingBody,
-                    message: "\(LineParser.tooLarge) than the limit of \(error.limit) bytes", wasSent: true)
-            }
+            guard let piece = try await current.elements.take() else { return nil }
+            (pieces, ready, isOver) = (current, piece[...], false)
+            return ready.popFirst()
         }
 
         /// The next line; `nil` after the last one.
-        public mutating func next(
-            isolation actor: isolated (any Actor)?
-        ) async throws(any Error) -> String? { try await next() }
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> String? {
+            try await next()
+        }
     }
 
     /// A pass, which makes its call when its first line is requested.
@@ -63,8 +49,8 @@ extension HTTPSession {
     /// The lines of a response, as they are received. The call is made, and an invalid URL is reported, when the first line is
     /// requested.
     ///
-    /// A line ends with LF or CR LF. The status must be 2xx unless the options or the session have a validator. Invalid UTF-8 is
-    /// replaced by U+FFFD.
+    /// A line ends with LF or CR LF, and is decoded as in ``ResponseBody/Lines``. The status must be 2xx unless the options or the
+    /// session have a validator.
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
     ///   - timeout: The maximum duration of the whole call, including the time the caller takes for the lines.
@@ -76,20 +62,17 @@ extension HTTPSession {
     ) -> LineStream {
         let target = target.httpTarget
         let validator = options.validator ?? configuration.validator ?? .success
-        return LineStream(limit: limit.bytes) { pieces in
+        return LineStream { pieces in
             do {
                 try await self.stream(
                     target, query: query, headers: headers, body: body, timeout: timeout, options: options,
                     validate: validator
                 ) { _, body in
-                    for try await piece in body {
-                        guard await pieces.give(piece) else { return }
-                    }
+                    var lines = body.lines(upTo: limit).makeAsyncIterator()
+                    while let piece = try await lines.nextLines(), await pieces.give(piece) {}
                 }
                 pieces.finish()
-            } catch {
-                pieces.finish(throwing: error)
-            }
+            } catch { pieces.finish(throwing: error) }
         }
     }
 }

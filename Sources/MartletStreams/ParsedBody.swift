@@ -17,9 +17,20 @@ protocol PieceParser: Sendable {
     mutating func rest() throws(LineParser.TooLong) -> Element?
 }
 
+extension PieceParser {
+    /// The next element, for which pieces are taken as needed; `nil` after the last one.
+    mutating func next(_ take: () async throws -> [UInt8]?) async throws -> Element? {
+        while true {
+            if let element = try next() { return element }
+            guard let piece = try await take() else { return try rest() }
+            feed(piece)
+        }
+    }
+}
+
 /// One pass over the elements of a body.
 struct ParsedBody<Parser: PieceParser>: Sendable {
-    private let reader: BodyReader
+    let reader: BodyReader
     private(set) var parser: Parser
     private var isEnded = false
 
@@ -28,16 +39,25 @@ struct ParsedBody<Parser: PieceParser>: Sendable {
         self.parser = parser
     }
 
+    /// The elements that are complete without a further piece of the body.
+    mutating func ready() -> [Parser.Element] {
+        var elements: [Parser.Element] = []
+        // The error of an element beyond the limit stays, and is thrown by the next pass.
+        while let element = try? parser.next() { elements.append(element) }
+        return elements
+    }
+
+    /// The next element; `nil` after the last one.
     mutating func next() async throws -> Parser.Element? {
+        if isEnded { return nil }
+        let reader = reader
+        var reachesEnd = false
+        defer { isEnded = reachesEnd }
         do {
-            while true {
-                if let element = try parser.next() { return element }
-                if isEnded { return nil }
-                guard let piece = try await reader.next() else {
-                    isEnded = true
-                    return try parser.rest()
-                }
-                parser.feed(piece)
+            return try await parser.next {
+                let piece = try await reader.next()
+                reachesEnd = piece == nil
+                return piece
             }
         } catch let error as LineParser.TooLong {
             throw reader.limitExceeded("\(Parser.tooLarge) than the limit of \(error.limit) bytes")

@@ -23,9 +23,9 @@ public final class SequenceSink: BodySink, AsyncSequence {
         public mutating func next() async throws -> [UInt8]? { try await pieces.take() }
 
         /// The next piece; `nil` at the end.
-        public mutating func next(
-            isolation actor: isolated (any Actor)?
-        ) async throws(any Error) -> [UInt8]? { try await next() }
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? {
+            try await next()
+        }
     }
 
     /// The pass over the pieces.

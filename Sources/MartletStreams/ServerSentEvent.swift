@@ -27,8 +27,7 @@ public struct ServerSentEvent: Hashable, Sendable {
     }
 
     fileprivate init(_ event: String, data: [UInt8], id: String, decoder: PartDecoder?) {
-        self.init(
-            event: event.isEmpty ? "message" : event, data: String(decoding: data, as: UTF8.self), id: id)
+        self.init(event: event.isEmpty ? "message" : event, data: String(decoding: data, as: UTF8.self), id: id)
         source.decoder = decoder
     }
 
@@ -145,9 +144,9 @@ extension ResponseBody {
             public mutating func next() async throws -> ServerSentEvent? { try await pass.next() }
 
             /// The next event; `nil` at the end.
-            public mutating func next(
-                isolation actor: isolated (any Actor)?
-            ) async throws(any Error) -> ServerSentEvent? { try await next() }
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error)
+                -> ServerSentEvent?
+            { try await next() }
         }
 
         /// A pass that begins with the bytes that were not yet read.
@@ -161,7 +160,6 @@ extension ResponseBody {
     /// - Parameter limit: The maximum size of an event's data, and of each line. A larger one is an ``HTTPError`` with the
     ///   code `.limitExceeded` and closes the connection.
     public func serverSentEvents(upTo limit: ByteCount) -> ServerSentEvents {
-        ServerSentEvents(
-            pass: ParsedBody(self, ServerSentEventParser(limit: limit.bytes, decoder: PartDecoder(self))))
+        ServerSentEvents(pass: ParsedBody(self, ServerSentEventParser(limit: limit.bytes, decoder: PartDecoder(self))))
     }
 }

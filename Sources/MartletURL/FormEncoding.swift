@@ -107,11 +107,14 @@ package enum PercentEncoding {
         for index in bytes.indices {
             let byte = bytes[index]
             let isLonePercent = byte == UInt8(ascii: "%") && value(ofHexAt: index, in: bytes) == nil
-            if isLonePercent || set.contains(byte) {
-                append(escaped: byte, to: &output)
-            } else {
-                output.append(byte)
-            }
+            if isLonePercent || set.contains(byte) { append(escaped: byte, to: &output) } else { output.append(byte) }
+        }
+    }
+
+    /// Appends a text, with the bytes of a set as `%XX`.
+    package static func append(_ text: String, escaping set: EncodeSet, to output: inout [UInt8]) {
+        for byte in text.utf8 {
+            if set.contains(byte) { append(escaped: byte, to: &output) } else { output.append(byte) }
         }
     }
 
@@ -122,8 +125,7 @@ package enum PercentEncoding {
 
     /// The byte that `%XX` at `index` encodes; `nil` unless two hex digits follow.
     package static func value(ofHexAt index: Int, in bytes: ArraySlice<UInt8>) -> UInt8? {
-        guard index + 2 < bytes.endIndex, let high = hexValue(bytes[index + 1]),
-            let low = hexValue(bytes[index + 2])
+        guard index + 2 < bytes.endIndex, let high = hexValue(bytes[index + 1]), let low = hexValue(bytes[index + 2])
         else { return nil }
         return high << 4 | low
     }

@@ -8,8 +8,9 @@ import Synchronization
 /// backslashes anywhere, spaces at either end, anything but exactly `//` after the scheme, user info that hides control
 /// characters, IPv6 zones.
 ///
-/// Path, query and fragment stay percent-encoded. Valid encodings are kept as written (`%2f` stays `%2f`), characters
-/// that are not allowed in a component are encoded, and a `%` without two hex digits becomes `%25`.
+/// Path, query and fragment stay percent-encoded. Valid encodings are kept as written (`%2f` stays `%2f`). Characters that are not
+/// allowed in a component are no error there: they are encoded as UTF-8, `ä` as `%C3%A4` and a blank as `%20`, and a `%` without two
+/// hex digits becomes `%25`. In the host, `ä` becomes part of an A-label (`xn--…`), and a blank is an error.
 ///
 /// Two URLs are equal if their components are. Parsing takes time linear in the input.
 public struct HTTPURL: Hashable, Sendable {
@@ -104,9 +105,7 @@ public struct HTTPURL: Hashable, Sendable {
         do throws(RawURLParseError) {
             var parser = try URLParser(string, pathAsIs: pathAsIs)
             self = try parser.absoluteURL()
-        } catch {
-            throw error.located(in: string)
-        }
+        } catch { throw error.located(in: string) }
     }
 
     /// Resolves a reference that was found at this URL (RFC 3986 §5.2, WHATWG URL Standard).
@@ -121,21 +120,19 @@ public struct HTTPURL: Hashable, Sendable {
         do throws(RawURLParseError) {
             var parser = try URLParser(reference, pathAsIs: false)
             return try parser.reference(base: self)
-        } catch {
-            throw error.located(in: reference)
-        }
+        } catch { throw error.located(in: reference) }
     }
 
     /// Creates a URL from components that are in their final form.
     package init(
-        scheme: Scheme, userInfo: UserInfo?, host: String, hostKind: HostKind, explicitPort: Int?,
-        path: String, query: String?, fragment: String?
+        scheme: Scheme, userInfo: UserInfo?, host: String, hostKind: HostKind, explicitPort: Int?, path: String,
+        query: String?, fragment: String?
     ) {
         self.init(
             Parts(
                 scheme: scheme, userInfo: userInfo, host: host, hostKind: hostKind,
-                explicitPort: explicitPort == scheme.defaultPort ? nil : explicitPort, path: path,
-                query: query, fragment: fragment))
+                explicitPort: explicitPort == scheme.defaultPort ? nil : explicitPort, path: path, query: query,
+                fragment: fragment))
     }
 
     init(_ parts: Parts) { components = Components(parts) }
@@ -160,8 +157,7 @@ public struct HTTPURL: Hashable, Sendable {
     /// Names and values are encoded as in a form (``FormEncoding``), but with `%20` for a space, which every server
     /// reads the same way. An item without a value is its name alone. Without items the URL is returned unchanged.
     ///
-    /// - Throws: ``ParseError/Code/tooLong`` if the result is longer than ``lengthLimit``; the position is the start of
-    ///   the added part.
+    /// - Throws: ``ParseError/Code/tooLong`` above ``lengthLimit``; the position is the start of the added part.
     public func appending(queryItems: [QueryItem]) throws(ParseError) -> HTTPURL {
         try appending(encodedQuery: FormEncoding.encoded(queryItems, space: .percentEncoded))
     }
@@ -230,13 +226,12 @@ public struct HTTPURL: Hashable, Sendable {
 
     /// Names of query items that commonly contain secrets, in lower case, such as `access_token` and `x-amz-signature`.
     public static let secretQueryNames: Set<String> = [
-        "access_token", "api_key", "apikey", "auth", "client_secret", "code", "id_token", "key", "passwd",
-        "password", "refresh_token", "secret", "sig", "signature", "token", "x-amz-credential",
-        "x-amz-security-token", "x-amz-signature",
+        "access_token", "api_key", "apikey", "auth", "client_secret", "code", "id_token", "key", "passwd", "password",
+        "refresh_token", "secret", "sig", "signature", "token", "x-amz-credential", "x-amz-security-token",
+        "x-amz-signature",
     ]
 
-    /// The URL without user info and fragment, and with `***` in place of secret values of its query: what errors and logs
-    /// contain.
+    /// The URL without user info and fragment, and with `***` for secret values of its query, as in errors and logs.
     package var withoutSecrets: HTTPURL {
         let url = userInfo == nil && fragment == nil ? self : with { ($0.userInfo, $0.fragment) = (nil, nil) }
         return url.hidingSecrets
@@ -269,16 +264,14 @@ public struct HTTPURL: Hashable, Sendable {
 
     /// The maximum number of bytes of ``absoluteString``.
     var serializedLength: Int {
-        let fixed =
-            scheme.rawValue.utf8.count + host.utf8.count + path.utf8.count + "://@[]:65535?#:".utf8.count
+        let fixed = scheme.rawValue.utf8.count + host.utf8.count + path.utf8.count + "://@[]:65535?#:".utf8.count
         let credentials = userInfo.map { $0.user.utf8.count + ($0.password?.utf8.count ?? 0) } ?? 0
         return fixed + credentials + (query?.utf8.count ?? 0) + (fragment?.utf8.count ?? 0)
     }
 
     private func serialized(password: (String) -> String) -> String {
         let credentials =
-            userInfo.map { info in info.password.map { "\(info.user):\(password($0))@" } ?? "\(info.user)@" }
-            ?? ""
+            userInfo.map { info in info.password.map { "\(info.user):\(password($0))@" } ?? "\(info.user)@" } ?? ""
         let suffix = fragment.map { "#\($0)" } ?? ""
         return "\(scheme)://\(credentials)\(hostFieldValue)\(requestTarget)\(suffix)"
     }
@@ -366,8 +359,7 @@ extension HTTPURL {
 
         /// The kind of error.
         public let code: Code
-        /// The position in the input, counted from 0 in Swift `Character`s; the number of characters if something is
-        /// missing at the end.
+        /// The position in the input in Swift `Character`s, from 0; their number if something is missing at the end.
         public let offset: Int
         /// The error and what to do about it: a sentence without a full stop and without the position.
         public let message: String
@@ -404,9 +396,7 @@ extension HTTPURL: Codable {
         do throws(ParseError) {
             // Dot segments that survived the first parse are intended.
             try self.init(string, pathAsIs: true)
-        } catch {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: error.description)
-        }
+        } catch { throw DecodingError.dataCorruptedError(in: container, debugDescription: error.description) }
     }
 
     /// Writes the URL as a single string, its password included, so that it reads back equal.

@@ -46,9 +46,7 @@ package struct URLHost {
     /// The lower-cased name if it is ASCII without `%` and `xn--` labels, so that nothing is to be decoded or mapped.
     private static func plainName(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> String? {
         guard !bytes.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "%") }) else { return nil }
-        for index in bytes.indices where isForbidden(bytes[index]) {
-            throw forbidden(bytes[index], at: index)
-        }
+        for index in bytes.indices where isForbidden(bytes[index]) { throw forbidden(bytes[index], at: index) }
         let lowered = bytes.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
         let labels = lowered.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard !labels.contains(where: { $0.starts(with: "xn--".utf8) }) else { return nil }
@@ -74,8 +72,7 @@ package struct URLHost {
             }
         }
         guard let text = String(validating: decoded, as: UTF8.self) else {
-            throw RawURLParseError(
-                .forbiddenHostCharacter, at: bytes.startIndex, "the decoded host name is not UTF-8")
+            throw RawURLParseError(.forbiddenHostCharacter, at: bytes.startIndex, "the decoded host name is not UTF-8")
         }
         var placed: [DomainName.Placed] = []
         var offset = 0
@@ -92,33 +89,25 @@ package struct URLHost {
     /// Checks the lengths (RFC 1035 §2.3.4), without the trailing dot of the root, and that no label is empty.
     ///
     /// Names that were decoded or mapped differ from what was written: their errors point at the whole host.
-    private static func checkLengths(_ name: String, at position: Int, isAsWritten: Bool)
-        throws(RawURLParseError)
-    {
+    private static func checkLengths(_ name: String, at position: Int, isAsWritten: Bool) throws(RawURLParseError) {
         var labels = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
         var length = -1
         for label in labels {
             let place = position + (isAsWritten ? length + 1 : 0)
-            if label.isEmpty {
-                throw RawURLParseError(.invalidHostName, at: place, "the host name has an empty label")
-            }
+            if label.isEmpty { throw RawURLParseError(.invalidHostName, at: place, "the host name has an empty label") }
             if label.count > 63 {
-                throw RawURLParseError(
-                    .hostNameTooLong, at: place, "a label of the host name is longer than 63")
+                throw RawURLParseError(.hostNameTooLong, at: place, "a label of the host name is longer than 63")
             }
             length += 1 + label.count
         }
-        if length > 253 {
-            throw RawURLParseError(.hostNameTooLong, at: position, "the host name is longer than 253")
-        }
+        if length > 253 { throw RawURLParseError(.hostNameTooLong, at: position, "the host name is longer than 253") }
     }
 
     private static func forbidden(_ byte: UInt8, at position: Int) -> RawURLParseError {
         let isVisible = byte > 0x20 && byte < 0x7F
         let shown = isVisible ? "\(Unicode.Scalar(byte))" : "a space or control character"
-        return RawURLParseError(
-            .forbiddenHostCharacter, at: position, "\(shown) is not allowed in a host name")
+        return RawURLParseError(.forbiddenHostCharacter, at: position, "\(shown) is not allowed in a host name")
     }
 
     /// The forbidden domain code points of the WHATWG URL Standard.
@@ -149,8 +138,7 @@ package struct URLAuthority {
             }
             hostEnd = bracket + 1
             guard hostEnd == rest.endIndex || rest[hostEnd] == UInt8(ascii: ":") else {
-                throw RawURLParseError(
-                    .forbiddenHostCharacter, at: hostEnd, "only a port may follow an IPv6 address")
+                throw RawURLParseError(.forbiddenHostCharacter, at: hostEnd, "only a port may follow an IPv6 address")
             }
             host = try URLHost(ipv6: rest[(rest.startIndex + 1)..<bracket])
         } else {
@@ -185,8 +173,7 @@ package struct URLAuthority {
     private static func userInfo(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> HTTPURL.UserInfo? {
         let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
         let user = try part(bytes[..<(colon ?? bytes.endIndex)])
-        let password =
-            try colon.map { (index) throws(RawURLParseError) in try part(bytes[(index + 1)...]) } ?? ""
+        let password = try colon.map { (index) throws(RawURLParseError) in try part(bytes[(index + 1)...]) } ?? ""
         guard !user.isEmpty || !password.isEmpty else { return nil }
         return HTTPURL.UserInfo(user: user, password: password.isEmpty ? nil : password)
     }
@@ -195,20 +182,16 @@ package struct URLAuthority {
     private static func part(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> String {
         let decoded = PercentEncoding.decodedBytes(bytes)
         guard String(validating: decoded, as: UTF8.self) != nil else {
-            throw RawURLParseError(
-                .invalidUserInfo, at: bytes.startIndex, "user info must be UTF-8 once decoded")
+            throw RawURLParseError(.invalidUserInfo, at: bytes.startIndex, "user info must be UTF-8 once decoded")
         }
         guard !decoded.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw RawURLParseError(
-                .invalidUserInfo, at: bytes.startIndex, "user info cannot hold control characters")
+            throw RawURLParseError(.invalidUserInfo, at: bytes.startIndex, "user info cannot hold control characters")
         }
         return PercentEncoding.encoded(bytes, set: PercentEncoding.userInfoSet)
     }
 }
 
-private func decimalValue(_ byte: UInt8) -> Int? {
-    PercentEncoding.hexValue(byte).flatMap { $0 < 10 ? Int($0) : nil }
-}
+private func decimalValue(_ byte: UInt8) -> Int? { PercentEncoding.hexValue(byte).flatMap { $0 < 10 ? Int($0) : nil } }
 
 /// Parses IPv4 addresses (WHATWG URL Standard, IPv4 parser).
 ///
@@ -237,8 +220,7 @@ private enum IPv4Parser {
     private static func looksLikeNumber(_ part: Substring.UTF8View) -> Bool {
         guard !part.isEmpty else { return false }
         return part.allSatisfy { decimalValue($0) != nil }
-            || part.starts(with: "0x".utf8)
-                && part.dropFirst(2).allSatisfy { PercentEncoding.hexValue($0) != nil }
+            || part.starts(with: "0x".utf8) && part.dropFirst(2).allSatisfy { PercentEncoding.hexValue($0) != nil }
     }
 
     /// One number; `nil` if it is malformed. Numbers that are too large are clamped above every limit.
@@ -280,8 +262,7 @@ private struct IPv6Parser {
             if end - start > max(longest.count, 1) { longest = start..<end }
             start = max(end, start + 1)
         }
-        let text = { (slice: ArraySlice<UInt16>) in slice.map { String($0, radix: 16) }.joined(separator: ":")
-        }
+        let text = { (slice: ArraySlice<UInt16>) in slice.map { String($0, radix: 16) }.joined(separator: ":") }
         guard !longest.isEmpty else { return text(pieces[...]) }
         return "\(text(pieces[..<longest.lowerBound]))::\(text(pieces[longest.upperBound...]))"
     }

@@ -14,8 +14,7 @@ struct URLParser {
         }
         bytes = Array(input.utf8)
         self.pathAsIs = pathAsIs
-        for (offset, byte) in bytes.enumerated()
-        where byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\\") {
+        for (offset, byte) in bytes.enumerated() where byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\\") {
             throw RawURLParseError(.forbiddenCharacter, at: offset, URLParser.rejection(of: byte))
         }
         let space = UInt8(ascii: " ")
@@ -30,8 +29,7 @@ struct URLParser {
     mutating func absoluteURL() throws(RawURLParseError) -> HTTPURL {
         guard !bytes.isEmpty else { throw RawURLParseError(.empty, at: 0, "the address is empty") }
         guard let scheme = try scheme() else {
-            throw RawURLParseError(
-                .missingScheme, at: 0, "the address does not begin with http:// or https://")
+            throw RawURLParseError(.missingScheme, at: 0, "the address does not begin with http:// or https://")
         }
         return try afterScheme(scheme)
     }
@@ -56,8 +54,8 @@ struct URLParser {
 
     /// The scheme, if the input has one, with the position after its colon (RFC 3986 §3.1).
     private mutating func scheme() throws(RawURLParseError) -> HTTPURL.Scheme? {
-        guard let first = bytes.first, isLetter(first),
-            let colon = bytes.firstIndex(where: { !isSchemeByte($0) }), bytes[colon] == UInt8(ascii: ":")
+        guard let first = bytes.first, isLetter(first), let colon = bytes.firstIndex(where: { !isSchemeByte($0) }),
+            bytes[colon] == UInt8(ascii: ":")
         else { return nil }
         let name = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
         guard let scheme = HTTPURL.Scheme(rawValue: name) else {
@@ -77,9 +75,8 @@ struct URLParser {
         let authority = try URLAuthority(take(until: "/?#"))
         return try checkedLength(
             HTTPURL(
-                scheme: scheme, userInfo: authority.userInfo, host: authority.host.text,
-                hostKind: authority.host.kind, explicitPort: authority.port, path: readPath(after: []),
-                query: readQuery(), fragment: readFragment()))
+                scheme: scheme, userInfo: authority.userInfo, host: authority.host.text, hostKind: authority.host.kind,
+                explicitPort: authority.port, path: readPath(after: []), query: readQuery(), fragment: readFragment()))
     }
 
     /// Takes the bytes up to one of some characters, or to the end.
@@ -125,9 +122,7 @@ struct URLParser {
         }
     }
 
-    private func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-    }
+    private func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) }
 
     private func isSchemeByte(_ byte: UInt8) -> Bool {
         isLetter(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "+-.".utf8.contains(byte)
@@ -151,8 +146,7 @@ package struct RawURLParseError: Error {
     /// The public error, its position counted in characters of `input`.
     package func located(in input: String) -> HTTPURL.ParseError {
         let utf8 = input.utf8
-        let index =
-            utf8.index(utf8.startIndex, offsetBy: byteOffset, limitedBy: utf8.endIndex) ?? utf8.endIndex
+        let index = utf8.index(utf8.startIndex, offsetBy: byteOffset, limitedBy: utf8.endIndex) ?? utf8.endIndex
         // `distance` rounds an index inside a character down to its start.
         let offset = input.distance(from: input.startIndex, to: index)
         return HTTPURL.ParseError(code: code, offset: offset, message: message)

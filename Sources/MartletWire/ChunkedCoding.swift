@@ -1,9 +1,6 @@
-/// Decodes a chunked body (RFC 9112 §7.1).
-///
-/// Lines end with CRLF and nothing else, sizes are plain digits, extensions and trailers are bounded per message: each
-/// leniency here was once a way to smuggle a message past a reader that was stricter.
+/// Decodes a chunked body (RFC 9112 §7.1). Lines end with CRLF and nothing else, sizes are plain digits, extensions and
+/// trailers are bounded per message: each leniency here was once a way to smuggle a message past a stricter reader.
 package struct ChunkedDecoder: Sendable {
-    /// The consequence of a piece of input.
     package enum Event: Equatable, Sendable {
         /// All input that can be used was used.
         case needMoreBytes
@@ -17,7 +14,6 @@ package struct ChunkedDecoder: Sendable {
     package struct Step: Equatable, Sendable {
         /// The bytes used; the rest is passed again, with more after it.
         package let consumed: Int
-        /// The event.
         package let event: Event
     }
 
@@ -27,7 +23,6 @@ package struct ChunkedDecoder: Sendable {
         case size
         /// In blanks after the size: an extension or the line's end may follow.
         case blanks
-        /// In an extension.
         case extensions
         /// After the CR of a chunk-size line.
         case sizeLineFeed
@@ -52,7 +47,6 @@ package struct ChunkedDecoder: Sendable {
     /// The offset in the message of the next byte to be used.
     private var offset: Int
     private var trailers: FieldSectionParser?
-    /// The number of bytes of payload so far.
     package private(set) var payloadByteCount: UInt64 = 0
 
     /// Creates a decoder at the start of a chunked body.
@@ -184,22 +178,19 @@ package struct ChunkedDecoder: Sendable {
     }
 }
 
-/// Encodes a chunked body (RFC 9112 §7.1).
-///
-/// ``chunk(_:)`` makes a whole chunk, so that a receiver that waits for its end has it immediately. If the payload is written
-/// apart, the footer of a chunk is sent with the header of the next, so that a chunk costs two writes and not three: header,
-/// payload, header, payload, …, last chunk.
+/// Encodes a chunked body (RFC 9112 §7.1). ``chunk(_:)`` makes a whole chunk, so that a receiver that waits for its end
+/// has it immediately. If the payload is written apart, the footer of a chunk is sent with the header of the next, so
+/// that a chunk costs two writes and not three: header, payload, header, payload, …, last chunk.
 package struct ChunkEncoder: Sendable {
     private enum State { case betweenChunks, inChunk, finished }
 
     private var state = State.betweenChunks
 
-    /// Creates an encoder at the start of a body.
     package init() {}
 
     /// Encodes the bytes before the next payload.
-    /// - Parameter byteCount: The payload's bytes. For 0 or less the result is empty, since an empty chunk would end the
-    ///   body; after the last chunk, too.
+    /// - Parameter byteCount: The payload's bytes. For 0 or less the result is empty, since an empty chunk would end
+    ///   the body; after the last chunk, too.
     package mutating func header(byteCount: Int) -> [UInt8] {
         guard byteCount > 0, state != .finished else { return [] }
         var bytes: [UInt8] = []
@@ -254,8 +245,8 @@ package struct ChunkEncoder: Sendable {
     private static func isForbidden(_ name: String) -> Bool {
         switch name.lowercased() {
         case "transfer-encoding", "content-length", "host", "trailer", "connection", "te", "upgrade",
-            "content-encoding", "content-type", "content-range", "authorization", "proxy-authorization",
-            "set-cookie", "cookie", "cache-control", "expect", "max-forwards", "range":
+            "content-encoding", "content-type", "content-range", "authorization", "proxy-authorization", "set-cookie",
+            "cookie", "cache-control", "expect", "max-forwards", "range":
             true
         default: false
         }

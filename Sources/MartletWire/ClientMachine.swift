@@ -1,8 +1,6 @@
 /// The client's side of a connection: one exchange after the other, from the first byte of a request to the decision
-/// whether the connection may carry another (RFC 9112 §9).
-///
-/// It sees bytes and events only; sockets and clocks are its owner's. After it threw, it throws the same error again: bytes
-/// after a fault are never interpreted.
+/// whether the connection may carry another (RFC 9112 §9). It sees bytes and events only; sockets and clocks are its
+/// owner's. After it threw, it throws the same error again: bytes after a fault are never interpreted.
 package struct ClientMachine: ~Copyable, Sendable {
     /// The consequence of received bytes.
     package typealias Event = MessageReceiver<ResponseHead, ResponseHead>.Event
@@ -22,14 +20,13 @@ package struct ClientMachine: ~Copyable, Sendable {
     /// Whether neither side, nor the framing, nor the stream has ended the connection; never becomes true again.
     private var persists = true
 
-    /// Whether a byte of the current response came: a request on a reused connection that broke before is safe to repeat if
-    /// it is idempotent.
+    /// Whether a byte of the current response came: until then an idempotent request on a reused connection is
+    /// repeated.
     package private(set) var hasReceivedAnyByte = false
 
     /// The server's hint for keeping the connection, in the last final head.
     package private(set) var keepAlive = KeepAliveHint(FieldBlock())
 
-    /// Creates the machine of a fresh connection.
     package init(limits: WireLimits = .default) {
         receiver = MessageReceiver(limits: limits, phase: .idle)
         parser = HeadParser(limits: limits)
@@ -42,11 +39,9 @@ package struct ClientMachine: ~Copyable, Sendable {
     ///   - method: The method: HEAD and CONNECT change the framing of the response.
     ///   - wantsKeepAlive: `false` if the request has `Connection: close` or the owner will not reuse the connection.
     ///   - version: The version in the request line.
-    ///   - ignoresLength: Whether the response's `Content-Length` is ignored, so that its body ends with the connection
-    ///     unless it is chunked.
+    ///   - ignoresLength: Whether `Content-Length` is ignored, so that a body without chunks ends with the connection.
     package mutating func startRequest(
-        method: String, wantsKeepAlive: Bool = true, version: WireVersion = .http11,
-        ignoresLength: Bool = false
+        method: String, wantsKeepAlive: Bool = true, version: WireVersion = .http11, ignoresLength: Bool = false
     ) {
         guard receiver.phase == .idle || isReusable else {
             receiver.fail(WireError(.illegalEvent, at: 0))
@@ -79,9 +74,7 @@ package struct ClientMachine: ~Copyable, Sendable {
             if receiver.isHeadDue { return try receiveHead(unread) }
             if !unread.isEmpty, receiver.isBetweenMessages { throw WireError(.unsolicitedBytes, at: 0) }
             return try receiver.receiveBody(unread)
-        } catch {
-            throw receiver.fail(error)
-        }
+        } catch { throw receiver.fail(error) }
     }
 
     private mutating func receiveHead(_ unread: Span<UInt8>) throws(WireError) -> Received {
@@ -89,9 +82,7 @@ package struct ClientMachine: ~Copyable, Sendable {
         hasReceivedAnyByte = true
         guard let head = try parser.parse(unread) else { return receiver.awaitHead(unread.count) }
         let byteCount = parser.consumedByteCount
-        guard head.isInformational else {
-            return receiver.pass(head, try decide(head), byteCount: byteCount)
-        }
+        guard head.isInformational else { return receiver.pass(head, try decide(head), byteCount: byteCount) }
         if head.status == 101 { throw WireError(.unexpectedUpgrade, at: 0) }
         informationalCount += 1
         let limit = receiver.limits.informationalResponseLimit
@@ -107,8 +98,7 @@ package struct ClientMachine: ~Copyable, Sendable {
         let fields = head.fields
         keepAlive = KeepAliveHint(fields)
         persists =
-            persists && decision.permitsReuse
-            && PersistenceRule.persists(version: head.version, fields: fields)
+            persists && decision.permitsReuse && PersistenceRule.persists(version: head.version, fields: fields)
             && (requestVersion == .http11 || fields.contains("Connection", token: "keep-alive"))
             && keepAlive.remainingUses != 0
         return decision.framing
@@ -116,19 +106,16 @@ package struct ClientMachine: ~Copyable, Sendable {
 
     // MARK: Payload past the machine
 
-    /// The number of bytes that are payload for certain, and may be received straight into the consumer's buffer once no
-    /// unread byte is left: the rest of the body or chunk, `UInt64.max` for a body that ends with the connection, 0 if the
-    /// next byte is framing or none is due.
+    /// The number of bytes that are payload for certain, and may be received straight into the consumer's buffer once
+    /// no unread byte is left: the rest of the body or chunk, `UInt64.max` for a body that ends with the connection, 0
+    /// if the next byte is framing or none is due.
     package var directPayloadByteCount: UInt64 { receiver.directPayloadByteCount }
 
     /// The rest of a body of known length; `nil` if the body is framed otherwise, or none is due.
-    package var remainingLength: UInt64? {
-        if case .length(let remaining) = receiver.phase { remaining } else { nil }
-    }
+    package var remainingLength: UInt64? { if case .length(let remaining) = receiver.phase { remaining } else { nil } }
 
     /// Notes payload that was received without passing through ``receive(_:)``.
-    /// - Parameter count: Bytes, at most ``directPayloadByteCount``; more is a mistake of the owner, after which every call
-    ///   throws.
+    /// - Parameter count: Bytes, at most ``directPayloadByteCount``; after more, an owner's mistake, all calls throw.
     /// - Returns: ``MessageReceiver/Event/end(trailers:)`` if that completed a body of known length.
     package mutating func receivedDirectly(_ count: Int) -> Event? { receiver.receivedDirectly(count) }
 
@@ -145,21 +132,20 @@ package struct ClientMachine: ~Copyable, Sendable {
         return try receiver.receiveEndOfStream(isClean: isClean)
     }
 
-    /// Notes the number of bytes that were left unread after ``MessageReceiver/Event/end(trailers:)``: they are unsolicited
-    /// and must never become the next response, so the connection is not reusable if there are any.
+    /// Notes the number of bytes that were left unread after ``MessageReceiver/Event/end(trailers:)``: they are
+    /// unsolicited and must never become the next response, so the connection is not reusable if there are any.
     package mutating func finish(leftoverByteCount: Int) { if leftoverByteCount > 0 { persists = false } }
 
     /// Whether the response was reported complete.
     package var isResponseFinished: Bool { receiver.phase == .finished }
 
-    /// Whether the connection may carry another exchange: response and request complete, nothing left unread, and neither
-    /// side nor the framing demands a close (RFC 9112 §9.3).
+    /// Whether the connection may carry another exchange: response and request complete, nothing left unread, and
+    /// neither side nor the framing demands a close (RFC 9112 §9.3).
     package var isReusable: Bool { isResponseFinished && request == .finished && persists }
 }
 
-/// The receiving half of a connection's machine: the position in the present message, and the bytes after its head.
-///
-/// The machine reads heads, which differ, and gives the receiver each final one; ``ClientMachine`` and ``ServerMachine``
+/// The receiving half of a connection's machine: the position in the present message, and the bytes after its head. The
+/// machine reads heads, which differ, and gives the receiver each final one; ``ClientMachine`` and ``ServerMachine``
 /// share the rest. After a fault the receiver throws the same fault again.
 package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & Sendable>: Sendable {
     /// The consequence of received bytes. One event a call: callers repeat the call until ``needMoreBytes`` or
@@ -181,7 +167,6 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
     package struct Received: Equatable, Sendable {
         /// The bytes to drop from the start of the unread ones before the next call.
         package let consumed: Int
-        /// The event.
         package let event: Event
     }
 
@@ -211,7 +196,6 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
     private var bodyLength: UInt64 = 0
     private var bodyByteCount: UInt64 = 0
 
-    /// Creates the receiver of a fresh connection.
     init(limits: WireLimits, phase: Phase) {
         self.limits = limits
         self.phase = phase
@@ -226,13 +210,11 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
         }
     }
 
-    /// Whether a head is due.
     var isHeadDue: Bool { if case .head = phase { true } else { false } }
 
     /// Whether a head is due of which no byte has come.
     var isBeforeHead: Bool { isHeadDue && pendingHeadByteCount == 0 }
 
-    /// Prepares for a head.
     mutating func start() {
         phase = .head
         pendingHeadByteCount = 0
@@ -241,8 +223,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
     }
 
     /// Notes a fault for good, and returns it.
-    @discardableResult
-    mutating func fail(_ error: WireError) -> WireError {
+    @discardableResult mutating func fail(_ error: WireError) -> WireError {
         if case .failed = phase { return error }
         phase = .failed(error)
         return error

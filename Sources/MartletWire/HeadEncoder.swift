@@ -4,10 +4,9 @@ package typealias RequestEncoder = HeadEncoder
 /// Writes the head of a response, for the test origin.
 package typealias ResponseEncoder = HeadEncoder
 
-/// Writes the head of a request or a response, and refuses input that could split it into two (RFC 9112 §3, §4, §5, §11.2).
-///
-/// The buffer is reused for each head. After a method threw, ``bytes`` is empty and stays so until the next head begins: no
-/// part of a refused message can reach a socket.
+/// Writes the head of a request or a response, and refuses input that could split it into two (RFC 9112 §3, §4, §5,
+/// §11.2). The buffer is reused for each head. After a method threw, ``bytes`` is empty and stays so until the next
+/// head begins: no part of a refused message can reach a socket.
 package struct HeadEncoder: Sendable {
     /// The kind of the open head.
     private enum State: Sendable {
@@ -26,7 +25,6 @@ package struct HeadEncoder: Sendable {
     private var hasHost = false
     private var hasCookie = false
 
-    /// Creates an encoder with an empty buffer.
     package init() {}
 
     // MARK: Start lines
@@ -36,9 +34,7 @@ package struct HeadEncoder: Sendable {
     ///   - method: A token.
     ///   - target: Visible ASCII, in any of the four forms of RFC 9112 §3.2.
     /// - Throws: `invalidMethod` or `invalidTarget`, with the index of the first bad byte.
-    package mutating func begin(
-        method: String, target: String, version: WireVersion = .http11
-    ) throws(WireError) {
+    package mutating func begin(method: String, target: String, version: WireVersion = .http11) throws(WireError) {
         open(.request)
         if method.isEmpty { throw refuse(.invalidMethod, at: 0) }
         try append(method, else: .invalidMethod, where: ByteClass.isToken)
@@ -53,9 +49,7 @@ package struct HeadEncoder: Sendable {
     ///   - status: 100...999.
     ///   - reason: The reason phrase; may be empty.
     /// - Throws: `invalidStatus` or `invalidReason`.
-    package mutating func begin(
-        status: Int, reason: String = "", version: WireVersion = .http11
-    ) throws(WireError) {
+    package mutating func begin(status: Int, reason: String = "", version: WireVersion = .http11) throws(WireError) {
         open(.response)
         guard (100...999).contains(status) else { throw refuse(.invalidStatus, at: 0) }
         append(version == .http11 ? "HTTP/1.1 " : "HTTP/1.0 ")
@@ -69,22 +63,17 @@ package struct HeadEncoder: Sendable {
 
     // MARK: Fields
 
-    /// Adds lines that an encoder wrote after ``beginLines()``, as they are: checked once, written many times.
-    ///
-    /// None of them may be a framing field, Host or Cookie.
+    /// Adds lines that an encoder wrote after ``beginLines()``, as they are: checked once, written many times. None of
+    /// them may be a framing field, Host or Cookie.
     package mutating func lines(_ lines: [UInt8]) { if !bytes.isEmpty { bytes.append(contentsOf: lines) } }
 
     /// Adds a field; the UTF-8 bytes of the value are sent.
     /// - Throws: `invalidFieldName`, `invalidFieldValue` with the index of the first bad byte; `conflictingFraming` or
     ///   `repeatedField` for a second Content-Length, Transfer-Encoding, Host or Cookie.
-    package mutating func field(name: String, value: String) throws(WireError) {
-        try field(name, value.utf8.span)
-    }
+    package mutating func field(name: String, value: String) throws(WireError) { try field(name, value.utf8.span) }
 
     /// Adds a field whose value is bytes, such as Latin-1; refuses the same as ``field(name:value:)``.
-    package mutating func field(name: String, rawValue: [UInt8]) throws(WireError) {
-        try field(name, rawValue.span)
-    }
+    package mutating func field(name: String, rawValue: [UInt8]) throws(WireError) { try field(name, rawValue.span) }
 
     private mutating func field(_ name: String, _ value: Span<UInt8>) throws(WireError) {
         guard state != .closed else { throw refuse(.encodingOutOfOrder, at: 0) }
@@ -95,9 +84,7 @@ package struct HeadEncoder: Sendable {
         append(span)
         bytes.append(UInt8(ascii: ":"))
         bytes.append(ByteClass.space)
-        if let index = value.firstInvalidValueByte(in: 0..<value.count) {
-            throw refuse(.invalidFieldValue, at: index)
-        }
+        if let index = value.firstInvalidValueByte(in: 0..<value.count) { throw refuse(.invalidFieldValue, at: index) }
         append(value)
         appendLineEnd()
     }
@@ -132,8 +119,7 @@ package struct HeadEncoder: Sendable {
         let span = value.utf8.span
         for index in span.indices {
             switch span[index] {
-            case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"),
-                UInt8(ascii: "\\"),
+            case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"), UInt8(ascii: "\\"),
                 UInt8(ascii: ","):
                 throw refuse(.invalidHost, at: index)
             case let byte: if !ByteClass.isTarget(byte) { throw refuse(.invalidHost, at: index) }
@@ -142,8 +128,7 @@ package struct HeadEncoder: Sendable {
         try field("Host", span)
     }
 
-    /// Adds the field that frames a body of this kind; nothing for ``BodyFraming/none``, and in a response for
-    /// ``BodyFraming/untilClose``.
+    /// Adds the field that frames such a body: none for ``BodyFraming/none``, and for a response that ends by closing.
     /// - Throws: `conflictingFraming` if the head has such a field, or for a request that is framed
     ///   ``BodyFraming/untilClose``, as none can be.
     package mutating func framing(_ framing: BodyFraming) throws(WireError) {
@@ -185,9 +170,9 @@ package struct HeadEncoder: Sendable {
     }
 
     /// Adds text whose bytes all belong to a class.
-    private mutating func append(
-        _ text: String, else code: WireErrorCode, where isAllowed: (UInt8) -> Bool
-    ) throws(WireError) {
+    private mutating func append(_ text: String, else code: WireErrorCode, where isAllowed: (UInt8) -> Bool)
+        throws(WireError)
+    {
         let span = text.utf8.span
         for index in span.indices where !isAllowed(span[index]) { throw refuse(code, at: index) }
         append(span)

@@ -1,7 +1,6 @@
-/// Parses the head of a response from bytes that arrive in any pieces (RFC 9112 §4, §5).
-///
-/// It stores its progress, so a head that comes byte by byte costs no more than one that comes whole. A fault is reported
-/// at the line it is in, and a first line that cannot become a status line at its first byte.
+/// Parses the head of a response from bytes that arrive in any pieces (RFC 9112 §4, §5). It stores its progress, so a
+/// head that comes byte by byte costs no more than one that comes whole. A fault is reported at the line it is in, and
+/// a first line that cannot become a status line at its first byte.
 package struct HeadParser: Sendable {
     private var section: FieldSectionParser
     private var version = WireVersion.http11
@@ -10,12 +9,10 @@ package struct HeadParser: Sendable {
     private var reason = ""
     private var isReasonLatin1 = false
 
-    /// Creates a parser at the start of a head.
     package init(limits: WireLimits = .default) {
         section = FieldSectionParser(rules: FieldSectionParser.Rules(limits))
     }
 
-    /// Prepares the parser for the next head.
     package mutating func reset() {
         section.reset()
         status = 0
@@ -31,9 +28,7 @@ package struct HeadParser: Sendable {
     /// - Returns: The head, or `nil` if more bytes are needed.
     /// - Throws: The fault of the head, or the limit that it exceeds, also while it is incomplete.
     package mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> ResponseHead? {
-        if status == 0 {
-            guard try readStatusLine(unread) else { return nil }
-        }
+        if status == 0 { guard try readStatusLine(unread) else { return nil } }
         while let line = try section.nextLine(unread) {
             if line.isEmpty {
                 return ResponseHead(
@@ -68,9 +63,7 @@ package struct HeadParser: Sendable {
             }
             return
         }
-        if let index = StartLine.firstDifference(unread, from: start) {
-            throw WireError(.invalidStatusLine, at: index)
-        }
+        if let index = StartLine.firstDifference(unread, from: start) { throw WireError(.invalidStatusLine, at: index) }
     }
 
     private mutating func parseStatusLine(_ unread: Span<UInt8>, line: Range<Int>) throws(WireError) {
@@ -112,12 +105,8 @@ struct RequestHeadParser: Sendable {
     /// The head, once its request line was read.
     private var head: RequestHead?
 
-    /// Creates a parser at the start of a head.
-    init(limits: WireLimits = .default) {
-        section = FieldSectionParser(rules: FieldSectionParser.Rules(limits))
-    }
+    init(limits: WireLimits = .default) { section = FieldSectionParser(rules: FieldSectionParser.Rules(limits)) }
 
-    /// Prepares the parser for the next head.
     mutating func reset() {
         section.reset()
         head = nil
@@ -143,12 +132,14 @@ struct RequestHeadParser: Sendable {
 
     private mutating func parseRequestLine(_ unread: Span<UInt8>, line: Range<Int>) throws(WireError) {
         let methodEnd = unread.endOfToken(in: line)
-        guard methodEnd > line.lowerBound, methodEnd < line.upperBound, unread[methodEnd] == ByteClass.space
-        else { throw WireError(.invalidRequestLine, at: methodEnd) }
+        guard methodEnd > line.lowerBound, methodEnd < line.upperBound, unread[methodEnd] == ByteClass.space else {
+            throw WireError(.invalidRequestLine, at: methodEnd)
+        }
         var targetEnd = methodEnd + 1
         while targetEnd < line.upperBound, ByteClass.isTarget(unread[targetEnd]) { targetEnd += 1 }
-        guard targetEnd > methodEnd + 1, targetEnd < line.upperBound, unread[targetEnd] == ByteClass.space
-        else { throw WireError(.invalidRequestLine, at: targetEnd) }
+        guard targetEnd > methodEnd + 1, targetEnd < line.upperBound, unread[targetEnd] == ByteClass.space else {
+            throw WireError(.invalidRequestLine, at: targetEnd)
+        }
         let versionRange = targetEnd + 1..<line.upperBound
         let version = try StartLine.version(unread, in: versionRange, code: .invalidRequestLine)
         guard versionRange.count == 8 else { throw WireError(.invalidRequestLine, at: targetEnd + 9) }
@@ -162,28 +153,24 @@ struct RequestHeadParser: Sendable {
 private enum StartLine {
     /// The version in the first eight bytes of a range (RFC 9112 §2.3).
     /// - Throws: `code` if they are not a version, or ``WireErrorCode/unsupportedVersion``.
-    static func version(
-        _ bytes: Span<UInt8>, in range: Range<Int>, code: WireErrorCode
-    ) throws(WireError) -> WireVersion {
+    static func version(_ bytes: Span<UInt8>, in range: Range<Int>, code: WireErrorCode) throws(WireError)
+        -> WireVersion
+    {
         let start = range.lowerBound
         let end = range.upperBound
-        if let index = firstDifference(bytes.extracting(0..<end), from: start) {
-            throw WireError(code, at: index)
-        }
+        if let index = firstDifference(bytes.extracting(0..<end), from: start) { throw WireError(code, at: index) }
         guard start + 5 < end, ByteClass.isDigit(bytes[start + 5]) else {
             throw WireError(code, at: min(start + 5, end))
         }
-        guard bytes[start + 5] == UInt8(ascii: "1") else {
-            throw WireError(.unsupportedVersion, at: start + 5)
+        guard bytes[start + 5] == UInt8(ascii: "1") else { throw WireError(.unsupportedVersion, at: start + 5) }
+        guard start + 7 < end, bytes[start + 6] == UInt8(ascii: "."), ByteClass.isDigit(bytes[start + 7]) else {
+            throw WireError(code, at: min(start + 6, end))
         }
-        guard start + 7 < end, bytes[start + 6] == UInt8(ascii: "."), ByteClass.isDigit(bytes[start + 7])
-        else { throw WireError(code, at: min(start + 6, end)) }
         return bytes[start + 7] == UInt8(ascii: "0") ? .http10 : .http11
     }
 
     /// The first index at which bytes differ from `HTTP/`; `nil` if they do not, as far as they reach.
-    @inline(__always)
-    static func firstDifference(_ bytes: Span<UInt8>, from start: Int) -> Int? {
+    @inline(__always) static func firstDifference(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         // The five characters in one word, the first one lowest: no string is touched per head.
         var expected: UInt64 = 0x2F_50_54_54_48
         let end = min(start &+ 5, bytes.count)
@@ -199,15 +186,12 @@ private enum StartLine {
     /// The reason phrase in a range; the most common one without a copy.
     static func reason(_ bytes: Span<UInt8>, in range: Range<Int>) -> String {
         let start = range.lowerBound
-        if range.count == 2, bytes[start] == UInt8(ascii: "O"), bytes[start + 1] == UInt8(ascii: "K") {
-            return "OK"
-        }
+        if range.count == 2, bytes[start] == UInt8(ascii: "O"), bytes[start + 1] == UInt8(ascii: "K") { return "OK" }
         return bytes.text(range)
     }
 }
 
-/// Parses the lines and fields of a head or trailer section. It never searches a byte twice for a line's end, however few
-/// bytes come at a time.
+/// Parses the lines and fields of a head or trailer section, without searching a byte twice for a line's end.
 struct FieldSectionParser: Sendable {
     /// The leniencies for a section, and its limits.
     struct Rules: Sendable {
@@ -220,9 +204,8 @@ struct FieldSectionParser: Sendable {
         /// The offset in the message of the section's first byte.
         let baseOffset: Int
 
-        /// Creates the rules for a head, or for trailers at an offset in their message.
-        ///
-        /// Limits stay below 2^30, so that offsets fit 32 bits and sums never overflow.
+        /// Creates the rules for a head, or for trailers at an offset in their message. Limits stay below 2^30, so that
+        /// offsets fit 32 bits and sums never overflow.
         init(_ limits: WireLimits, trailersAt offset: Int? = nil) {
             isTrailer = offset != nil
             sectionByteLimit = Rules.clamped(isTrailer ? limits.trailerByteLimit : limits.headByteLimit)
@@ -248,7 +231,6 @@ struct FieldSectionParser: Sendable {
 
     init(rules: Rules) { self.rules = rules }
 
-    /// Starts another section under the same rules.
     mutating func reset() {
         lineStart = 0
         scanned = 0
@@ -259,22 +241,17 @@ struct FieldSectionParser: Sendable {
 
     /// The bounds of the next complete line without its end; `nil` if more bytes are needed.
     /// - Throws: A limit, also while the line is incomplete, or a bare LF if it is not tolerated.
-    @inline(__always)
-    mutating func nextLine(_ section: Span<UInt8>) throws(WireError) -> Range<Int>? {
+    @inline(__always) mutating func nextLine(_ section: Span<UInt8>) throws(WireError) -> Range<Int>? {
         let lineLimit = lineStart &+ rules.lineByteLimit
         let limit = min(lineLimit, rules.sectionByteLimit)
         let searchEnd = min(section.count, limit)
         guard searchEnd > scanned, let lineFeed = section.firstLineFeed(in: scanned..<searchEnd) else {
             scanned = max(scanned, searchEnd)
-            if section.count >= limit {
-                throw limitFault(isLine: lineLimit <= rules.sectionByteLimit, at: limit)
-            }
+            if section.count >= limit { throw limitFault(isLine: lineLimit <= rules.sectionByteLimit, at: limit) }
             return nil
         }
         lineCount &+= 1
-        if lineCount > rules.lineCountLimit {
-            throw fault(.tooManyLines(limit: rules.lineCountLimit), at: lineStart)
-        }
+        if lineCount > rules.lineCountLimit { throw fault(.tooManyLines(limit: rules.lineCountLimit), at: lineStart) }
         let start = lineStart
         var end = lineFeed
         if end > start, section[end &- 1] == ByteClass.carriageReturn {
@@ -294,37 +271,32 @@ struct FieldSectionParser: Sendable {
     }
 
     /// Adds one field line, or a folded one (RFC 9112 §5).
-    @inline(__always)
-    mutating func addField(_ section: Span<UInt8>, line: Range<Int>) throws(WireError) {
+    @inline(__always) mutating func addField(_ section: Span<UInt8>, line: Range<Int>) throws(WireError) {
         let nameEnd = section.endOfToken(in: line)
-        guard nameEnd > line.lowerBound, nameEnd < line.upperBound, section[nameEnd] == UInt8(ascii: ":")
-        else { return try addOddLine(section, line: line, nameEnd: nameEnd) }
+        guard nameEnd > line.lowerBound, nameEnd < line.upperBound, section[nameEnd] == UInt8(ascii: ":") else {
+            return try addOddLine(section, line: line, nameEnd: nameEnd)
+        }
         let value = try value(section, in: nameEnd &+ 1..<line.upperBound)
         if entries.isEmpty { entries.reserveCapacity(16) }
         entries.append(
             FieldBlock.Entry(
-                nameStart: UInt32(truncatingIfNeeded: line.lowerBound),
-                nameEnd: UInt32(truncatingIfNeeded: nameEnd),
+                nameStart: UInt32(truncatingIfNeeded: line.lowerBound), nameEnd: UInt32(truncatingIfNeeded: nameEnd),
                 valueStart: UInt32(truncatingIfNeeded: value.lowerBound),
                 valueEnd: UInt32(truncatingIfNeeded: value.upperBound)))
     }
 
     /// The bounds of a value without white space at its ends; refuses control bytes.
-    @inline(__always)
-    private func value(_ section: Span<UInt8>, in range: Range<Int>) throws(WireError) -> Range<Int> {
+    @inline(__always) private func value(_ section: Span<UInt8>, in range: Range<Int>) throws(WireError) -> Range<Int> {
         var start = range.lowerBound
         var end = range.upperBound
         while start < end, ByteClass.isBlank(section[start]) { start &+= 1 }
         while end > start, ByteClass.isBlank(section[end &- 1]) { end &-= 1 }
-        if let index = section.firstInvalidValueByte(in: start..<end) {
-            throw valueFault(section[index], at: index)
-        }
+        if let index = section.firstInvalidValueByte(in: start..<end) { throw valueFault(section[index], at: index) }
         return start..<end
     }
 
     /// Adds a line that does not start with a name and a colon: it is folded, or has a fault that is named.
-    private mutating func addOddLine(_ section: Span<UInt8>, line: Range<Int>, nameEnd: Int) throws(WireError)
-    {
+    private mutating func addOddLine(_ section: Span<UInt8>, line: Range<Int>, nameEnd: Int) throws(WireError) {
         if ByteClass.isBlank(section[line.lowerBound]) { return try addFold(section, line: line) }
         if nameEnd == line.upperBound { throw fault(.missingColon, at: nameEnd) }
         let byte = section[nameEnd]
@@ -339,8 +311,7 @@ struct FieldSectionParser: Sendable {
         while index < line.upperBound, section[index] != UInt8(ascii: ":") { index += 1 }
         // A control byte is named even if the colon is missing, too: it is worse.
         let isText = ByteClass.isFieldValue(byte)
-        throw fault(
-            index == line.upperBound && isText ? .missingColon : .malformedFieldName(byte), at: nameEnd)
+        throw fault(index == line.upperBound && isText ? .missingColon : .malformedFieldName(byte), at: nameEnd)
     }
 
     /// Joins a folded line to the value before it, with one space between them (RFC 9112 §5.2).
@@ -359,8 +330,7 @@ struct FieldSectionParser: Sendable {
     }
 
     /// The fields, with a copy of their bytes.
-    @inline(__always)
-    func block(_ section: Span<UInt8>) -> FieldBlock {
+    @inline(__always) func block(_ section: Span<UInt8>) -> FieldBlock {
         let storage = section.copied(0..<lineStart)
         return folds.isEmpty
             ? FieldBlock(storage: storage, entries: entries)
@@ -386,12 +356,9 @@ struct FieldSectionParser: Sendable {
         return block
     }
 
-    /// Whether there is no field.
     var isEmpty: Bool { entries.isEmpty }
 
-    func fault(_ code: WireErrorCode, at index: Int) -> WireError {
-        WireError(code, at: rules.baseOffset + index)
-    }
+    func fault(_ code: WireErrorCode, at index: Int) -> WireError { WireError(code, at: rules.baseOffset + index) }
 
     func valueFault(_ byte: UInt8, at index: Int) -> WireError {
         fault(byte == ByteClass.carriageReturn ? .bareCarriageReturn : .malformedFieldValue(byte), at: index)

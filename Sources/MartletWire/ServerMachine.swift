@@ -1,8 +1,6 @@
-/// The server's side of a connection, as the test origin needs it: one request after the other, strict about framing, with
-/// the decision whether the connection may be kept.
-///
-/// Unread bytes after ``MessageReceiver/Event/end(trailers:)`` are the next request: they are passed again after
-/// ``nextRequest()``.
+/// The server's side of a connection, as the test origin needs it: one request after the other, strict about framing,
+/// with the decision whether the connection may be kept. Unread bytes after ``MessageReceiver/Event/end(trailers:)``
+/// are the next request: they are passed again after ``nextRequest()``.
 package struct ServerMachine: ~Copyable, Sendable {
     /// The consequence of received bytes.
     package typealias Event = MessageReceiver<RequestHead, Never>.Event
@@ -18,7 +16,6 @@ package struct ServerMachine: ~Copyable, Sendable {
     /// Whether the client lets the connection be kept after the response (RFC 9112 §9.3).
     package private(set) var persists = false
 
-    /// Creates the machine of a fresh connection.
     package init(limits: WireLimits = .default) {
         receiver = MessageReceiver(limits: limits, phase: .head)
         parser = RequestHeadParser(limits: limits)
@@ -42,9 +39,7 @@ package struct ServerMachine: ~Copyable, Sendable {
     package mutating func receive(_ unread: Span<UInt8>) throws(WireError) -> Received {
         do throws(WireError) {
             return try receiver.isHeadDue ? receiveHead(unread) : receiver.receiveBody(unread)
-        } catch {
-            throw receiver.fail(error)
-        }
+        } catch { throw receiver.fail(error) }
     }
 
     private mutating func receiveHead(_ unread: Span<UInt8>) throws(WireError) -> Received {
@@ -58,7 +53,7 @@ package struct ServerMachine: ~Copyable, Sendable {
     }
 
     /// Notes that the client sends no more, after all unread bytes were passed to ``receive(_:)``.
-    /// - Returns: `nil` between requests, ``MessageReceiver/Event/end(trailers:)`` if only that was still to be reported.
+    /// - Returns: `nil` between requests, ``MessageReceiver/Event/end(trailers:)`` if only that was missing.
     /// - Throws: `truncated` inside a request.
     package mutating func receiveEndOfStream() throws(WireError) -> Event? {
         persists = false

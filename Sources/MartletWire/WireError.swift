@@ -1,12 +1,10 @@
 /// The reason why bytes are not a message, or why a message may not become bytes.
 package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The cause.
     package let code: WireErrorCode
-    /// The position of the fault. For a remote fault: the byte offset in the message, counted from the first byte of its
-    /// head. For a local fault: the byte index in the offending string.
+    /// The position of the fault. For a remote fault: the byte offset in the message, counted from the first byte of
+    /// its head. For a local fault: the byte index in the offending string.
     package let offset: Int
 
-    /// Creates an error of a cause at a position.
     package init(_ code: WireErrorCode, at offset: Int) {
         self.code = code
         self.offset = offset
@@ -15,9 +13,8 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Whether the fault is in the message that this side wanted to send; nothing was written then.
     package var isLocalFault: Bool {
         switch code {
-        case .invalidMethod, .invalidTarget, .invalidFieldName, .invalidFieldValue, .invalidHost,
-            .invalidStatus, .invalidReason, .conflictingFraming, .repeatedField, .forbiddenTrailer,
-            .encodingOutOfOrder, .illegalEvent:
+        case .invalidMethod, .invalidTarget, .invalidFieldName, .invalidFieldValue, .invalidHost, .invalidStatus,
+            .invalidReason, .conflictingFraming, .repeatedField, .forbiddenTrailer, .encodingOutOfOrder, .illegalEvent:
             true
         default: false
         }
@@ -34,21 +31,19 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The fault and its position, as a sentence for people.
     package var description: String {
         switch code {
-        case .emptyResponse: "the peer closed the connection without a byte of a response"
-        case .truncated(let truncation): truncation.description
+        case .emptyResponse, .truncated: code.reason
         case _ where isLocalFault: "\(code.reason) (at index \(offset)); nothing was written"
         default: "\(code.reason) (at byte \(offset) of the message)"
         }
     }
 }
 
-/// The cause of a ``WireError``. New causes are new cases: there is no case for other causes.
+/// The cause of a ``WireError``; ``reason`` has the meaning of each. New causes are new cases, none is for all others.
 package enum WireErrorCode: Equatable, Sendable {
     // MARK: The stream ended
 
     /// The stream ended before the first byte of the response; interim ones may have come.
     case emptyResponse
-    /// The stream ended inside the message.
     case truncated(Truncation)
 
     // MARK: Start line
@@ -68,15 +63,11 @@ package enum WireErrorCode: Equatable, Sendable {
     case bareCarriageReturn
     /// An LF that is not preceded by CR where that is not tolerated (RFC 9112 §2.2).
     case bareLineFeed
-    /// A field line without a colon.
     case missingColon
-    /// A field line that starts with its colon.
     case emptyFieldName
     /// A field name followed by white space before its colon (RFC 9112 §5.1).
     case whitespaceBeforeColon
-    /// A byte that no field name may have.
     case malformedFieldName(UInt8)
-    /// A control byte in a field value or reason phrase.
     case malformedFieldValue(UInt8)
     /// A folded line with no field before it to be folded onto.
     case misplacedFold
@@ -106,13 +97,10 @@ package enum WireErrorCode: Equatable, Sendable {
     case invalidContentLength
     /// Content-Lengths that differ (RFC 9112 §6.3).
     case conflictingContentLengths
-    /// A Content-Length above 2^63 − 1.
     case contentLengthOverflow
     /// Transfer-Encoding together with Content-Length, in strict mode or in a request (RFC 9112 §6.1).
     case ambiguousFraming
-    /// A Transfer-Encoding field that names no coding.
     case emptyTransferEncoding
-    /// A transfer coding other than `chunked`.
     case unsupportedTransferCoding
     /// `chunked` is followed by another coding (RFC 9112 §6.1).
     case chunkedNotLast
@@ -122,20 +110,15 @@ package enum WireErrorCode: Equatable, Sendable {
     case transferEncodingInHTTP10
     /// A chunk size that is not plain hexadecimal digits (RFC 9112 §7.1).
     case invalidChunkSize
-    /// A chunk size above 2^63 − 1.
     case chunkSizeOverflow
-    /// A control byte in a chunk extension.
     case invalidChunkExtension(UInt8)
-    /// A chunk-size line that does not end with CRLF.
     case invalidChunkLineEnd
-    /// Chunk data that are not followed by exactly CRLF.
     case invalidChunkFooter
 
     // MARK: Sequence
 
     /// A 101 response although no upgrade was requested (RFC 9110 §15.2.2).
     case unexpectedUpgrade
-    /// Bytes although no response is due.
     case unsolicitedBytes
     /// The machine was driven in an illegal order: a mistake in this program.
     case illegalEvent
@@ -150,11 +133,8 @@ package enum WireErrorCode: Equatable, Sendable {
     case invalidFieldName
     /// A field value with a control byte other than HTAB (RFC 9110 §5.5).
     case invalidFieldValue
-    /// A host with bytes that are not allowed there.
     case invalidHost
-    /// A status outside 100...999.
     case invalidStatus
-    /// A reason phrase with a control byte.
     case invalidReason
     /// Content-Length and Transfer-Encoding in one head, or either of them twice (RFC 9112 §6.2).
     case conflictingFraming
@@ -168,7 +148,7 @@ package enum WireErrorCode: Equatable, Sendable {
     /// The fault without its position: the start of a sentence for people.
     fileprivate var reason: String {
         switch self {
-        case .emptyResponse: "no byte of a response came"
+        case .emptyResponse: "the peer closed the connection without a byte of a response"
         case .truncated(let truncation): truncation.description
         case .invalidStatusLine: "the first line is not an HTTP/1.1 status line"
         case .invalidRequestLine: "the first line is not an HTTP/1.1 request line"
@@ -237,10 +217,8 @@ package enum Truncation: Equatable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .head(let received): "the stream ended inside the head, after \(received) bytes of it"
-        case .length(let expected, let received):
-            "the stream ended after \(received) of \(expected) bytes of the body"
-        case .chunked(let received):
-            "the stream ended before the last chunk, after \(received) bytes of the body"
+        case .length(let expected, let received): "the stream ended after \(received) of \(expected) bytes of the body"
+        case .chunked(let received): "the stream ended before the last chunk, after \(received) bytes of the body"
         case .untilClose(let received):
             "the stream broke off without an orderly close, after \(received) bytes of the body"
         }

@@ -56,12 +56,12 @@ struct EventBuilder {
     /// A name as expat writes it: the namespace, the local name and the prefix, with U+0001 between them.
     mutating func name(_ written: [UInt8]) throws(XMLError) -> XMLName {
         if let name = names[written] { return name }
-        let parts = written.split(separator: ExpatParser.separator, omittingEmptySubsequences: false)
-            .map { String(decoding: $0, as: UTF8.self) }
+        let parts = written.split(separator: ExpatParser.separator, omittingEmptySubsequences: false).map {
+            String(decoding: $0, as: UTF8.self)
+        }
         let name =
             parts.count == 1
-            ? XMLName(parts[0])
-            : XMLName(parts[1], namespace: parts[0], prefix: parts.count > 2 ? parts[2] : nil)
+            ? XMLName(parts[0]) : XMLName(parts[1], namespace: parts[0], prefix: parts.count > 2 ? parts[2] : nil)
         try check("a name has", name.qualified.utf8.count, limits.nameByteCount, "bytes")
         try remember(written, as: name)
         return name
@@ -139,12 +139,8 @@ struct EventBuilder {
     // MARK: - The document type
 
     mutating func start(_ doctype: XMLDoctype) throws(XMLError) {
-        guard doctypePolicy != .reject else {
-            throw fault(.doctypeRefused, "a document type is not accepted")
-        }
-        guard case .none = self.doctype else {
-            throw fault(.malformedMarkup, "a document has only one document type")
-        }
+        guard doctypePolicy != .reject else { throw fault(.doctypeRefused, "a document type is not accepted") }
+        guard case .none = self.doctype else { throw fault(.malformedMarkup, "a document has only one document type") }
         try check("a name has", doctype.name.utf8.count, limits.nameByteCount, "bytes")
         self.doctype = .open(doctype)
     }

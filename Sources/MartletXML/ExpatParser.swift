@@ -102,8 +102,7 @@ import CExpat
             interruption = nil
             // A space goes first, so that neither a mark nor a declaration is taken for the beginning of a document.
             let space = encoding.space
-            origin = XMLPosition(
-                line: end.line, column: end.column - 1, byteOffset: end.byteOffset - space.count)
+            origin = XMLPosition(line: end.line, column: end.column - 1, byteOffset: end.byteOffset - space.count)
             openParser()
             if case .malformed(let error) = read(space.span) { return .malformed(error) }
             return .restarted(at: end.byteOffset)
@@ -123,8 +122,7 @@ import CExpat
         // Without memory there is no parser, and each call of expat reports an error.
         guard let parser = unsafe parser else { return }
         unsafe martlet_expat_disable_reparse_deferral(parser)
-        // No entity can be declared. These limits are a second barrier in front of any expansion: expat counts one byte for the
-        // four of `&lt;`.
+        // No entity can be declared. These limits are a second barrier: expat counts one byte for the four of `&lt;`.
         _ = unsafe XML_SetBillionLaughsAttackProtectionMaximumAmplification(parser, 2)
         _ = unsafe XML_SetBillionLaughsAttackProtectionActivationThreshold(parser, 64 << 10)
         _ = unsafe XML_SetParamEntityParsing(parser, XML_PARAM_ENTITY_PARSING_NEVER)
@@ -139,22 +137,17 @@ import CExpat
             parser, { data, name, attributes in unsafe call(data) { unsafe try $0.start(name, attributes) } },
             { data, _ in unsafe call(data) { $0.builder.end($0.tokenEnd) } })
         unsafe XML_SetStartNamespaceDeclHandler(parser) { data, prefix, name in
-            unsafe call(data) {
-                unsafe try $0.builder.declareNamespace(string(name) ?? "", prefix: string(prefix))
-            }
+            unsafe call(data) { unsafe try $0.builder.declareNamespace(string(name) ?? "", prefix: string(prefix)) }
         }
         unsafe XML_SetCharacterDataHandler(parser) { data, bytes, count in
-            unsafe call(data) {
-                unsafe $0.builder.append(UnsafeRawBufferPointer(start: bytes, count: Int(count)))
-            }
+            unsafe call(data) { unsafe $0.builder.append(UnsafeRawBufferPointer(start: bytes, count: Int(count))) }
         }
         unsafe XML_SetCommentHandler(parser) { data, text in
             unsafe call(data) { unsafe try $0.builder.append(comment: string(text) ?? "", end: $0.tokenEnd) }
         }
         unsafe XML_SetProcessingInstructionHandler(parser) { data, target, text in
             unsafe call(data) {
-                unsafe try $0.builder.append(
-                    instruction: string(target) ?? "", string(text) ?? "", end: $0.tokenEnd)
+                unsafe try $0.builder.append(instruction: string(target) ?? "", string(text) ?? "", end: $0.tokenEnd)
             }
         }
     }
@@ -165,8 +158,7 @@ import CExpat
             unsafe call(data) {
                 unsafe try $0.declare(
                     XMLDeclaration(
-                        version: string(version) ?? "", encoding: string(encoding), isStandalone: isStandalone
-                    ))
+                        version: string(version) ?? "", encoding: string(encoding), isStandalone: isStandalone))
             }
         }
         unsafe XML_SetDoctypeDeclHandler(
@@ -174,11 +166,9 @@ import CExpat
             { data, name, systemID, publicID, _ in
                 unsafe call(data) {
                     unsafe try $0.startDoctype(
-                        XMLDoctype(
-                            name: string(name) ?? "", publicID: string(publicID), systemID: string(systemID)))
+                        XMLDoctype(name: string(name) ?? "", publicID: string(publicID), systemID: string(systemID)))
                 }
-            },
-            { data in unsafe call(data) { try $0.endDoctype() } })
+            }, { data in unsafe call(data) { try $0.endDoctype() } })
         unsafe XML_SetEntityDeclHandler(parser) { data, _, _, _, _, _, _, _, _ in
             unsafe call(data) { throw $0.builder.fault(.doctypeRefused, "entities may not be declared") }
         }
@@ -201,9 +191,9 @@ import CExpat
         }
     }
 
-    fileprivate func start(
-        _ name: UnsafePointer<XML_Char>?, _ pairs: UnsafeMutablePointer<UnsafePointer<XML_Char>?>?
-    ) throws(XMLError) {
+    fileprivate func start(_ name: UnsafePointer<XML_Char>?, _ pairs: UnsafeMutablePointer<UnsafePointer<XML_Char>?>?)
+        throws(XMLError)
+    {
         var attributes: [XMLAttribute] = []
         if var pair = unsafe pairs {
             while let name = unsafe pair[0], let value = unsafe pair[1] {

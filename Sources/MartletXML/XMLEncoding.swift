@@ -37,8 +37,7 @@ public enum XMLEncoding: String, Hashable, Sendable {
         case .utf8: Array(String(decoding: bytes, as: UTF8.self).unicodeScalars)
         case .latin1: bytes.map { Unicode.Scalar($0) }
         case .ascii: bytes.map { $0 < 0x80 ? Unicode.Scalar($0) : "\u{FFFD}" }
-        case .utf16LittleEndian, .utf16BigEndian:
-            Array(String(decoding: units(bytes), as: UTF16.self).unicodeScalars)
+        case .utf16LittleEndian, .utf16BigEndian: Array(String(decoding: units(bytes), as: UTF16.self).unicodeScalars)
         }
     }
 
@@ -47,9 +46,7 @@ public enum XMLEncoding: String, Hashable, Sendable {
     /// In UTF-16 these are whole surrogate pairs, which expat does not check; it checks the other encodings itself. A CR at the
     /// end waits for its LF, since expat can count the two as two ends of a line, unless no byte will follow.
     func readable(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> (byteCount: Int, isMalformed: Bool) {
-        guard unitByteCount == 2 else {
-            return (bytes.last == 0x0D && !isLast ? bytes.count - 1 : bytes.count, false)
-        }
+        guard unitByteCount == 2 else { return (bytes.last == 0x0D && !isLast ? bytes.count - 1 : bytes.count, false) }
         let units = units(bytes)
         var index = 0
         while index < units.count {
@@ -90,8 +87,7 @@ extension XMLEncoding {
             let start = XMLPosition()
             heedsDeclaration = charset == nil
             let marks: [(XMLEncoding, [UInt8])] = [
-                (.utf8, [0xEF, 0xBB, 0xBF]), (.utf16BigEndian, [0xFE, 0xFF]),
-                (.utf16LittleEndian, [0xFF, 0xFE]),
+                (.utf8, [0xEF, 0xBB, 0xBF]), (.utf16BigEndian, [0xFE, 0xFF]), (.utf16LittleEndian, [0xFF, 0xFE]),
             ]
             switch first {
             case [0xFF, 0xFE, 0, 0], [0, 0, 0xFE, 0xFF], [0, 0, 0, 0x3C], [0x3C, 0, 0, 0]:
@@ -108,8 +104,7 @@ extension XMLEncoding {
                     throw charset.lowercased() == "utf-16"
                         ? XMLError(.encodingMismatch, at: start, "UTF-16 without a byte order mark")
                         : XMLError(
-                            .unsupportedEncoding, at: start,
-                            "the charset \(charset.debugDescription) is not supported")
+                            .unsupportedEncoding, at: start, "the charset \(charset.debugDescription) is not supported")
                 }
                 encoding = named
             } else if first == [0, 0x3C, 0, 0x3F] {
@@ -120,8 +115,7 @@ extension XMLEncoding {
             // Zeros in other places would make expat guess another encoding.
             let zeros = first.prefix(2).map { $0 == 0 }
             let isWide = encoding.unitByteCount == 2
-            guard first.count < 2 || zeros == (isWide ? encoding.space.map { $0 == 0 } : [false, false])
-            else {
+            guard first.count < 2 || zeros == (isWide ? encoding.space.map { $0 == 0 } : [false, false]) else {
                 throw XMLError(
                     isWide ? .encodingMismatch : .invalidCharacter, at: start,
                     "the document does not begin with a character of \(encoding.rawValue)")
@@ -136,13 +130,11 @@ extension XMLEncoding {
             let declared = labels[name.lowercased()]
             guard declared != nil || name.lowercased() == "utf-16" else {
                 throw XMLError(
-                    .unsupportedEncoding, at: position,
-                    "the encoding \(name.debugDescription) is not supported")
+                    .unsupportedEncoding, at: position, "the encoding \(name.debugDescription) is not supported")
             }
             let mayDiffer = !isWide && !hasMark && declared?.unitByteCount == 1
             guard let declared, declared == encoding || mayDiffer else {
-                throw XMLError(
-                    .encodingMismatch, at: position, "\(name) is declared, but this is \(encoding.rawValue)")
+                throw XMLError(.encodingMismatch, at: position, "\(name) is declared, but this is \(encoding.rawValue)")
             }
             return declared
         }

@@ -89,9 +89,7 @@ extension XMLError {
     ///   - bytes: The bytes that may be needed, the unfinished token among them.
     ///   - offset: The offset of the first of them.
     ///   - isAtEnd: Whether expat found the error in the end of the document.
-    init(
-        _ code: XML_Error, in expat: ExpatParser, _ bytes: ArraySlice<UInt8>, from offset: Int, isAtEnd: Bool
-    ) {
+    init(_ code: XML_Error, in expat: ExpatParser, _ bytes: ArraySlice<UInt8>, from offset: Int, isAtEnd: Bool) {
         let text = unsafe XML_ErrorString(code).map { unsafe String(cString: $0) } ?? "error \(code.rawValue)"
         self.init(.malformedMarkup, at: expat.position, text)
         let scene = Scene(encoding: expat.encoding, bytes: bytes, offset: offset)
@@ -110,9 +108,7 @@ extension XMLError {
         case XML_ERROR_JUNK_AFTER_DOC_ELEMENT: self.code = .contentOutsideRoot
         case _ where isAtEnd:
             self.code = .unexpectedEnd
-            message =
-                expat.builder.openName.map { "the document ends within \($0)" }
-                ?? "the document is not complete"
+            message = expat.builder.openName.map { "the document ends within \($0)" } ?? "the document is not complete"
         case XML_ERROR_INVALID_TOKEN: (self.code, message) = scene.fault(at: position.byteOffset)
         case XML_ERROR_TAG_MISMATCH:
             self.code = .mismatchedTag
@@ -131,23 +127,18 @@ extension XMLError {
         XML_ERROR_NO_MEMORY.rawValue: .limitExceeded,
         // Of a parser that could not be created.
         XML_ERROR_INVALID_ARGUMENT.rawValue: .limitExceeded, XML_ERROR_NO_ELEMENTS.rawValue: .unexpectedEnd,
-        XML_ERROR_UNCLOSED_TOKEN.rawValue: .unexpectedEnd,
-        XML_ERROR_UNCLOSED_CDATA_SECTION.rawValue: .unexpectedEnd,
+        XML_ERROR_UNCLOSED_TOKEN.rawValue: .unexpectedEnd, XML_ERROR_UNCLOSED_CDATA_SECTION.rawValue: .unexpectedEnd,
         XML_ERROR_DUPLICATE_ATTRIBUTE.rawValue: .duplicateAttribute,
         XML_ERROR_PARAM_ENTITY_REF.rawValue: .doctypeRefused,
         XML_ERROR_AMPLIFICATION_LIMIT_BREACH.rawValue: .doctypeRefused,
         XML_ERROR_BAD_CHAR_REF.rawValue: .malformedReference,
-        XML_ERROR_MISPLACED_XML_PI.rawValue: .malformedDeclaration,
-        XML_ERROR_XML_DECL.rawValue: .malformedDeclaration,
-        XML_ERROR_TEXT_DECL.rawValue: .malformedDeclaration,
-        XML_ERROR_UNKNOWN_ENCODING.rawValue: .unsupportedEncoding,
-        XML_ERROR_INCORRECT_ENCODING.rawValue: .encodingMismatch,
-        XML_ERROR_UNBOUND_PREFIX.rawValue: .undeclaredPrefix,
+        XML_ERROR_MISPLACED_XML_PI.rawValue: .malformedDeclaration, XML_ERROR_XML_DECL.rawValue: .malformedDeclaration,
+        XML_ERROR_TEXT_DECL.rawValue: .malformedDeclaration, XML_ERROR_UNKNOWN_ENCODING.rawValue: .unsupportedEncoding,
+        XML_ERROR_INCORRECT_ENCODING.rawValue: .encodingMismatch, XML_ERROR_UNBOUND_PREFIX.rawValue: .undeclaredPrefix,
         XML_ERROR_UNDECLARING_PREFIX.rawValue: .invalidNamespace,
         XML_ERROR_RESERVED_PREFIX_XML.rawValue: .invalidNamespace,
         XML_ERROR_RESERVED_PREFIX_XMLNS.rawValue: .invalidNamespace,
-        XML_ERROR_RESERVED_NAMESPACE_URI.rawValue: .invalidNamespace,
-        XML_ERROR_PUBLICID.rawValue: .invalidCharacter,
+        XML_ERROR_RESERVED_NAMESPACE_URI.rawValue: .invalidNamespace, XML_ERROR_PUBLICID.rawValue: .invalidCharacter,
     ]
 }
 
@@ -199,9 +190,7 @@ private struct Scene {
         if text.contains(/&[^&<>'"\s;]*$/) { return (.malformedReference, "\(shown) in a reference") }
         if text.hasSuffix("]]"), scalar == ">" { return (.unescapedCharacter, "]]> is not allowed in text") }
         if scalar == "<" { return (.unescapedCharacter, "< is not allowed here") }
-        if text.contains(/<\?(?i:xml)$/) {
-            return (.malformedDeclaration, "an XML declaration begins with <?xml")
-        }
+        if text.contains(/<\?(?i:xml)$/) { return (.malformedDeclaration, "an XML declaration begins with <?xml") }
         // At the beginning of a name after `</` and `<?`; after a colon; and a character that is in no name.
         let isName =
             text.hasSuffix("</") || text.hasSuffix("<?") || text.hasSuffix(":") || scalar == ":"

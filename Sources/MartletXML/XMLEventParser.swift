@@ -45,6 +45,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
     /// - Parameters:
     ///   - charset: The encoding from the transport, such as the `charset` of `Content-Type`. It takes precedence over the
     ///     document's own declaration, and a byte order mark over both (RFC 7303 §3.2).
+    ///   - limits: The limits of depth, sizes and counts.
     ///   - doctype: The treatment of a document type; by default it is skipped.
     public init(charset: String? = nil, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) {
         self.charset = charset
@@ -76,11 +77,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
                 position = failure.position
                 throw failure
             }
-            do throws(XMLError) {
-                guard try advance() else { return nil }
-            } catch {
-                failure = error
-            }
+            do throws(XMLError) { guard try advance() else { return nil } } catch { failure = error }
         }
     }
 
@@ -90,9 +87,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
         guard !isAtEnd, let expat = try openParser() else { return false }
         if let rejection {
             let known = input.dropFirst(expat.position.byteOffset - inputOffset).prefix(4)
-            guard isFinished || known.count == 4 || known.first.map({ $0 < 0x80 }) == true else {
-                return false
-            }
+            guard isFinished || known.count == 4 || known.first.map({ $0 < 0x80 }) == true else { return false }
             throw error(rejection, expat)
         }
         let unread = inputOffset + input.count - readCount
@@ -148,9 +143,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
         throw XMLError(.invalidByteSequence, at: place, "malformed \(expat.encoding.rawValue)")
     }
 
-    private mutating func handle(
-        _ outcome: ExpatParser.Outcome, _ expat: ExpatParser
-    ) throws(XMLError) -> Bool {
+    private mutating func handle(_ outcome: ExpatParser.Outcome, _ expat: ExpatParser) throws(XMLError) -> Bool {
         switch outcome {
         case .complete: break
         case .restarted(let offset):

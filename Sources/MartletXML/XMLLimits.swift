@@ -41,9 +41,8 @@ public struct XMLLimits: Hashable, Sendable {
     /// The same limits with nothing below 1.
     var sound: XMLLimits {
         XMLLimits(
-            depth: max(1, depth), attributeCount: max(1, attributeCount),
-            nameByteCount: max(1, nameByteCount), valueByteCount: max(1, valueByteCount),
-            byteCount: max(1, byteCount), nodeCount: max(1, nodeCount),
+            depth: max(1, depth), attributeCount: max(1, attributeCount), nameByteCount: max(1, nameByteCount),
+            valueByteCount: max(1, valueByteCount), byteCount: max(1, byteCount), nodeCount: max(1, nodeCount),
             vocabularyByteCount: max(1, vocabularyByteCount))
     }
 

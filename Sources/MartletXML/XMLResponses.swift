@@ -26,8 +26,7 @@ public struct XMLResponseDecoder: ResponseDecoder {
     /// Reads the body as a document.
     /// - Throws: An ``XMLError``.
     public func decode(_ exchange: HTTPExchange) throws -> XMLTree {
-        let charset = exchange.response.headerFields[.contentType].flatMap { MediaType($0)?.charset }
-        return try XMLTree(exchange.body, charset: charset, limits: limits, doctype: doctype)
+        try XMLTree(exchange.body, charset: exchange.contentType?.charset, limits: limits, doctype: doctype)
     }
 }
 
@@ -36,9 +35,9 @@ extension ResponseDecoder where Self == XMLResponseDecoder {
     public static var xml: XMLResponseDecoder { XMLResponseDecoder() }
 
     /// An XML document.
-    public static func xml(
-        limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore
-    ) -> XMLResponseDecoder { XMLResponseDecoder(limits: limits, doctype: doctype) }
+    public static func xml(limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) -> XMLResponseDecoder {
+        XMLResponseDecoder(limits: limits, doctype: doctype)
+    }
 }
 
 extension HTTPExchange {
@@ -55,8 +54,7 @@ extension HTTPExchange {
 extension ResponseBody {
     /// The events of an XML body as they arrive: an `AsyncSequence`, pulled.
     ///
-    /// Neither the status nor the content type is checked. A body of any length takes the memory of its largest value, bounded by
-    /// the limits.
+    /// Neither status nor content type is checked. A body of any length takes the memory of its largest value (limited).
     public struct XMLEvents: AsyncSequence, Sendable {
         /// An event.
         public typealias Element = XMLEvent
@@ -99,9 +97,9 @@ extension ResponseBody {
             }
 
             /// The next event; nil at the end of the document.
-            public mutating func next(
-                isolation actor: isolated (any Actor)?
-            ) async throws(any Error) -> XMLEvent? { try await next() }
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> XMLEvent? {
+                try await next()
+            }
         }
 
         /// Creates an iterator over the rest of the body.
@@ -115,12 +113,12 @@ extension ResponseBody {
     /// - Parameters:
     ///   - response: The head of the response: the `charset` of its `Content-Type` takes precedence over the document's own
     ///     declaration (RFC 7303 §3.2). Without it, the encoding is that of the body alone.
+    ///   - limits: The limits of depth, sizes and counts.
+    ///   - doctype: The treatment of a document type; by default it is skipped.
     public func xmlEvents(
-        of response: HTTPResponse? = nil, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore
+        of response: (any HTTPResponseHead)? = nil, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore
     ) -> XMLEvents {
-        let charset = response?.headerFields[.contentType].flatMap { MediaType($0)?.charset }
-        return XMLEvents(body: self) {
-            XMLEventParser(charset: charset, limits: limits, doctype: doctype)
-        }
+        let charset = response?.contentType?.charset
+        return XMLEvents(body: self) { XMLEventParser(charset: charset, limits: limits, doctype: doctype) }
     }
 }

@@ -31,6 +31,8 @@ public struct XMLTree: Hashable, Sendable {
     /// - Parameters:
     ///   - bytes: The document.
     ///   - charset: The encoding from the transport; see ``XMLEventParser/init(charset:limits:doctype:)``.
+    ///   - limits: The limits of depth, sizes and counts.
+    ///   - doctype: The treatment of a document type; by default it is skipped.
     public init(
         _ bytes: some Sequence<UInt8>, charset: String? = nil, limits: XMLLimits = .default,
         doctype: XMLDoctypePolicy = .ignore
@@ -46,9 +48,9 @@ public struct XMLTree: Hashable, Sendable {
     }
 
     /// Reads a whole document from text. The encoding that it declares is ignored.
-    public init(
-        text: String, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore
-    ) throws(XMLError) { try self.init(text.utf8, charset: "UTF-8", limits: limits, doctype: doctype) }
+    public init(text: String, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) throws(XMLError) {
+        try self.init(text.utf8, charset: "UTF-8", limits: limits, doctype: doctype)
+    }
 
     /// A part of an element's content.
     public enum Node: Hashable, Sendable {
@@ -77,8 +79,7 @@ extension XMLTree {
 
         /// Creates an element.
         public init(
-            _ name: XMLName, attributes: [XMLAttribute] = [], namespaces: [XMLNamespace] = [],
-            children: [Node] = []
+            _ name: XMLName, attributes: [XMLAttribute] = [], namespaces: [XMLNamespace] = [], children: [Node] = []
         ) {
             self.name = name
             self.attributes = attributes
@@ -145,8 +146,7 @@ extension XMLTree {
         }
 
         /// Visits the elements at the end of a path until the closure returns false; false if it did.
-        @discardableResult
-        private func walk(
+        @discardableResult private func walk(
             _ steps: ArraySlice<String>, _ namespace: String?, _ visit: (Element) -> Bool
         ) -> Bool {
             guard let step = steps.first else { return visit(self) }
@@ -181,8 +181,7 @@ private struct TreeBuilder {
         case .doctype(let doctype): tree.doctype = doctype
         case .start(let start):
             try count(1 + start.attributes.count + start.namespaces.count, at: position)
-            open.append(
-                XMLTree.Element(start.name, attributes: start.attributes, namespaces: start.namespaces))
+            open.append(XMLTree.Element(start.name, attributes: start.attributes, namespaces: start.namespaces))
         case .end:
             guard let element = open.popLast() else { return }
             if open.isEmpty { (tree.root, hasRoot) = (element, true) } else { append(.element(element)) }

@@ -145,16 +145,14 @@ private struct XMLWriter {
     }
 
     /// The declarations of the element, and those that its names need in addition.
-    private mutating func declarations(of element: XMLTree.Element) throws(XMLWritingError) -> [XMLNamespace]
-    {
+    private mutating func declarations(of element: XMLTree.Element) throws(XMLWritingError) -> [XMLNamespace] {
         var declared: [String: String] = [:]
         var result: [XMLNamespace] = []
         for namespace in element.namespaces {
             let prefix = namespace.prefix ?? ""
             let isSound = namespace.prefix.map { isName($0) && !namespace.name.isEmpty } ?? true
             guard isSound, prefix != "xmlns", declared.updateValue(namespace.name, forKey: prefix) == nil,
-                (prefix == "xml") == (namespace.name == XMLNamespace.xml),
-                namespace.name != XMLNamespace.declarations
+                (prefix == "xml") == (namespace.name == XMLNamespace.xml), namespace.name != XMLNamespace.declarations
             else { throw fault(.invalidNamespace, "the declaration of the prefix \(prefix) is not allowed") }
             result.append(namespace)
         }
@@ -176,8 +174,7 @@ private struct XMLWriter {
             guard prefix.isEmpty || !namespace.isEmpty, prefix != "xmlns" else {
                 throw fault(.invalidNamespace, "the prefix \(prefix) has no namespace")
             }
-            let current =
-                declared[prefix] ?? (prefix == "xml" ? XMLNamespace.xml : bindings[prefix]?.last ?? "")
+            let current = declared[prefix] ?? (prefix == "xml" ? XMLNamespace.xml : bindings[prefix]?.last ?? "")
             if current.utf8.elementsEqual(namespace.utf8) { continue }
             guard declared[prefix] == nil, prefix != "xml", namespace != XMLNamespace.xml,
                 namespace != XMLNamespace.declarations
@@ -207,16 +204,11 @@ private struct XMLWriter {
 
     /// The events of a document; none if it is not well-formed.
     private static func events(of text: String) -> [XMLEvent] {
-        var parser = XMLEventParser(
-            charset: "UTF-8", limits: XMLLimits(nameByteCount: .max, valueByteCount: .max))
+        var parser = XMLEventParser(charset: "UTF-8", limits: XMLLimits(nameByteCount: .max, valueByteCount: .max))
         parser.feed(text.utf8)
         parser.finish()
         var events: [XMLEvent] = []
-        do throws(XMLError) {
-            while let event = try parser.next() { events.append(event) }
-        } catch {
-            return []
-        }
+        do throws(XMLError) { while let event = try parser.next() { events.append(event) } } catch { return [] }
         return events
     }
 

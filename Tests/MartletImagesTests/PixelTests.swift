@@ -38,7 +38,7 @@
         func response() async throws {
             let bytes = ImageFiles.png(3, 2, pixels: Self.pixels)
             try await TestOrigin.withOrigin { _ in
-                .bytes(bytes, type: "image/png")
+                .bytes(bytes, contentType: "image/png")
             } run: { origin in
                 let exchange = try await HTTPSession(configuration: .patient).get(origin.url())
                 #expect(try exchange.image().pixels == Self.pixels)
@@ -51,7 +51,7 @@
         func cache() async throws {
             let bytes = ImageFiles.png(3, 2, pixels: Self.pixels)
             try await TestOrigin.withOrigin { _ in
-                .bytes(bytes, type: "image/png")
+                .bytes(bytes, contentType: "image/png")
             } run: { origin in
                 var configuration = SessionConfiguration.patient
                 configuration.cache = .memoryOnly()

@@ -172,7 +172,7 @@ struct FileSystemTests {
         }
     }
 
-    @Test("D8: short reads and writes are completed")
+    @Test("Short reads and writes are completed")
     func shortPieces() throws {
         try withFolder { folder in
             let files = FaultyFileSystem()

@@ -8,7 +8,7 @@ struct ContentTests {
     /// 0123456789, last changed at 2001-09-09 01:46:40 UTC.
     private static let handler = OriginHandler.content(
         OriginContent(
-            body: .text("0123456789"), type: "text/plain", entityTag: "\"v1\"",
+            body: .text("0123456789"), contentType: "text/plain", entityTag: "\"v1\"",
             lastModified: Date(timeIntervalSince1970: 1_000_000_000)))
     private static let modified = "Sun, 09 Sep 2001 01:46:40 GMT"
 

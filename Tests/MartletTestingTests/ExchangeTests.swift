@@ -24,7 +24,7 @@ struct ExchangeTests {
             let client = try await RawClient(origin)
             for number in 1...3 { #expect(try await client.get("/").text == "\(number)") }
             #expect(origin.connectionCount == 1)
-            #expect(origin.requests.map(\.requestNumber) == [1, 2, 3])
+            #expect(origin.requests.map(\.number) == [1, 2, 3])
         }
     }
 

@@ -159,8 +159,7 @@ struct LifetimeTests {
 
     @Test("An origin listens on IPv6 and says so in its URL")
     func listensOnIPv6() async throws {
-        try await TestOrigin.withOrigin(OriginOptions(binding: .ipv6(port: 0)), handler: .fixed(.text("six")))
-        {
+        try await TestOrigin.withOrigin(OriginOptions(binding: .ipv6(port: 0)), handler: .fixed(.text("six"))) {
             origin in
             #expect(origin.url("x") == "http://[::1]:\(origin.port)/x")
             let fresh = try await RawClient(origin)

@@ -1,3 +1,4 @@
+import ArgumentParser
 import FoundationEssentials
 import Martlet
 
@@ -6,9 +7,7 @@ struct BatchEngine: Sendable {
     /// The maximum length of a line: 256 MiB.
     private static let lineLimit = 256 << 20
 
-    /// The maximum number of concurrent requests.
     let parallel: Int
-    /// The timeout of opening a connection.
     let connectTimeout: Duration
     /// The cache of all sessions, from the first request to the last; `nil` for none.
     let cache: ResponseCache?
@@ -50,9 +49,7 @@ struct BatchEngine: Sendable {
     }
 
     /// Reads a line and decides on which session its work is done; the work gives the reply.
-    private func begin(
-        _ line: LineReader.Line, _ session: inout BatchSession
-    ) -> @Sendable () async -> String {
+    private func begin(_ line: LineReader.Line, _ session: inout BatchSession) -> @Sendable () async -> String {
         guard case .bytes(let bytes) = line else {
             let fault = BatchError(.tooLarge, "the line is longer than \(BatchEngine.lineLimit) bytes")
             return { BatchReply.line(.null, fault) }
@@ -79,9 +76,9 @@ struct BatchEngine: Sendable {
         }
     }
 
-    private static func fetch(
-        _ request: BatchRequest, on session: HTTPSession, _ connectTimeout: Duration
-    ) async -> String {
+    private static func fetch(_ request: BatchRequest, on session: HTTPSession, _ connectTimeout: Duration) async
+        -> String
+    {
         do {
             let url = try HTTPURL(request.url, pathAsIs: request.keepsPath)
             guard let method = HTTPRequest.Method(request.method) else {
@@ -115,8 +112,7 @@ struct BatchSession: Sendable {
         return .memoryOnly(0, options: options)
     }()
 
-    /// A clean session for so many concurrent requests.
-    /// - Parameter cache: A cache that outlives the session.
+    /// A clean session for so many concurrent requests, with a cache that outlives it.
     init(parallel: Int, cache: ResponseCache?) {
         hasCache = cache != nil
         var configuration = SessionConfiguration.default
@@ -157,4 +153,118 @@ struct BatchConnection: Hashable, Sendable {
     var authorityFile: String?
     /// Whether the session's cookies are sent, and received ones stored; without them, requests take a shorter way.
     var usesCookies = false
+}
+
+struct BatchCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "batch", abstract: "Read a JSON request per line, and write a JSON reply per line",
+        discussion: """
+            A request, with the defaults of optional keys or their types:
+
+            {"seq":7, "op":"fetch", "url":"http://…", "method":"GET", "headers":[["Name","value"],["Accept",null]],
+            "body":null|"bytes", "decompress":true, "http_version":"1.1", "max_body":n, "timeout_ms":n, "first":false,
+            "connect_to":["host:port:address:port"], "ca_file":"path", "path_as_is":false, "redirect":"follow|manual",
+            "max_redirects":20, "keep_method":[301,302,303], "trusted_redirect":false, "proto_redir":"=https",
+            "retry":0, "cookie_jar":false, "proxy":null|"http://host:port", "proxy_user":"user:password",
+            "proxy_auth":"basic|digest|any", "proxytunnel":false,
+            "auth":null|{"type":"basic|digest|any","user":"…","password":"…"},
+            "cache":"none|default|no-cache|force-cache|only-if-cached|no-store|reload"}
+
+            Byte strings are Latin-1: one character U+0000–U+00FF is one byte. Unknown keys are rejected in the reply.
+
+            "op" can also be "reset" or "stats". Redirects are not followed by default. "first" discards connections, \
+            cookies and credentials; the cache lives as long as the process. The values of "cache" are those of fetch(); \
+            "none" is "no-store". With --cache, the request directives they imply are also sent to other caches. "source" \
+            of a reply is "network", "cache", "validated" or "stale". "only-if-cached" never uses the network: without a \
+            usable response, or without --cache, the reply has the status 504 and the source "cache".
+            """)
+
+    @Option(help: "Limit the concurrent requests") var parallel = 32
+
+    @Option(help: "Limit the seconds to open a connection") var connectTimeout = 10.0
+
+    @Option(
+        help: ArgumentHelp(
+            "Store responses in a directory, or in “memory”; nowhere by default", valueName: "dir|memory"))
+    var cache: String?
+
+    mutating func validate() throws {
+        guard (1...10_000).contains(parallel) else {
+            throw ValidationError("option --parallel: needs a number from 1 to 10000")
+        }
+        guard connectTimeout > 0, connectTimeout < 1e9 else {
+            throw ValidationError("option --connect-timeout: needs a number of seconds above 0")
+        }
+        guard cache != "" else { throw ValidationError("option --cache: needs a directory, or “memory”") }
+    }
+
+    mutating func run() async throws {
+        let engine = BatchEngine(
+            parallel: parallel, connectTimeout: .seconds(connectTimeout), cache: try await opened())
+        let status = await engine.run()
+        if status != .success { throw status }
+    }
+
+    /// The cache, opened before the first line is read.
+    private func opened() async throws(ExitStatus) -> ResponseCache? {
+        guard let cache else { return nil }
+        if cache == "memory" { return .memoryOnly() }
+        do throws(UsageError) {
+            let (opened, isThere) = try await CachePlan.open(FilePath(cache))
+            if !isThere { await Console.report("option --cache: “\(cache)” cannot be created; nothing is stored") }
+            return opened
+        } catch {
+            await error.tell()
+            throw error.status
+        }
+    }
+}
+
+/// The lines of standard input, in order, each within a limit.
+struct LineReader {
+    enum Line: Sendable {
+        case bytes([UInt8])
+        /// The line was too long, and was skipped.
+        case tooLong
+    }
+
+    private let limit: Int
+    private var input = FileInput(nil).makeAsyncIterator()
+    /// The bytes that were read and belong to no line yet.
+    private var piece: ArraySlice<UInt8> = []
+    private var line: [UInt8] = []
+    private var isTooLong = false
+
+    /// - Parameter limit: The maximum length of a line, in bytes.
+    init(limit: Int) { self.limit = limit }
+
+    /// The next line without its end; `nil` after the last. Empty lines are skipped.
+    mutating func next() async throws -> Line? {
+        while true {
+            let end = piece.firstIndex(of: 10)
+            append(piece[..<(end ?? piece.endIndex)])
+            if let end {
+                piece = piece[(end + 1)...]
+                if let line = take(isComplete: true) { return line }
+            } else if let next = try await input.next() {
+                piece = next[...]
+            } else {
+                piece = []
+                return take(isComplete: false)
+            }
+        }
+    }
+
+    private mutating func append(_ bytes: ArraySlice<UInt8>) {
+        isTooLong = isTooLong || line.count + bytes.count > limit
+        if isTooLong { line = [] } else { line += bytes }
+    }
+
+    /// The line that was read; `nil` if it is empty.
+    private mutating func take(isComplete: Bool) -> Line? {
+        defer { (line, isTooLong) = ([], false) }
+        if isTooLong { return .tooLong }
+        if isComplete, line.last == 13 { line.removeLast() }
+        return line.isEmpty ? nil : .bytes(line)
+    }
 }

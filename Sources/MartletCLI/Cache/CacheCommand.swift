@@ -3,35 +3,31 @@ import FoundationEssentials
 import Martlet
 import Synchronization
 
-/// `martlet cache`: inspects the directory of a cache.
 struct CacheCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cache", abstract: "Inspect, verify or clear the directory of a cache",
         discussion: """
-            Other programs may use the cache meanwhile. To look at it makes no folder, counts as no use of an entry, and \
-            gives nothing up for room.
+            Other programs can use the cache at the same time. These commands create no directory, do not count as a \
+            use of an entry, and evict nothing.
 
             EXIT CODES:
             0: done
-            2: the folder is missing, is no cache, belongs to another user, or is open to others
-            23: what is to be printed cannot be written, or what is to be removed cannot be removed
-            26: something there could not be read
-            100: verify found entries that are damaged
+            2: the directory is missing, not a cache, owned by another user, or accessible by others
+            23: the output cannot be written, or an entry cannot be removed
+            26: an entry cannot be read
+            100: verify found damaged entries
             """,
-        subcommands: [
-            CacheStatsCommand.self, CacheListCommand.self, CacheVerifyCommand.self, CacheClearCommand.self,
-        ])
+        subcommands: [CacheStatsCommand.self, CacheListCommand.self, CacheVerifyCommand.self, CacheClearCommand.self])
 }
 
-/// The options of all commands about caches.
 struct CacheOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The cache's folder.", valueName: "dir")) var cache: String
+    @Option(help: ArgumentHelp("Use this cache directory", valueName: "dir")) var cache: String
 
-    @Flag(help: "Print JSON.") var json = false
+    @Flag(help: "Print JSON") var json = false
 
     mutating func validate() throws {
-        guard !cache.isEmpty else { throw ValidationError("option --cache: takes a folder") }
-        guard !cache.utf8.contains(0) else { throw ValidationError("option --cache: a path holds no NUL") }
+        guard !cache.isEmpty else { throw ValidationError("option --cache: needs a directory") }
+        guard !cache.utf8.contains(0) else { throw ValidationError("option --cache: a path contains no NUL") }
     }
 
     /// Opens the cache, or reports the reason that it cannot be opened.
@@ -53,12 +49,10 @@ struct CacheOptions: ParsableArguments {
     }
 
     /// Reads from a cache, or reports the reason that it cannot be read.
-    static func read<Value: Sendable>(
-        _ body: @escaping @Sendable () throws(StorageError) -> Value
-    ) async throws(ExitStatus) -> Value {
-        do throws(StorageError) {
-            return try await Console.attempt(body)
-        } catch {
+    static func read<Value: Sendable>(_ body: @escaping @Sendable () throws(StorageError) -> Value)
+        async throws(ExitStatus) -> Value
+    {
+        do throws(StorageError) { return try await Console.attempt(body) } catch {
             await report([error])
             throw .readFailed
         }
@@ -69,18 +63,15 @@ struct CacheOptions: ParsableArguments {
         return WallTime(milliseconds: Int64(exactly: (seconds * 1000).rounded()) ?? 0)
     }
 
-    static func report(_ errors: [StorageError]) async {
-        for error in errors { await Console.report("\(error)") }
-    }
+    static func report(_ errors: [StorageError]) async { for error in errors { await Console.report("\(error)") } }
 }
 
-/// `martlet cache stats`: counts entries and bytes.
 struct CacheStatsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "stats", abstract: "Count entries and bytes, fresh and stale ones.",
+        commandName: "stats", abstract: "Count entries and bytes, fresh and stale ones",
         discussion: """
-            Bytes are allocated blocks, as a limit counts them. Fresh is what its own fields say: an application may \
-            have rules of its own for responses that say nothing. Bodies are not read: see verify.
+            Sizes are allocated blocks, as for limits. Whether an entry is fresh depends only on its fields: an \
+            application may have its own rules for responses without such fields. Bodies are not read: see verify.
             """)
 
     @OptionGroup var options: CacheOptions
@@ -90,9 +81,7 @@ struct CacheStatsCommand: AsyncParsableCommand {
         let now = CacheOptions.now
         let survey = try await CacheOptions.read { () throws(StorageError) in
             var survey = CacheSummary(now: now)
-            for name in try cache.entryNames() {
-                if let entry = cache.look(at: name) { survey.add(entry) }
-            }
+            for name in try cache.entryNames() { if let entry = cache.look(at: name) { survey.add(entry) } }
             survey.occupied = try cache.occupiedByteCount()
             return survey
         }
@@ -101,13 +90,12 @@ struct CacheStatsCommand: AsyncParsableCommand {
     }
 }
 
-/// `martlet cache verify`: reads all entries.
 struct CacheVerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "verify", abstract: "Read every byte and compare the checksums.",
+        commandName: "verify", abstract: "Read all entries and compare their checksums",
         discussion: """
-            Entries that are damaged are named and removed, as they would be at the next use; the exit code is 100 \
-            then. Files that are not the cache's are left alone.
+            Damaged entries are reported and removed, as at their next use, and the exit code is 100. Files of other \
+            programs are ignored.
             """)
 
     @OptionGroup var options: CacheOptions
@@ -124,8 +112,7 @@ struct CacheVerifyCommand: AsyncParsableCommand {
             damages.map { "\($0.text)\n" }.joined()
             + "\(result.whole) whole, \(size) of bodies; \(damages.count) damaged\n"
         let json: JSONMembers = [
-            "whole": result.whole, "body_bytes": result.byteCount, "damaged": damages.count,
-            "damages": damages,
+            "whole": result.whole, "body_bytes": result.byteCount, "damaged": damages.count, "damages": damages,
         ]
         try await options.print(text, json: json)
         await CacheOptions.report(errors)
@@ -151,10 +138,113 @@ final class CacheWarnings: Sendable {
 
     func take(_ event: DiskCacheEvent) {
         switch event {
-        case .damaged(let file, let fault):
-            state.withLock { $0.damages.append(DamagedEntry(file: file, fault: fault)) }
+        case .damaged(let file, let fault): state.withLock { $0.damages.append(DamagedEntry(file: file, fault: fault)) }
         case .unavailable(let error): state.withLock { $0.errors.append(error) }
         case .tooLarge, .noRoom, .recovered, .evicted, .indexed: break
+        }
+    }
+}
+
+struct CacheClearCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "clear", abstract: "Remove all entries, or those of some URLs",
+        discussion: """
+            Removes every stored variant of a URL, for all users. A URL that is not cached is not an error. The \
+            directory and files of other programs stay. Programs that read a removed entry can read it to its end.
+            """)
+
+    @OptionGroup var options: CacheOptions
+
+    @Argument(help: ArgumentHelp("Remove only the entries of these URLs", valueName: "url")) var urls: [String] = []
+
+    mutating func run() async throws {
+        // All URLs are checked before anything is removed.
+        var targets: [CacheClearing.Target] = []
+        for text in urls { targets.append(try await target(text)) }
+        let notes = CacheWarnings()
+        let cache = try await options.open(notes)
+        if targets.isEmpty { try await clear(cache, notes) } else { try await clear(targets, cache, notes) }
+    }
+
+    private func clear(_ cache: DiskCache, _ notes: CacheWarnings) async throws {
+        let removed = await Console.run { cache.removeAllCounting() }
+        await CacheOptions.report(notes.all.errors)
+        guard let removed else { throw ExitStatus.writeFailed }
+        let count = CacheClearing.Count(entries: removed.entryCount, byteCount: removed.byteCount)
+        try await options.print("removed \(count.text)\n", json: count.members)
+    }
+
+    private func clear(_ targets: [CacheClearing.Target], _ cache: DiskCache, _ notes: CacheWarnings) async throws {
+        let clearing = try await CacheOptions.read { () throws(StorageError) in try CacheClearing(targets, in: cache) }
+        let lines = zip(targets, clearing.counts).map { target, count in
+            if options.json { return (["url": target.url] + count.members).jsonLine }
+            let outcome = count.entries == 0 ? "not in the cache" : "removed \(count.text)"
+            return "\(TerminalText.escaped(target.url)): \(outcome)"
+        }
+        try await Console.print(lines.map { "\($0)\n" }.joined())
+        await CacheOptions.report(notes.all.errors + clearing.errors)
+        if clearing.hasFailed { throw ExitStatus.writeFailed }
+        if !clearing.errors.isEmpty { throw ExitStatus.readFailed }
+    }
+
+    private func target(_ text: String) async throws(ExitStatus) -> CacheClearing.Target {
+        do throws(HTTPURL.ParseError) {
+            return CacheClearing.Target(try HTTPURL(text), asIs: try HTTPURL(text, pathAsIs: true))
+        } catch {
+            await Console.report("\(error)")
+            throw ExitStatus(error)
+        }
+    }
+}
+
+/// Removes the entries of some URLs from a cache, for all users.
+struct CacheClearing: Sendable {
+    struct Target: Sendable {
+        /// The URL as in keys.
+        let url: String
+        /// The URL as in keys, and with its path as it was written, which requests may have kept.
+        fileprivate let spellings: Set<String>
+
+        init(_ url: HTTPURL, asIs: HTTPURL) {
+            let texts = [url, asIs].map { url in CacheKey(of: url.absoluteString)?.url ?? url.absoluteString }
+            self.url = texts[0]
+            spellings = Set(texts)
+        }
+    }
+
+    struct Count: Sendable {
+        var entries = 0
+        /// The allocated bytes of the entries.
+        var byteCount: UInt64 = 0
+
+        var text: String { "\(entries) \(entries == 1 ? "entry" : "entries"), \(ProgressText.size(Double(byteCount)))" }
+        var members: JSONMembers { ["entries": entries, "bytes": byteCount] }
+    }
+
+    /// The removed entries of each target.
+    private(set) var counts: [Count]
+    /// The entries that could not be read, which may be entries of the targets.
+    private(set) var errors: [StorageError] = []
+    private(set) var hasFailed = false
+
+    /// Removes the entries. All entries are read, since only their contents tell their URLs.
+    init(_ targets: [Target], in cache: DiskCache) throws(StorageError) {
+        counts = Array(repeating: Count(), count: targets.count)
+        let places = Dictionary(targets.enumerated().flatMap { place, target in target.spellings.map { ($0, place) } })
+        { first, _ in first }
+        for name in try cache.entryNames() {
+            switch cache.look(at: name) {
+            case .whole(let reader):
+                guard let place = places[reader.head.key.url] else { continue }
+                if cache.remove(reader) {
+                    counts[place].entries += 1
+                    counts[place].byteCount &+= reader.storedByteCount
+                } else {
+                    hasFailed = true
+                }
+            case .unreadable(let error): errors.append(error)
+            case .damaged, nil: break
+            }
         }
     }
 }

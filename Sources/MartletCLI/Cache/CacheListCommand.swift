@@ -1,13 +1,12 @@
 import ArgumentParser
 import Martlet
 
-/// `martlet cache list`: a line for each entry.
 struct CacheListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Print a line for each entry, by URL.",
+        commandName: "list", abstract: "Print a line for each entry, sorted by URL",
         discussion: """
-            A line: status, size of the body, age, for how long it is fresh or since when stale, whose it is, type, URL, \
-            and the request fields it was chosen by. Control characters are escaped. With --json a line is an object.
+            A line has the status, body size, age, remaining freshness or staleness, user, media type, URL, and the \
+            request fields that select the entry. Control characters are escaped. With --json each line is an object.
             """)
 
     /// The number of entries that are read before their lines are written.
@@ -34,9 +33,9 @@ struct CacheListCommand: AsyncParsableCommand {
     }
 
     /// The lines of some entries, except for those that are gone meanwhile.
-    private static func lines(
-        _ names: ArraySlice<EntryName>, of cache: DiskCache, now: WallTime, isJSON: Bool
-    ) -> (lines: String, errors: [StorageError]) {
+    private static func lines(_ names: ArraySlice<EntryName>, of cache: DiskCache, now: WallTime, isJSON: Bool) -> (
+        lines: String, errors: [StorageError]
+    ) {
         var (lines, errors) = ("", [StorageError]())
         for name in names {
             switch cache.look(at: name) {
@@ -68,13 +67,10 @@ struct CacheEntryLine {
     /// For people: columns, with the URL last.
     var text: String {
         let columns = [
-            ("\(head.status)", 3), (ProgressText.size(Double(reader.byteCount)), 10),
-            ("age \(freshness.age) s", 11), (state, 17), (TerminalText.escaped(partition ?? "everyone"), 13),
-            (TerminalText.escaped(type ?? "-"), 16),
+            ("\(head.status)", 3), (ProgressText.size(Double(reader.byteCount)), 10), ("age \(freshness.age) s", 11),
+            (state, 17), (TerminalText.escaped(partition ?? "everyone"), 13), (TerminalText.escaped(type ?? "-"), 16),
         ]
-        var parts = columns.map { text, width in
-            text + String(repeating: " ", count: max(0, width - text.count))
-        }
+        var parts = columns.map { text, width in text + String(repeating: " ", count: max(0, width - text.count)) }
         parts.append(TerminalText.escaped(head.key.url))
         for (name, value) in variant {
             let shown = value.map { TerminalText.escaped($0) } ?? "(none)"
@@ -85,10 +81,10 @@ struct CacheEntryLine {
 
     var members: JSONMembers {
         [
-            "url": head.key.url, "status": head.status, "bytes": reader.byteCount,
-            "allocated": reader.storedByteCount, "age": freshness.age, "fresh": freshness.isFresh,
-            "ttl": timeToLive, "basis": basis, "stored_ms": head.responseTime.milliseconds,
-            "partition": partition, "type": type, "variant": variant.map { [$0.name, $0.value] },
+            "url": head.key.url, "status": head.status, "bytes": reader.byteCount, "allocated": reader.storedByteCount,
+            "age": freshness.age, "fresh": freshness.isFresh, "ttl": timeToLive, "basis": basis,
+            "stored_ms": head.responseTime.milliseconds, "partition": partition, "type": type,
+            "variant": variant.map { [$0.name, $0.value] },
         ]
     }
 
@@ -96,9 +92,7 @@ struct CacheEntryLine {
     private var type: String? { head.fields.firstValue(of: "Content-Type") }
 
     /// The beginning of the user's partition; `nil` for an entry for all users.
-    private var partition: String? {
-        head.key.partition.isEmpty ? nil : CacheEntryLine.short(head.key.partition)
-    }
+    private var partition: String? { head.key.partition.isEmpty ? nil : CacheEntryLine.short(head.key.partition) }
 
     private var state: String {
         if freshness.isClockSetBack { return "stale: clock set back" }
@@ -106,15 +100,7 @@ struct CacheEntryLine {
         return "stale since \(-freshness.timeToLive) s"
     }
 
-    private var basis: String {
-        switch freshness.basis {
-        case .maxAge: "max-age"
-        case .expires: "expires"
-        case .heuristic: "heuristic"
-        case .rule: "rule"
-        case .none: "none"
-        }
-    }
+    private var basis: String { freshness.basis == .maxAge ? "max-age" : "\(freshness.basis)" }
 
     /// The request fields that select the response; of secret ones only the beginning of their digests.
     private var variant: [(name: String, value: String?)] {
@@ -124,9 +110,7 @@ struct CacheEntryLine {
         }
     }
 
-    private static func short(_ text: String) -> String {
-        text.count > 12 ? "\(text.prefix(12))…" : text
-    }
+    private static func short(_ text: String) -> String { text.count > 12 ? "\(text.prefix(12))…" : text }
 }
 
 /// The contents of a cache, added up entry by entry.
@@ -136,11 +120,9 @@ struct CacheSummary: Sendable {
     var occupied: UInt64 = 0
     /// The entries that are whole, as far as is known without their bodies.
     private var entries = 0
-    /// The bytes of their bodies.
     private var bodies: UInt64 = 0
     private var fresh = 0
     private var stale = 0
-    /// The entries for one user: those of a partition.
     private var partitioned = 0
     /// The files that should be entries and are not.
     private var damaged = 0
@@ -171,8 +153,8 @@ struct CacheSummary: Sendable {
     /// For people: a line for each number.
     var table: String {
         var rows = [
-            ("entries", "\(entries)"), ("fresh", "\(fresh)"), ("stale", "\(stale)"),
-            ("of one user", "\(partitioned)"), ("damaged", "\(damaged)"),
+            ("entries", "\(entries)"), ("fresh", "\(fresh)"), ("stale", "\(stale)"), ("of one user", "\(partitioned)"),
+            ("damaged", "\(damaged)"),
         ]
         if unreadable > 0 { rows.append(("unreadable", "\(unreadable)")) }
         rows += [("occupied", CacheSummary.size(occupied)), ("bodies", CacheSummary.size(bodies))]
@@ -182,19 +164,17 @@ struct CacheSummary: Sendable {
             }
         }
         rows += statuses.sorted { $0.key < $1.key }.map { ("status \($0)", "\($1)") }
-        return rows.map { name, value in
-            name + String(repeating: " ", count: max(1, 13 - name.count)) + value + "\n"
-        }.joined()
+        return rows.map { name, value in name + String(repeating: " ", count: max(1, 13 - name.count)) + value + "\n" }
+            .joined()
     }
 
     /// For programs; times are milliseconds since 1970.
     var json: JSONMembers {
         let counts = statuses.sorted { $0.key < $1.key }.map { ("\($0)", $1.json) }
         return [
-            "entries": entries, "fresh": fresh, "stale": stale, "partitioned": partitioned,
-            "damaged": damaged, "unreadable": unreadable, "bytes": occupied, "body_bytes": bodies,
-            "oldest_ms": span?.oldest.milliseconds, "newest_ms": span?.newest.milliseconds,
-            "statuses": JSONMembers(counts),
+            "entries": entries, "fresh": fresh, "stale": stale, "partitioned": partitioned, "damaged": damaged,
+            "unreadable": unreadable, "bytes": occupied, "body_bytes": bodies, "oldest_ms": span?.oldest.milliseconds,
+            "newest_ms": span?.newest.milliseconds, "statuses": JSONMembers(counts),
         ]
     }
 

@@ -2,48 +2,47 @@ import Martlet
 
 /// Reports on downloads for programs: a JSON object a line.
 enum DownloadJSON {
-    /// The contents of the lines, for the help.
     static let help = """
 
 
         PROGRESS, on standard error:
-          auto    bar on a terminal, plain elsewhere
-          bar     a line for each file that runs, and one for all; plain where there is no terminal
-          plain   lines: what happens, and every 9 s how far each file is
-          json    a JSON object a line. Each has "event". All but "warning", "progress" and "ended" have "id", the
-                  number of the file from 1, "name" and "url", and none of them is left out:
-                    started    resumed: bytes that were there
+          auto    bar on a terminal, plain otherwise
+          bar     a line for each running file and one for all; plain without a terminal
+          plain   lines for events, and every 9 s for the progress of each file
+          json    JSON objects, one a line. Each has "event". All but "warning", "progress" and "ended" have "id" (the
+                  number of the file, from 1), "name" and "url". These events are always complete:
+                    started    resumed: bytes of earlier runs
                     restarted  reason: changed, rangesRefused, notResumable or overlapDiffers
-                    retrying   code, message, delay in seconds, failures in a row
-                    verifying  all bytes are there
+                    retrying   code, message, delay in seconds, failures: consecutive ones
+                    verifying  all bytes have been received
                     finished   path, bytes, resumed, received, verified: checksums
-                    failed     code, message, exit: the exit code for it, kept: bytes that are kept
+                    failed     code, message, exit: the exit code, kept: bytes on disk
                     paused     kept
-                    warning    message: what is wrong and ends no download, as with a queue
-                  Twice a second "progress": bytes, total (null: not known), rate in bytes a second, left in seconds
-                  (null: not known), stalled in seconds, finished, failed and files: how many; and in "downloads" those
-                  that run: id, name, bytes, total, resumed, rate, left, stalled, connections, state: starting,
-                  receiving, waiting or verifying. The last line is "ended": ok, exit, files, finished, failed, received.
-          none    errors alone; with -s not even those
+                    warning    message: a problem that ends no download, for example of a queue
+                  "progress" comes twice a second: bytes, total (null: not known), rate in bytes per second, left in
+                  seconds (null: not known), stalled in seconds, numbers of finished, failed and all files; "downloads"
+                  lists the running ones: id, name, bytes, total, resumed, rate, left, stalled, connections, and state:
+                  starting, receiving, waiting or verifying. The last line is "ended": ok, exit, files, finished,
+                  failed, received.
+          none    only errors; with -s no errors either
 
-        LISTS (-i): a URL a line; below it, indented, what is special about it:
+        LISTS (-i): a URL a line, followed by indented lines with its own options:
           https://example.com/disk.img
             out=disk-1.img
             checksum=sha256=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
             header=X-Mirror: 2
 
-        QUEUES (--state DIR): downloads belong to the directory and not to the program. Those of the command line are added
-        to what is there, and all of it is done; stopped, killed or started anew, also without URLs, it goes on where it was,
-        and what has failed is tried again. One program at a time has a directory. What is complete is forgotten once it
-        was told. Each download keeps its own options, but for names, passwords, tokens and the fields Authorization,
-        Proxy-Authorization and Cookie, which are never written there: those of a command line that names URLs are for
-        these, and those of one that names none for all, as are its other fields (-H). How many files come at once and how
-        fast, proxies and TLS are as each command line says.
+        QUEUES (--state DIR): the directory stores the downloads. Each run adds those of the command line and continues
+        all of them, including failed ones; a run without URLs continues the stored ones. Only one program at a time can
+        use a directory. A finished download is removed from the queue after it was reported. Each download keeps its own
+        options, except for credentials and the fields Authorization, Proxy-Authorization and Cookie, which are never
+        stored: a run with URLs uses its own for these URLs, a run without URLs for all downloads, as its other fields
+        (-H). The limits, proxies and TLS options of each run apply to all downloads.
 
-        EXIT CODES: those of get, and 33: the server answers with another part than was asked for; 100: a checksum does
-        not match; 101: the file changed again and again; 102: what is there cannot be gone on with; 105: the disk is
-        full; 106: another download is about the same file, or another program has the directory of --state; 130: SIGINT, and what has come is kept. Of several failures
-        that of the first URL counts.
+        EXIT CODES: those of get, and 33: the server sent another range; 100: a checksum does not match; 101: the file
+        changed repeatedly; 102: the download cannot be resumed; 105: the disk is full; 106: another download writes the
+        file, or another program uses the directory of --state; 130: SIGINT, received bytes are kept. If several downloads
+        fail, the first URL counts.
         """
 
     /// The download that a line is about.
@@ -107,7 +106,6 @@ enum DownloadJSON {
         (["event": "warning", "message": message] as JSONMembers).jsonLine
     }
 
-    /// The last line.
     static func ended(_ total: DownloadTotal, received: UInt64, _ status: ExitStatus) -> String {
         let members: JSONMembers = [
             "event": "ended", "ok": status == .success, "exit": status.code, "files": total.fileCount,
@@ -128,45 +126,8 @@ enum DownloadJSON {
     }
 
     private static func state(_ phase: DownloadRow.Phase) -> String {
-        switch phase {
-        case .starting: "starting"
-        case .receiving: "receiving"
-        case .waiting: "waiting"
-        case .verifying: "verifying"
-        }
+        if case .waiting = phase { "waiting" } else { "\(phase)" }
     }
-}
-
-/// The form in which the progress of downloads is shown.
-struct ProgressStyle: Hashable, Sendable {
-    /// The form: not automatic, and one that the terminal can show.
-    let progress: GlobalOptions.Progress
-    let tellsErrors: Bool
-    /// Whether each passing failure is reported, although a bar shows it.
-    let tellsAll: Bool
-    /// Whether more than ASCII may be used.
-    let usesUnicode: Bool
-    let usesColour: Bool
-
-    /// The form of the options and the environment: without a terminal, or on one that cannot move its cursor, there are
-    /// neither bars nor colours.
-    /// - Parameter variable: The environment.
-    init(_ global: GlobalOptions, isTerminal: Bool, usesUnicode: Bool, variable: (String) -> String?) {
-        let canDraw = isTerminal && !["", "dumb"].contains(variable("TERM") ?? "")
-        progress =
-            switch global.progress {
-            case _ where global.isSilent: .none
-            case .auto, .bar: canDraw ? .bar : .plain
-            case .plain, .json, .none: global.progress
-            }
-        tellsErrors = global.tellsErrors
-        tellsAll = global.isVerbose
-        self.usesUnicode = usesUnicode
-        usesColour = canDraw && (variable("NO_COLOR") ?? "").isEmpty
-    }
-
-    /// Whether events are reported in words.
-    var tellsPeople: Bool { progress == .bar || progress == .plain }
 }
 
 /// The outcome of a download.

@@ -16,34 +16,33 @@ struct DownloadPlan: Sendable {
     private static let ownFields: Set<HTTPField.Name> = [.range, .ifRange, .acceptEncoding]
 
     /// The plans of a command line: those of its URLs, then those of its lists.
-    static func plans(
-        for group: TransferOptions, lists: [DownloadListEntry], caller: CredentialPlan
-    ) throws(UsageError) -> [DownloadPlan] {
+    static func plans(for group: TransferOptions, lists: [DownloadListEntry], caller: CredentialPlan) throws(UsageError)
+        -> [DownloadPlan]
+    {
         let download = group.download
         var entries: [DownloadListEntry] = []
         for given in group.urls {
             let text = try CommandLineURL.completed(given, disablesGlobbing: group.disablesGlobbing)
             entries.append(DownloadListEntry(place: "option -H", url: try CommandLineURL.parsed(text)))
         }
-        if !group.destinations.isEmpty || download.checksum != nil {
+        if !group.destinations.isEmpty || download.options.checksum != nil {
             let option = group.destinations.isEmpty ? "--checksum" : "-o"
             try check(
                 entries.count == 1 && lists.isEmpty && group.destinations.count <= 1,
-                "option \(option): goes with one URL; a list (-i) has a line for each")
+                "option \(option): needs exactly one URL; for several, write a list (-i) with a line for each")
             if case .named(let name)? = group.destinations.first { entries[0].output = name }
-            entries[0].checksum = download.checksum
+            entries[0].checksum = download.options.checksum
         }
         entries += lists
-        try check(
-            !entries.isEmpty || download.stateFolder != nil, "no URL was given; try martlet download --help")
+        try check(!entries.isEmpty || download.stateFolder != nil, "no URL was given; try martlet download --help")
         var plans: [DownloadPlan] = []
         for entry in entries { plans.append(try DownloadPlan(entry, group, number: plans.count + 1, caller)) }
         return plans
     }
 
-    private init(
-        _ entry: DownloadListEntry, _ group: TransferOptions, number: Int, _ caller: CredentialPlan
-    ) throws(UsageError) {
+    private init(_ entry: DownloadListEntry, _ group: TransferOptions, number: Int, _ caller: CredentialPlan)
+        throws(UsageError)
+    {
         let download = group.download
         self.number = number
         url = entry.url.withoutUserInfo
@@ -51,7 +50,7 @@ struct DownloadPlan: Sendable {
             // A path that is absolute replaces the folder.
             let path = download.folder.map { FilePath($0).pushing(FilePath(output)) } ?? FilePath(output)
             guard let name = path.lastComponent, name.kind == .regular, !output.hasSuffix("/") else {
-                throw UsageError("“\(output)” names no file")
+                throw UsageError("“\(output)” is not the name of a file")
             }
             target = .file(path)
             self.name = name.string
@@ -59,18 +58,9 @@ struct DownloadPlan: Sendable {
             target = .directory(FilePath(download.folder ?? "."))
             name = SuggestedFilename.of(contentDisposition: nil, url: entry.url) ?? RemoteName.placeholder
         }
-        options = DownloadOptions(
-            segments: download.segments, checksum: entry.checksum, collision: download.collision,
-            resumption: download.resumption, byteLimit: group.sizeLimit.map { ByteCount($0) } ?? .unlimited,
-            preservesModificationTime: download.preservesModificationTime)
-        if let count = download.retryCount { options.retry.maximumAttempts = count }
-        if let delay = download.retryDelay {
-            options.retry.initialDelay = delay
-            options.retry.maximumDelay = max(delay, options.retry.maximumDelay)
-        }
-        if let timeout = download.stallTimeout {
-            options.stallTimeout = min(max(timeout, .milliseconds(100)), .seconds(86400))
-        }
+        options = download.options
+        options.checksum = entry.checksum
+        if let limit = group.sizeLimit { options.byteLimit = ByteCount(limit) }
         let lines = try DownloadPlan.fields(of: group, entry.headers)
         var fields = lines.fields
         options.request.omittedFields = lines.omitted
@@ -87,31 +77,26 @@ struct DownloadPlan: Sendable {
         url = download.url
         target = download.target
         name =
-            download.path?.lastComponent?.string
-            ?? SuggestedFilename.of(contentDisposition: nil, url: url) ?? RemoteName.placeholder
+            download.path?.lastComponent?.string ?? SuggestedFilename.of(contentDisposition: nil, url: url)
+            ?? RemoteName.placeholder
         // Its own options are stored with it.
         options = DownloadOptions()
     }
 
     /// The header fields of a command line, and of lines of a list.
-    static func fields(
-        of group: TransferOptions, _ more: [(place: String, line: String)] = []
-    ) throws(UsageError) -> HeaderLines {
+    static func fields(of group: TransferOptions, _ more: [(place: String, line: String)] = []) throws(UsageError)
+        -> HeaderLines
+    {
         var lines = try HeaderLines(group.headerLines)
-        for (place, line) in more {
-            do throws(UsageError) { try lines.add(line) } catch {
-                throw UsageError("\(place): \(error.description.dropFirst("option -H: ".count))")
-            }
-        }
+        for (place, line) in more { try lines.add(line, at: place) }
         for name in DownloadPlan.ownFields where lines.fields[name] != nil || lines.omitted.contains(name) {
             let place = more.first { $0.line.lowercased().hasPrefix(name.canonicalName) }?.place
-            throw UsageError("\(place ?? "option -H"): a download has a \(name.rawName) of its own")
+            throw UsageError("\(place ?? "option -H"): downloads set \(name.rawName) themselves")
         }
         lines.setDefaults(group)
         return lines
     }
 
-    /// Creates the directory of the file, and its parents, if they are missing.
     func makeFolder() async throws {
         let folder =
             switch target.place {
@@ -121,12 +106,11 @@ struct DownloadPlan: Sendable {
         guard !folder.isEmpty else { return }
         do {
             try await Console.attempt {
-                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                try FileDescriptor.createDirectories(folder)
             }
         } catch {
             throw HTTPError(
-                .fileFailed, phase: .preparing,
-                message: "the directory “\(folder)” cannot be created: \(error)")
+                .fileFailed, phase: .preparing, message: "the directory “\(folder)” cannot be created: \(error)")
         }
     }
 }
@@ -137,32 +121,18 @@ struct DownloadCommandOptions: Sendable {
     var folder: String?
     /// Files with lists of URLs; `-` is standard input.
     var lists: [String] = []
-    /// The maximum number of connections for a file.
-    var segments = 4
-    /// The maximum number of concurrent files.
+    /// The options of each download, with the checksum of the file of the one URL.
+    var options = DownloadOptions()
     var fileLimit = 3
-    /// The maximum number of concurrent files from one host.
     var fileLimitPerHost = 2
-    /// The checksum of the file of the one URL.
-    var checksum: Checksum?
     /// Bytes a second, for all files together.
     var rate: Int?
-    /// The treatment of a file that exists.
-    var collision = DownloadOptions.Collision.fail
-    /// The treatment of the bytes of an earlier run.
-    var resumption = DownloadOptions.Resumption.automatic
-    var preservesModificationTime = false
     /// The directory of a queue that outlives the program.
     var stateFolder: String?
-    var stallTimeout: Duration?
-    /// The maximum number of consecutive failures; `nil` for the default of downloads.
-    var retryCount: Int?
-    var retryDelay: Duration?
 }
 
 /// Gives the credentials of a command line to downloads of a queue: to those that it names, or to all if it names none.
-///
-/// They are not written to the queue's directory: each run gets them anew.
+/// They are not written to the queue's directory.
 struct DownloadCredentials: Sendable {
     /// The options of the URLs that the command line names once.
     private let named: [String: DownloadOptions]
@@ -184,8 +154,7 @@ struct DownloadCredentials: Sendable {
         lines = try DownloadPlan.fields(of: group)
     }
 
-    /// Gives a download its credentials.
-    /// - Returns: Whether it is one of the command line's own, which may also use its cookies and its certificate.
+    /// Gives a download its credentials. Returns whether it is the command line's own, which also uses its certificate.
     func grant(_ plan: inout DownloadJob.Plan) -> Bool {
         let url = plan.url.absoluteForm
         if urls.isEmpty {
@@ -215,4 +184,118 @@ struct DownloadCredentials: Sendable {
         plan.options.request.usesCookies = CookiePlan.isActive(group)
         caller.apply(to: &plan.options.request, &plan.options.headers.fields, url: plan.url)
     }
+}
+
+/// A list of URLs: one a line, each followed by indented lines with its own options.
+///
+/// ```
+/// # comments and empty lines mean nothing
+/// https://example.com/disk.img
+///   out=disk-1.img
+///   checksum=sha256=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+///   header=X-Mirror: 2
+/// ```
+enum DownloadList {
+    /// The entries, in order. Throws the error of the first invalid line, with its number.
+    static func entries(of bytes: [UInt8], named name: String, disablesGlobbing: Bool = false) throws(UsageError)
+        -> [DownloadListEntry]
+    {
+        var entries: [DownloadListEntry] = []
+        var lines = bytes.split(separator: 10, omittingEmptySubsequences: false)[...]
+        if lines.last?.isEmpty == true { lines = lines.dropLast() }
+        for (index, line) in lines.enumerated() {
+            let place = "\(name == "-" ? "standard input" : name), line \(index + 1)"
+            guard let text = String(validating: line.last == 13 ? line.dropLast() : line, as: UTF8.self) else {
+                throw UsageError("\(place): is not UTF-8")
+            }
+            let content = HeaderLines.trimmed(text[...])
+            guard let first = content.first, first != "#" else { continue }
+            try check(content.utf8.allSatisfy(ByteClass.isFieldValue), "\(place): has a control character")
+            if text.first == " " || text.first == "\t" {
+                guard var entry = entries.popLast() else {
+                    throw UsageError("\(place): follows no URL; URLs are not indented")
+                }
+                try add(content, to: &entry, place)
+                entries.append(entry)
+            } else {
+                let url = try url(content, disablesGlobbing, place)
+                entries.append(DownloadListEntry(place: place, url: url))
+            }
+        }
+        return entries
+    }
+
+    private static func url(_ text: Substring, _ disablesGlobbing: Bool, _ place: String) throws(UsageError) -> HTTPURL
+    {
+        try UsageError.at(place) { () throws(UsageError) in
+            try check(!text.contains { $0 == " " || $0 == "\t" }, "a line has one URL", status: .malformedURL)
+            let text = try CommandLineURL.completed(String(text), disablesGlobbing: disablesGlobbing)
+            return try CommandLineURL.parsed(text)
+        }
+    }
+
+    private static func add(_ content: Substring, to entry: inout DownloadListEntry, _ place: String) throws(UsageError)
+    {
+        let parts = content.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = parts[0]
+        try check(parts.count == 2, "\(place): “\(name)” has no =")
+        let value = String(parts[1])
+        try check(!value.isEmpty, "\(place): “\(name)=” has no value")
+        switch name {
+        case "out":
+            try check(entry.output == nil, "\(place): a URL has one “out=”")
+            try check(value != "-", "\(place): a download is written to a file")
+            entry.output = value
+        case "checksum":
+            try check(entry.checksum == nil, "\(place): a URL has one “checksum=”")
+            entry.checksum = try UsageError.at(place) { () throws(UsageError) in try DownloadCommand.checksum(value) }
+        case "header": entry.headers.append((place, value))
+        default: throw UsageError("\(place): “\(name)=” is not one of out=, checksum=, header=")
+        }
+    }
+}
+
+/// A URL of a list with its options.
+struct DownloadListEntry: Sendable {
+    /// The file and the line, such as `list, line 3`, for messages.
+    var place: String
+    var url: HTTPURL
+    var output: String?
+    var checksum: Checksum?
+    /// `header=`: header lines of its requests, each with its file and line.
+    var headers: [(place: String, line: String)] = []
+}
+
+/// The running downloads, which can be stopped together.
+actor RunningDownloads {
+    private enum Phase: Sendable { case open, stopping, stopped }
+
+    private let starter: any DownloadBackend
+    private let phase = CurrentValue(Phase.open)
+    private var running: [Int: Download] = [:]
+
+    /// A roster of the downloads that a starter begins.
+    init(_ starter: any DownloadBackend) { self.starter = starter }
+
+    /// Whether no more downloads may begin.
+    nonisolated var isStopping: Bool { phase.value != .open }
+
+    /// Adds a download, and stops it if all are being stopped.
+    func add(_ number: Int, _ download: Download) async {
+        running[number] = download
+        if isStopping { await starter.stop([download]) }
+    }
+
+    func remove(_ number: Int) { running[number] = nil }
+
+    /// Stops all downloads, and returns when they have stopped; no more may begin.
+    func stop() async {
+        guard !isStopping else { return await untilStopped() }
+        phase.update { .stopping }
+        await starter.stop(Array(running.values))
+        phase.update { .stopped }
+    }
+
+    /// Waits until all downloads have stopped, or the task is cancelled.
+    nonisolated func untilStopped() async { _ = await phase.next { $0 == .stopped } }
 }

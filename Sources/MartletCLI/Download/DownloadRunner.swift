@@ -9,8 +9,7 @@ struct DownloadRunner: Sendable {
     /// The maximum number of concurrent downloads, in all and per host; `nil` if the starter has a queue with limits.
     let limits: (files: Int, perHost: Int)?
 
-    /// - Parameter interruption: Returns the number of a signal that stops all.
-    /// - Returns: The exit code: that of the first URL that failed.
+    /// Runs all downloads; the number of a signal stops them. Returns the exit code of the first URL that failed.
     func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
         let roster = RunningDownloads(starter)
         let signal = CurrentValue<Int32?>(nil)
@@ -46,8 +45,7 @@ struct DownloadRunner: Sendable {
                 limitPerHost: limits?.perHost ?? plans.count)
             var outcomes: [Int: DownloadOutcome] = [:]
             var runningCount = 0
-            // A stopped download ends with an event, except shortly after its start or in a queue that was closed: then its
-            // state tells, after its task is cancelled.
+            // Shortly after its start, or in a closed queue, a stopped download ends without an event: cancel its task.
             tasks.addTask {
                 await roster.untilStopped()
                 return nil
@@ -56,10 +54,8 @@ struct DownloadRunner: Sendable {
                 if roster.isStopping { line.stop() }
                 while let index = line.next() {
                     let run = DownloadRun(
-                        plan: plans[index], timeLimit: group.totalTimeout,
-                        retryTimeLimit: group.retries.timeLimit,
-                        makesFolders: group.makesFolders || group.download.folder != nil,
-                        starter: starter, roster: roster, screen: screen)
+                        plan: plans[index], timeLimit: group.totalTimeout, retryTimeLimit: group.retries.timeLimit,
+                        makesFolders: group.makesDownloadFolders, starter: starter, roster: roster, screen: screen)
                     runningCount += 1
                     tasks.addTask { (index, await run.run()) }
                 }
@@ -89,4 +85,259 @@ struct DownloadRunner: Sendable {
             left: left.map(\.url.redacted), of: plans.count, kept: await screen.resumableByteCount,
             stateFolder: group.download.stateFolder)
     }
+}
+
+/// Carries one plan out: begins its download, follows it, and ends it when its time expires.
+struct DownloadRun: Sendable {
+    let plan: DownloadPlan
+    /// `-m`.
+    let timeLimit: Duration?
+    let retryTimeLimit: Duration?
+    let makesFolders: Bool
+    let starter: any DownloadBackend
+    let roster: RunningDownloads
+    let screen: DownloadScreen
+
+    /// Runs the download to its end. If the task is cancelled, it ends after the last event.
+    func run() async -> DownloadOutcome {
+        let download: Download
+        do {
+            if makesFolders { try await plan.makeFolder() }
+            download = try await starter.begin(plan)
+        } catch {
+            let outcome = DownloadRun.outcome(of: error)
+            await screen.end(plan, outcome)
+            return outcome
+        }
+        await roster.add(plan.number, download)
+        // In a queue, it is not shown until its turn.
+        await DownloadRun.beginning(of: download)
+        let start = ContinuousClock.now
+        if screen.showsEvents { await screen.begin(plan, download) }
+        let outcome = await follow(download)
+        await roster.remove(plan.number)
+        let isFinished = if case .finished = outcome { true } else { false }
+        if screen.showsEvents || !isFinished { await screen.end(plan, outcome, of: download, since: start) }
+        if isFinished { await starter.forget(download) }
+        return outcome
+    }
+
+    private static func outcome(of error: any Error) -> DownloadOutcome {
+        switch error {
+        case let error as HTTPError: .failed(error)
+        case is CancellationError: .stopped
+        default: .failed(HTTPError(.fileFailed, phase: .preparing, message: "\(error)", underlying: error))
+        }
+    }
+
+    private func follow(_ download: Download) async -> DownloadOutcome {
+        guard let timeLimit else { return await outcome(of: download) }
+        return await withTaskGroup(of: DownloadOutcome?.self) { group in
+            group.addTask { await outcome(of: download) }
+            group.addTask {
+                await DownloadRun.beginning(of: download)
+                if (try? await Task.sleep(for: timeLimit)) != nil { await download.pause() }
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let ended = await group.next() {
+                guard let outcome = ended else {
+                    group.cancelAll()
+                    continue
+                }
+                // Nothing but the time limit pauses a single download.
+                if case .stopped = outcome, !roster.isStopping { return .outOfTime }
+                return outcome
+            }
+            return .stopped
+        }
+    }
+
+    /// Waits until a download has its turn.
+    private static func beginning(of download: Download) async {
+        for await state in download.states {
+            if case .waiting = state { continue }
+            return
+        }
+    }
+
+    private func outcome(of download: Download) async -> DownloadOutcome {
+        // Events are followed only if they are shown, or limit the retries.
+        if screen.showsEvents || retryTimeLimit != nil {
+            if let outcome = await events(of: download) { return outcome }
+        } else {
+            for await state in download.states { if let outcome = DownloadRun.outcome(in: state) { return outcome } }
+        }
+        return DownloadRun.outcome(in: download.state) ?? .stopped
+    }
+
+    private static func outcome(in state: DownloadState) -> DownloadOutcome? {
+        switch state {
+        case .finished(let result): .finished(result)
+        case .failed(let error): .failed(error)
+        case .paused, .cancelled: .stopped
+        case .waiting, .running, .verifying: nil
+        }
+    }
+
+    /// Follows the events up to the one that ends the download; `nil` if the events end without one.
+    private func events(of download: Download) async -> DownloadOutcome? {
+        let start = ContinuousClock.now
+        for await event in download.events {
+            await screen.take(event, of: plan.number)
+            switch event {
+            case .finished(let result): return .finished(result)
+            case .failed(let error): return .failed(error)
+            case .paused, .cancelled: return .stopped
+            case .retrying(let error, let delay, _):
+                guard let retryTimeLimit, ContinuousClock.now - start + delay > retryTimeLimit else { continue }
+                await download.pause()
+                return .failed(error)
+            case .started, .restarted, .verifying: continue
+            }
+        }
+        return nil
+    }
+}
+
+/// Begins downloads for the runner, and stops them.
+protocol DownloadBackend: Sendable {
+    func prepare() async
+    /// Begins a download, or puts it into a queue. Throws an `HTTPError` if it cannot begin.
+    func begin(_ plan: DownloadPlan) async throws -> Download
+    /// Stops downloads so that they can be resumed, by another process as well; returns when all their files are closed.
+    func stop(_ downloads: [Download]) async
+    /// Forgets a complete download that was reported.
+    func forget(_ download: Download) async
+}
+
+extension DownloadBackend {
+    func prepare() async {}
+
+    func forget(_ download: Download) async {}
+}
+
+/// Downloads of a session, without a queue that outlives the program.
+struct SessionDownloads: DownloadBackend {
+    let session: HTTPSession
+
+    func begin(_ plan: DownloadPlan) async throws -> Download {
+        try session.startDownload(plan.url, to: plan.target, options: plan.options)
+    }
+
+    func stop(_ downloads: [Download]) async {
+        await withTaskGroup(of: Void.self) { group in
+            for download in downloads { group.addTask { await download.pause() } }
+        }
+    }
+}
+
+/// Downloads that belong to a directory and outlive the program (`--state`).
+actor ManagedDownloads: DownloadBackend {
+    nonisolated let manager: DownloadManager
+    /// All downloads: those that were found in the directory, then the new ones.
+    nonisolated let plans: [DownloadPlan]
+    private let new: ArraySlice<DownloadPlan>
+    private let makesFolders: Bool
+    private var begun: [Int: Result<Download, any Error>]
+    /// Whether all new downloads are on the disk.
+    private let isPrepared = CurrentValue(false)
+
+    private init(
+        _ manager: DownloadManager, _ found: [(DownloadPlan, Download)], _ new: [DownloadPlan], makesFolders: Bool
+    ) {
+        self.manager = manager
+        plans = found.map(\.0) + new
+        self.new = plans[found.count...]
+        self.makesFolders = makesFolders
+        begun = Dictionary(found.map { ($0.0.number, .success($0.1)) }) { first, _ in first }
+    }
+
+    /// Opens the directory of a command line, if any, and resumes its downloads. Plans that it has are not added again.
+    static func open(
+        _ group: TransferOptions, _ plans: [DownloadPlan], _ caller: CredentialPlan, _ session: HTTPSession
+    ) async throws(UsageError) -> ManagedDownloads? {
+        let download = group.download
+        guard let folder = download.stateFolder else { return nil }
+        let access = try DownloadCredentials(plans, group, caller)
+        // Downloads without credentials get neither cookies nor a client certificate.
+        let stranger = session.with {
+            $0.cookies = nil
+            $0.tls.identity = nil
+        }
+        let limits = DownloadLimits(
+            concurrentFiles: download.fileLimit, perHost: download.fileLimitPerHost,
+            connectionsPerHost: max(6, download.options.segments))
+        do {
+            let manager = try await DownloadManager(
+                session: session, directory: FilePath(folder), limits: limits,
+                make: { plan, status, slots in
+                    var plan = plan
+                    let isOwn = access.grant(&plan)
+                    return DownloadJob(plan, session: isOwn ? session : stranger, slots: slots, status: status)
+                })
+            let found = await found(in: manager)
+            let known = Set(found.map { key($0.0) })
+            var new = plans.filter { !known.contains(key($0)) }
+            for index in new.indices { new[index].number = found.count + index + 1 }
+            return ManagedDownloads(manager, found, new, makesFolders: group.makesDownloadFolders)
+        } catch let error as HTTPError {
+            throw UsageError("option --state: \(error.message)", status: DownloadOutcome.status(of: error))
+        } catch { throw UsageError("option --state: \(error)", status: .writeFailed) }
+    }
+
+    /// The identity of a download: its URL and its target.
+    private static func key(_ plan: DownloadPlan) -> [String] {
+        let (kind, given) =
+            switch plan.target.place {
+            case .file(let path): ("file", path)
+            case .directory(let path): ("directory", path)
+            }
+        let absolute = (try? WorkingDirectory.absolute(given.string)).map { FilePath($0) } ?? given
+        return [plan.url.absoluteForm, kind, absolute.lexicallyNormalized().string]
+    }
+
+    /// The downloads of the directory, in the order in which they were added. Paused and failed ones are resumed.
+    private static func found(in manager: DownloadManager) async -> [(DownloadPlan, Download)] {
+        var found: [(DownloadPlan, Download)] = []
+        for download in manager.all {
+            switch download.state {
+            case .cancelled: continue
+            case .paused, .failed: try? await download.resume()
+            case .waiting, .running, .verifying, .finished: break
+            }
+            found.append((DownloadPlan(download, number: found.count + 1), download))
+        }
+        return found
+    }
+
+    /// Adds the new downloads, in order; also while the program is being stopped, so that they are in the directory.
+    func prepare() async {
+        for plan in new { begun[plan.number] = await add(plan) }
+        isPrepared.update { true }
+    }
+
+    private func add(_ plan: DownloadPlan) async -> Result<Download, any Error> {
+        do {
+            if makesFolders { try await plan.makeFolder() }
+            let id = try await manager.add(plan.url.absoluteString, to: plan.target, options: plan.options)
+            guard let download = manager.download(id) else { throw CancellationError() }
+            return .success(download)
+        } catch { return .failure(error) }
+    }
+
+    func begin(_ plan: DownloadPlan) async throws -> Download {
+        guard let result = begun[plan.number] else { throw CancellationError() }
+        return try result.get()
+    }
+
+    /// Stops all downloads: a single one would stay paused.
+    func stop(_ downloads: [Download]) async {
+        await isPrepared.becomesTrue()
+        await manager.close()
+    }
+
+    /// A download that cannot be forgotten is reported again by the next program.
+    func forget(_ download: Download) async { try? await manager.remove(download.id) }
+    func close() async { await manager.close() }
 }

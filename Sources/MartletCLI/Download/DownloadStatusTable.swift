@@ -3,12 +3,10 @@ import Martlet
 /// The state of all downloads of a command line, to be shown. Pure: times are passed in, counted from the beginning.
 struct DownloadStatusTable: Sendable {
     let fileCount: Int
-    /// The running downloads, by number.
     private var trackers: [Int: DownloadTracker] = [:]
     private var finishedCount = 0
     private var failedCount = 0
     private var stoppedCount = 0
-    /// The bytes of stopped downloads that are on the disk.
     private(set) var resumableByteCount: UInt64 = 0
     /// The bytes of the files of ended downloads, and the bytes that these received.
     private var endedBytes: UInt64 = 0
@@ -47,15 +45,12 @@ struct DownloadStatusTable: Sendable {
         window.note(receivedByteCount, at: time)
     }
 
-    /// The numbers of the running downloads, in order.
     var running: [Int] { trackers.keys.sorted() }
 
     subscript(number: Int) -> DownloadTracker? { trackers[number] }
 
     /// The bytes of bodies that all downloads received.
-    var receivedByteCount: UInt64 {
-        trackers.values.reduce(endedReceived) { $0 &+ $1.progress.receivedByteCount }
-    }
+    var receivedByteCount: UInt64 { trackers.values.reduce(endedReceived) { $0 &+ $1.progress.receivedByteCount } }
 
     func rows(at time: Duration) -> [(id: Int, row: DownloadRow)] {
         running.compactMap { number in trackers[number].map { (number, $0.row(at: time)) } }
@@ -73,8 +68,7 @@ struct DownloadStatusTable: Sendable {
             row.total = rows.reduce(endedBytes) { $0 &+ ($1.total ?? 0) }
         }
         row.phase = DownloadStatusTable.phase(of: rows)
-        return DownloadTotal(
-            fileCount: fileCount, finishedCount: finishedCount, failedCount: failedCount, row: row)
+        return DownloadTotal(fileCount: fileCount, finishedCount: finishedCount, failedCount: failedCount, row: row)
     }
 
     /// The phase of all, if it is the same; of waits the shortest.
@@ -93,7 +87,6 @@ struct DownloadStatusTable: Sendable {
 /// The figures of one download, or of all of them.
 struct DownloadRow: Hashable, Sendable {
     enum Phase: Hashable, Sendable {
-        /// No bytes have come yet.
         case starting
         case receiving
         /// The next attempt begins after a delay, after so many consecutive failures.
@@ -114,11 +107,9 @@ struct DownloadRow: Hashable, Sendable {
     var total: UInt64?
     /// The bytes of earlier runs.
     var resumed: UInt64 = 0
-    /// Bytes a second.
     var rate = 0.0
     /// The time without a byte.
     var stall = Duration.zero
-    /// The number of connections that receive.
     var connections = 0
 
     var isStalled: Bool { phase == .receiving && stall >= DownloadRow.stallLimit }
@@ -136,7 +127,6 @@ struct DownloadRow: Hashable, Sendable {
     }
 }
 
-/// The figures of all downloads together.
 struct DownloadTotal: Hashable, Sendable {
     var fileCount = 0
     var finishedCount = 0
@@ -144,10 +134,7 @@ struct DownloadTotal: Hashable, Sendable {
     /// The bytes, rate and time of all; the name is not shown.
     var row = DownloadRow(name: "")
 
-    /// The numbers of complete and failed downloads.
-    var count: String {
-        "\(finishedCount) of \(fileCount) files" + (failedCount > 0 ? ", \(failedCount) failed" : "")
-    }
+    var count: String { "\(finishedCount) of \(fileCount) files" + (failedCount > 0 ? ", \(failedCount) failed" : "") }
 }
 
 /// Follows one download by its events and its progress. Pure: times are passed in, counted from one instant, and never fall.
@@ -171,8 +158,7 @@ struct DownloadTracker: Sendable {
             progress.completedByteCount = max(progress.completedByteCount, resumed)
             isVerifying = false
         case .restarted: isVerifying = false
-        case .retrying(_, let delay, let failures):
-            wait = (time + delay, failures, progress.receivedByteCount)
+        case .retrying(_, let delay, let failures): wait = (time + delay, failures, progress.receivedByteCount)
         case .verifying:
             isVerifying = true
             wait = nil
@@ -216,5 +202,162 @@ extension Download {
             var pass = progress.makeAsyncIterator()
             return await pass.next() ?? DownloadProgress()
         }
+    }
+}
+
+/// Shows the progress of downloads on standard error. Bars are drawn at most ten times a second, each time by one
+/// write, together with the lines that stay; other forms are written immediately. A slow reader of standard error gets
+/// fewer lines of progress, and delays only the end of the program.
+actor DownloadScreen {
+    private static let firstFrame = Duration.milliseconds(400)
+    /// A little less than ten seconds, so that no ten are without a line.
+    private static let lineInterval = Duration.seconds(9)
+
+    private let form: ProgressStyle
+    private let text: DownloadText
+    private let start = ContinuousClock.now
+    private var board: DownloadStatusTable
+    private var sources: [Int: (download: Download, url: String)] = [:]
+    private var block = TerminalBlock()
+    private var shown: (lines: [String], size: TerminalSize)?
+    /// The lines that wait for the next frame.
+    private var notes: [String] = []
+    private var lastLine = Duration.zero
+    /// Whether the summary was written: no frame follows.
+    private var isOver = false
+
+    init(form: ProgressStyle, fileCount: Int) {
+        self.form = form
+        text = DownloadText(usesUnicode: form.usesUnicode)
+        board = DownloadStatusTable(fileCount: fileCount)
+    }
+
+    private var elapsed: Duration { ContinuousClock.now - start }
+    nonisolated var showsEvents: Bool { form.progress != .none }
+
+    // MARK: Events
+
+    func begin(_ plan: DownloadPlan, _ download: Download) {
+        sources[plan.number] = (download, plan.url.redacted)
+        board.begin(plan.number, name: plan.name, at: elapsed)
+    }
+
+    func take(_ event: DownloadEvent, of number: Int) {
+        board.take(event, of: number, at: elapsed)
+        guard let subject = subject(number) else { return }
+        if form.progress == .json {
+            say(DownloadJSON.line(event, subject))
+        } else if form.tellsPeople {
+            // A bar shows these already.
+            let isShown = form.progress == .bar && !form.tellsAll
+            switch event {
+            case .retrying where isShown, .verifying where isShown: break
+            default: say(text.note(event, name: subject.name))
+            }
+        }
+    }
+
+    /// Shows the outcome of a download, which may not have begun.
+    func end(
+        _ plan: DownloadPlan, _ outcome: DownloadOutcome, of download: Download? = nil,
+        since start: ContinuousClock.Instant? = nil
+    ) async {
+        if board[plan.number] == nil { board.begin(plan.number, name: plan.name, at: elapsed) }
+        if let download { board.note(await download.newestProgress, of: plan.number, at: elapsed) }
+        if case .finished(let result) = outcome { board.take(.finished(result), of: plan.number, at: elapsed) }
+        let subject =
+            subject(plan.number) ?? DownloadJSON.Subject(id: plan.number, name: plan.name, url: plan.url.redacted)
+        let kept = board[plan.number]?.progress.completedByteCount ?? 0
+        let time = start.map { ContinuousClock.now - $0 } ?? .zero
+        board.end(plan.number, outcome, at: elapsed)
+        sources[plan.number] = nil
+        if form.progress == .json {
+            say(DownloadJSON.line(outcome, subject, kept: kept))
+        } else if outcome.status == nil ? form.tellsPeople : form.tellsErrors {
+            say(text.outcome(outcome, of: subject, after: time, kept: kept))
+        }
+    }
+
+    func warn(_ message: String) {
+        if form.progress == .json {
+            say(DownloadJSON.warning(message))
+        } else if form.tellsErrors {
+            say("martlet: \(ColumnText.safe(message, usesUnicode: form.usesUnicode))")
+        }
+    }
+
+    func say(_ line: String?) {
+        guard let line else { return }
+        guard form.progress == .bar, !isOver else { return Console.post("\(line)\n") }
+        notes.append(line)
+    }
+
+    private func subject(_ number: Int) -> DownloadJSON.Subject? {
+        guard let source = sources[number], let tracker = board[number] else { return nil }
+        return DownloadJSON.Subject(id: number, name: tracker.name, url: source.url)
+    }
+
+    var resumableByteCount: UInt64 { board.resumableByteCount }
+
+    // MARK: Drawing
+
+    func run() async {
+        guard showsEvents else { return }
+        let interval = Duration.milliseconds(form.progress == .bar ? 100 : 500)
+        while (try? await Task.sleep(for: interval)) != nil { await tick() }
+    }
+
+    private func tick() async {
+        for (number, source) in sources { board.note(await source.download.newestProgress, of: number, at: elapsed) }
+        let now = elapsed
+        switch form.progress {
+        case .bar: await draw()
+        case .json: await Console.complain(DownloadJSON.progress(rows(at: now), total: board.total(at: now)) + "\n")
+        case .plain where now - lastLine >= DownloadScreen.lineInterval:
+            lastLine = now
+            var lines = rows(at: now).map { text.progress($0.row) }
+            if board.fileCount > 1 { lines.append(text.progress(board.total(at: now))) }
+            await Console.complain(lines.map { "\($0)\n" }.joined())
+        default: break
+        }
+    }
+
+    /// The rows of the downloads that do not wait for their turn.
+    private func rows(at time: Duration) -> [(id: Int, row: DownloadRow)] {
+        board.rows(at: time).filter { id, _ in if case .waiting? = sources[id]?.download.state { false } else { true } }
+    }
+
+    private func draw() async {
+        let now = elapsed
+        let size = TerminalSize.current
+        var lines: [String] = []
+        if now >= DownloadScreen.firstFrame {
+            let bars = DownloadBars(size: size, usesUnicode: form.usesUnicode, usesColour: form.usesColour)
+            lines = bars.lines(rows(at: now).map(\.row), total: board.fileCount > 1 ? board.total(at: now) : nil)
+        }
+        if notes.isEmpty, let shown, shown.lines == lines, shown.size == size { return }
+        shown = (lines, size)
+        await write(block.frame(lines, notes: notes))
+    }
+
+    private func write(_ frame: String) async {
+        notes = []
+        let hidesCursor = block.lineCount > 0
+        SignalHandler.update { $0.hidesCursor = hidesCursor }
+        await Console.complain(frame)
+    }
+
+    /// Removes the bars, and writes a summary, and a message below it.
+    func finish(_ status: ExitStatus, summaryMessage: String? = nil) async {
+        let total = board.total(at: elapsed)
+        switch form.progress {
+        case .json: say(DownloadJSON.ended(total, received: board.receivedByteCount, status))
+        case .bar, .plain:
+            if board.fileCount > 1 { say(text.summary(total, received: board.receivedByteCount, after: elapsed)) }
+        default: break
+        }
+        if form.tellsErrors, form.progress != .json { say(summaryMessage) }
+        isOver = true
+        if form.progress == .bar { await write(block.end(notes: notes)) }
     }
 }

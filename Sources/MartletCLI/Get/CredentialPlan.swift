@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Martlet
+import MartletDemo
 
 /// The credentials of a group, with those that were read from a netrc or asked for.
 struct CredentialPlan: Sendable {
@@ -16,15 +17,13 @@ struct CredentialPlan: Sendable {
         plan.isForAll = options.redirects.followsRedirects && options.redirects.sendsCredentialsCrossOrigin
         if options.offersDigest { plan.scheme = options.offersBasic ? .any : .digest }
         if let token = options.bearer {
-            plan.identity = RequestCredentials(.bearer(token))
+            plan.identity = RequestCredentials(bearer: token)
         } else if let text = options.user {
             let name = text.prefix { $0 != ":" }
             let password =
                 name.endIndex < text.endIndex
-                ? String(text[text.index(after: name.endIndex)...])
-                : await PasswordPrompt.password(of: text) ?? ""
-            plan.identity = RequestCredentials(
-                .password(user: String(name), password: password, scheme: plan.scheme))
+                ? String(text[text.index(after: name.endIndex)...]) : await PasswordPrompt.password(of: text) ?? ""
+            plan.identity = RequestCredentials(user: String(name), password: password, scheme: plan.scheme)
         } else if options.netrc != .none {
             plan.netrc = try await file(options.netrcFile, isOptional: options.netrc == .optional)
             plan.netrcPrecedesURL = options.netrc == .required
@@ -36,13 +35,9 @@ struct CredentialPlan: Sendable {
     private static func file(_ named: String?, isOptional: Bool) async throws(UsageError) -> NetrcFile? {
         let home = Environment["HOME"].flatMap { $0.isEmpty ? nil : FilePath($0).appending(".netrc") }
         guard let path = named.map({ FilePath($0) }) ?? home else { return nil }
-        do {
-            return try await NetrcFile.load(path)
-        } catch let error as StorageError where (named == nil || isOptional) && error.isMissingFile {
-            return nil
-        } catch {
-            throw UsageError("could not use “\(path.string)”: \(error)", status: .readFailed)
-        }
+        do { return try await NetrcFile.load(path) } catch let error as StorageError
+            where (named == nil || isOptional) && error.isMissingFile
+        { return nil } catch { throw UsageError("could not use “\(path.string)”: \(error)", status: .readFailed) }
     }
 
     /// Whether there is one identity for all hosts, and not a netrc with one for each.
@@ -54,12 +49,9 @@ struct CredentialPlan: Sendable {
         return AuthenticationSettings(netrc: netrc, netrcScheme: scheme)
     }
 
-    /// Gives a call its credentials.
-    /// - Parameter fields: The header fields, to which those are added that all redirects keep.
+    /// Gives a call its credentials. Those that all redirects keep are added to the header fields.
     func apply(to options: inout RequestOptions, _ fields: inout HTTPFields, url: HTTPURL) {
-        let ofURL = url.user.map { user in
-            RequestCredentials(.password(user: user, password: url.password ?? "", scheme: scheme))
-        }
+        let ofURL = url.user.map { RequestCredentials(user: $0, password: url.password ?? "", scheme: scheme) }
         if let identity = identity ?? (netrc == nil ? ofURL : nil) {
             options.authentication = identity.settings(isForAll: isForAll, &fields)
         } else if let netrc {
@@ -77,51 +69,37 @@ struct CredentialPlan: Sendable {
     }
 }
 
-/// The credentials of a caller.
 struct RequestCredentials: Sendable {
-    enum Proof: Sendable {
-        case password(user: String, password: String, scheme: Credentials.PasswordScheme)
-        case bearer(String)
+    private let credentials: Credentials
+    /// The value of `Authorization` for credentials that need no challenge.
+    private let preemptiveValue: String?
+
+    init(user: String, password: String, scheme: Credentials.PasswordScheme) {
+        credentials = Credentials(user: user, password: password, scheme: scheme)
+        let isBasic = scheme == .basic
+        preemptiveValue = isBasic ? "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())" : nil
     }
 
-    private let proof: Proof
-
-    init(_ proof: Proof) { self.proof = proof }
-
-    private var credentials: Credentials {
-        switch proof {
-        case .password(let user, let password, let scheme):
-            Credentials(user: user, password: password, scheme: scheme)
-        case .bearer(let token): .bearer(token)
-        }
-    }
+    init(bearer token: String) { (credentials, preemptiveValue) = (.bearer(token), "Bearer \(token)") }
 
     /// The settings for one origin, wherever a call begins.
     func settings(for origin: HTTPURL.Origin) -> AuthenticationSettings {
         AuthenticationSettings(credentialsByOrigin: [origin: credentials])
     }
 
-    /// The settings for the origin at which a call begins, and no other; or for all, as for `--location-trusted`: credentials
-    /// that need no challenge are a header field, which such redirects keep, and others answer every challenge.
-    /// - Parameter fields: The header fields, to which that field is added unless it is there.
+    /// The settings for the origin at which a call begins; or for all, as for `--location-trusted`: credentials that need
+    /// no challenge become a header field, unless it is set, which such redirects keep; others answer each challenge.
     func settings(isForAll: Bool, _ fields: inout HTTPFields) -> AuthenticationSettings {
-        let credentials = credentials
         guard isForAll else { return AuthenticationSettings(credentials: credentials) }
-        let value: String
-        switch proof {
-        case .password(let user, let password, .basic):
-            value = "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())"
-        case .bearer(let token): value = "Bearer \(token)"
-        case .password: return AuthenticationSettings(attemptLimit: 1) { _ in credentials }
+        guard let preemptiveValue else {
+            return AuthenticationSettings(attemptLimit: 1) { [credentials] _ in credentials }
         }
-        if fields[.authorization] == nil { fields[.authorization] = value }
+        fields[.authorization] = fields[.authorization] ?? preemptiveValue
         return AuthenticationSettings()
     }
 }
 
-/// Asks for a password on the terminal.
 enum PasswordPrompt {
-    /// The password; `nil` without a terminal.
     static func password(of user: String) async -> String? {
         await Console.run { () -> String? in
             let opened = try? FileDescriptor.open(FilePath("/dev/tty"), .readWrite, options: .closeOnExec)
@@ -143,14 +121,10 @@ enum PasswordPrompt {
             SignalHandler.update { $0.terminal = nil }
             _ = unsafe tcsetattr(terminal.rawValue, TCSANOW, &shown)
         }
-        guard unsafe tcsetattr(terminal.rawValue, TCSANOW, &hidden) == 0 else {
-            throw Errno(rawValue: ENOTTY)
-        }
+        guard unsafe tcsetattr(terminal.rawValue, TCSANOW, &hidden) == 0 else { throw Errno(rawValue: ENOTTY) }
         try terminal.writeAll(question.utf8)
         var line: [UInt8] = []
-        while line.count < 4096, let byte = try terminal.bytes(atMost: 1).first, byte != 10 {
-            line.append(byte)
-        }
+        while line.count < 4096, let byte = try terminal.bytes(atMost: 1).first, byte != 10 { line.append(byte) }
         try terminal.writeAll("\n".utf8)
         return String(decoding: line, as: UTF8.self)
     }
@@ -163,12 +137,80 @@ enum KeyLogPlan {
     /// The file; `nil` for none, and for a file that cannot be appended to.
     static var file: String? { name.flatMap { KeyLogFile.fault(at: $0) == nil ? $0 : nil } }
 
-    /// Reports a file that cannot be appended to.
-    /// - Parameter asJSON: Whether programs read the warning.
+    /// Reports a file that cannot be appended to, to people or to programs.
     static func warn(asJSON: Bool = false) async {
         guard let name, let fault = KeyLogFile.fault(at: name) else { return }
-        let message = "SSLKEYLOGFILE: nothing is kept in “\(name)”: \(fault)"
+        let message = "SSLKEYLOGFILE: secrets are not written to “\(name)”: \(fault)"
         let line = asJSON ? DownloadJSON.warning(message) : "martlet: warning: \(message)"
         await Console.complain("\(line)\n")
+    }
+}
+
+/// Reads cookies from the files of `-b`, and writes them to that of `-c`.
+enum CookiePlan {
+    /// Whether cookies of responses are stored and sent.
+    static func isActive(_ options: TransferOptions) -> Bool {
+        !options.cookieFiles.isEmpty || options.cookieOutput != nil
+    }
+
+    /// A jar like that of curl: http to the loopback interface counts as secure.
+    static func makeJar() -> CookieJar { CookieJar(trustsLoopback: true) }
+
+    /// Reads the files of a group: lines in Netscape's format, and lines `Set-Cookie: …` as in heads. As with curl, a file
+    /// that cannot be read has no cookies; an invalid `Set-Cookie` line is reported.
+    static func fill(_ jar: CookieJar, for options: TransferOptions) async {
+        for name in options.cookieFiles where !name.isEmpty {
+            guard let bytes = try? InputFile.contents(of: name) else { continue }
+            let read = options.dropsSessionCookies ? makeJar() : jar
+            await read.importNetscape(bytes)
+            for value in headerValues(bytes) {
+                guard let problem = await store(value, in: read), !options.global.isSilent else { continue }
+                await Console.report("warning: option -b: a Set-Cookie line of “\(name)” \(problem)")
+            }
+            guard options.dropsSessionCookies else { continue }
+            await read.removeSessionCookies()
+            await jar.importNetscape(await read.exportNetscape())
+        }
+    }
+
+    private static func headerValues(_ bytes: [UInt8]) -> [String] {
+        let name = "set-cookie:"
+        return bytes.split(whereSeparator: { $0 == 10 || $0 == 13 }).compactMap { line in
+            let text = String(decoding: line, as: UTF8.self)
+            guard text.prefix(name.count).lowercased().begins(with: name) else { return nil }
+            return String(text.dropFirst(name.count))
+        }
+    }
+
+    /// Stores a cookie as if its domain had set it for all its paths. Returns the reason if it cannot.
+    private static func store(_ value: String, in jar: CookieJar) async -> String? {
+        let domains = value.split(separator: ";").dropFirst().compactMap { part -> Substring? in
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard pair.count == 2, HeaderLines.trimmed(pair[0]).lowercased() == "domain" else { return nil }
+            return HeaderLines.trimmed(pair[1])
+        }
+        guard let domain = domains.last?.drop(while: { $0 == "." }), !domain.isEmpty else {
+            return "has no Domain, so that it is never sent"
+        }
+        let host = domain.contains(":") && !domain.hasPrefix("[") ? "[\(domain)]" : String(domain)
+        guard let url = try? HTTPURL("https://\(host)/") else { return "has a Domain that is not a host" }
+        return await jar.store(setCookieValues: [value], from: url).first.map { "is not stored: \($0)" }
+    }
+
+    /// Writes all cookies to the file of a group. A failure is reported, and does not change the exit code.
+    static func write(_ jar: CookieJar, to name: String, _ global: GlobalOptions) async {
+        do {
+            if name == "-" {
+                try await Console.write(await jar.exportNetscape())
+            } else if let status = FileInput.status(of: name), status.type != S_IFREG {
+                // A file such as `/dev/null` must not be replaced.
+                let text = await jar.exportNetscape()
+                let file = try FileDescriptor.open(FilePath(name), .writeOnly, options: .closeOnExec)
+                defer { try? file.close() }
+                try await Console.write(text, to: file, named: name)
+            } else {
+                try await jar.exportNetscape(to: FilePath(name))
+            }
+        } catch { if global.tellsErrors { await Console.report("could not save cookies in “\(name)”: \(error)") } }
     }
 }

@@ -3,29 +3,29 @@ import Martlet
 
 /// A part of a form of `-F`: `name=text`, `name=@file` or `name=<file`, followed by `;type=…` and `;filename=…`.
 struct FormPart: Hashable, Sendable {
-    /// The text of the option.
-    let text: String
+    private let text: String
     /// Whether `@`, `<` and `;` have no special meaning: `--form-string`.
-    let isLiteral: Bool
+    private let isLiteral: Bool
+
+    init(_ text: String) { (self.text, isLiteral) = (text, false) }
+    init(literal text: String) { (self.text, isLiteral) = (text, true) }
 
     private typealias Scalars = Substring.UnicodeScalarView
 
     private enum Source { case text, file, contents }
 
-    /// The form of some parts. Blocks if they are standard input, or files whose contents are fields.
-    /// - Parameter boundary: The boundary of a `Content-Type` of the caller.
-    static func body(
-        of parts: [FormPart], quoting: MultipartQuoting, boundary: String? = nil
-    ) throws(UsageError) -> HTTPBody {
+    /// The form of some parts, with the boundary of the caller's `Content-Type`, if any. Blocks for input and files.
+    static func body(of parts: [FormPart], quoting: MultipartQuoting, boundary: String? = nil) throws(UsageError)
+        -> HTTPBody
+    {
         let additions = try parts.map { (part) throws(UsageError) in try part.addition() }
-        return .multipart(quoting: quoting, boundary: boundary) { form in for add in additions { add(&form) }
-        }
+        return .multipart(quoting: quoting, boundary: boundary) { form in for add in additions { add(&form) } }
     }
 
     private func fault(_ reason: String) -> UsageError { UsageError("option -F: “\(text)”: \(reason)") }
 
     private func addition() throws(UsageError) -> (inout MultipartForm) -> Void {
-        guard let mark = text.first("=") else { throw fault("there is no =") }
+        guard let mark = text.first("=") else { throw fault("has no =: NAME=CONTENT") }
         let name = String(text[..<mark])
         // By scalars: a separator is one also before a combining character.
         var rest = text.unicodeScalars[mark...].dropFirst()
@@ -56,8 +56,7 @@ struct FormPart: Hashable, Sendable {
         case .file:
             // As in curl: by the name for the server, then by the name of the file.
             let guess =
-                filename.flatMap(MediaTypeTable.system.contentType)
-                ?? MediaTypeTable.system.contentType(ofFile: value)
+                filename.flatMap(MediaTypeTable.system.contentType) ?? MediaTypeTable.system.contentType(ofFile: value)
             return { $0.file(name, at: FilePath(value), filename: filename, contentType: type ?? guess) }
         }
     }
@@ -88,7 +87,7 @@ struct FormPart: Hashable, Sendable {
                 if isInType { type? += ";" + String(parameter[..<rest.startIndex]) }
             }
         }
-        guard rest.isEmpty else { throw fault("“\(String(rest))” behind a file's name") }
+        guard rest.isEmpty else { throw fault("“\(String(rest))” after the file name") }
         return (type, filename)
     }
 
@@ -130,27 +129,25 @@ struct FormPart: Hashable, Sendable {
 }
 
 /// The data of `-d` and its variants, joined as by curl.
-struct FormData: Sendable {
-    private(set) var bytes: [UInt8] = []
-
+enum FormData {
     /// Reads and joins the parts. Blocks if they name files.
-    init(_ parts: [TransferOptions.DataPart]) throws(UsageError) {
+    static func bytes(of parts: [TransferOptions.DataPart]) throws(UsageError) -> [UInt8] {
+        var bytes: [UInt8] = []
         for (index, part) in parts.enumerated() {
             let isJSON = if case .json = part { true } else { false }
             if index > 0, !isJSON { bytes.append(UInt8(ascii: "&")) }
             bytes += try FormData.bytes(of: part)
         }
+        return bytes
     }
 
     private static func bytes(of part: TransferOptions.DataPart) throws(UsageError) -> [UInt8] {
         switch part {
         case .raw(let text): return Array(text.utf8)
-        case .binary(let text), .json(let text):
-            return try InputFile.contents(behindAtOf: text) ?? Array(text.utf8)
+        case .binary(let text), .json(let text): return try InputFile.contents(afterAtOf: text) ?? Array(text.utf8)
         case .data(let text):
             // As in curl, without the line breaks and NULs of the file.
-            return try InputFile.contents(behindAtOf: text)?.filter { ![0, 10, 13].contains($0) }
-                ?? Array(text.utf8)
+            return try InputFile.contents(afterAtOf: text)?.filter { ![0, 10, 13].contains($0) } ?? Array(text.utf8)
         case .encoded(let text): return try encoded(text)
         }
     }
@@ -161,7 +158,7 @@ struct FormData: Sendable {
         let equals = text.first("=")
         guard let mark = equals ?? text.first("@") else { return escaped(text.utf8) }
         let name = Array(text[..<mark].utf8)
-        let rest = text.rest(behind: mark)
+        let rest = text.rest(after: mark)
         let content = equals == nil ? try InputFile.contents(of: rest) : Array(rest.utf8)
         let value = escaped(content)
         return name.isEmpty ? value : name + [UInt8(ascii: "=")] + value
@@ -172,10 +169,7 @@ struct FormData: Sendable {
         var output: [UInt8] = []
         for byte in bytes {
             switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"), UInt8(ascii: "~"):
-                output.append(byte)
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: output.append(byte)
             case UInt8(ascii: " "): output.append(UInt8(ascii: "+"))
             default: PercentEncoding.append(escaped: byte, to: &output)
             }

@@ -8,9 +8,7 @@ struct GetRunner: Sendable {
     /// - Returns: The exit code: as in curl, that of the last transfer, or with `-Z` that of the last that failed.
     func run() async throws(UsageError) -> ExitStatus {
         let global = groups.global
-        if !global.isSilent {
-            for warning in global.warnings { await Console.report("warning: \(warning)") }
-        }
+        if !global.isSilent { for warning in global.warnings { await Console.report("warning: \(warning)") } }
         var planned: [[TransferPlan]] = []
         for group in groups {
             let number = planned.reduce(0) { $0 + $1.count }
@@ -22,9 +20,9 @@ struct GetRunner: Sendable {
         if let name = global.harFile { log = try await HARFile(name) }
         var session: HTTPSession?
         let result: Result<ExitStatus, UsageError>
-        do throws(UsageError) {
-            result = .success(try await run(planned, global, log, caches, &session))
-        } catch { result = .failure(error) }
+        do throws(UsageError) { result = .success(try await run(planned, global, log, caches, &session)) } catch {
+            result = .failure(error)
+        }
         await log?.close()
         await caches.end(session)
         return try result.get()
@@ -41,7 +39,8 @@ struct GetRunner: Sendable {
         for (group, plans) in zip(groups, planned) {
             let view = try await self.view(of: &session, for: group, plans, caches, jar)
             if let name = group.headsFile {
-                do throws(UsageError) { try await HeaderDumpFile(name).begin() } catch {
+                do throws(OutputError) { try await Console.write([], toFile: name, .truncate) } catch {
+                    let error = UsageError("option -D: \(error)", status: .writeFailed)
                     if global.isParallel || global.stopsAtFirstError { throw error }
                     if global.tellsErrors { await error.tell() }
                     status = error.status
@@ -59,8 +58,7 @@ struct GetRunner: Sendable {
                 status = report.status
                 // A file that cannot be written fails only its own transfer.
                 endsHere =
-                    status == .interrupted || report.isOutputBroken
-                    || (status != .success && global.stopsAtFirstError)
+                    status == .interrupted || report.isOutputBroken || (status != .success && global.stopsAtFirstError)
             }
             if let name = group.cookieOutput { await CookiePlan.write(jar, to: name, global) }
             if endsHere { return status }
@@ -73,8 +71,8 @@ struct GetRunner: Sendable {
 
     /// The session for a group; its connections are those of all groups.
     private func view(
-        of session: inout HTTPSession?, for group: TransferOptions, _ plans: [TransferPlan],
-        _ caches: CachePlan, _ jar: CookieJar
+        of session: inout HTTPSession?, for group: TransferOptions, _ plans: [TransferPlan], _ caches: CachePlan,
+        _ jar: CookieJar
     ) async throws(UsageError) -> HTTPSession {
         let usesTLS = plans.contains { $0.url.scheme == .https } || group.redirects.followsRedirects
         var configuration = try await SessionPlan.configuration(for: group, usesTLS: usesTLS, jar: jar)
@@ -89,8 +87,7 @@ struct GetRunner: Sendable {
         return view
     }
 
-    /// Runs transfers concurrently within the limit, and begins another whenever one has ended.
-    /// - Returns: The status of the last that failed; with `--fail-early` that of the first, which ends the others.
+    /// Runs transfers concurrently within the limit. Returns the last failure; with `--fail-early` the first.
     private static func runAtOnce(_ transfers: [Transfer], _ global: GlobalOptions) async -> ExitStatus {
         await withTaskGroup(of: ExitStatus.self) { tasks in
             var waiting = transfers[...]
@@ -116,10 +113,9 @@ struct GetRunner: Sendable {
 struct GetCommand: WordsCommand {
     static let path = ["get"]
     static let options = CommandOptions(OptionTable.all, usage: "martlet [get] [options] URL…")
-    static let configuration = makeConfiguration("Fetch URLs and print the bodies, with curl's options")
+    static let configuration = makeConfiguration("Fetch URLs and print the bodies, with the options of curl")
 
-    @Argument(parsing: .captureForPassthrough, help: "Options and URLs, in any order.")
-    var words: [String] = []
+    @Argument(parsing: .captureForPassthrough, help: "Options and URLs, in any order") var words: [String] = []
 
     static func run(_ groups: [TransferOptions]) async throws(UsageError) -> ExitStatus {
         try await GetRunner(groups: groups).run()

@@ -29,9 +29,7 @@ enum HeadText {
         }.joined()
     }
 
-    private static let secrets: Set = [
-        "authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2",
-    ]
+    private static let secrets: Set = ["authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2"]
 
     /// Whether the values of a field are credentials, by its name in any case.
     static func isSecret(_ name: some StringProtocol) -> Bool { secrets.contains(name.lowercased()) }
@@ -44,30 +42,30 @@ enum HeadText {
 
 /// The lines of `-H`: header fields to send, and defaults to leave out.
 struct HeaderLines: Sendable {
-    /// The fields to send, in order.
     private(set) var fields = HTTPFields()
-    /// The defaults that are left out.
     private(set) var omitted: Set<HTTPField.Name> = []
 
     /// Reads lines: `Name: value`, `Name;` for an empty value, `Name:` to leave a default out.
-    init(_ lines: [String]) throws(UsageError) { for line in lines { try add(line) } }
+    init(_ lines: [String]) throws(UsageError) { for line in lines { try add(line, at: "option -H") } }
 
-    mutating func add(_ line: String) throws(UsageError) {
-        guard let mark = line.first(":", ";") else { throw UsageError("option -H: “\(line)” has no colon") }
+    /// - Parameter place: The prefix of errors.
+    mutating func add(_ line: String, at place: String) throws(UsageError) {
+        guard let mark = line.first(":", ";") else {
+            throw UsageError("\(place): “\(line)” has no colon: 'Name: value'")
+        }
         let text = line[..<mark]
         guard let name = HTTPField.Name(String(text)) else {
-            throw UsageError("option -H: “\(text)” is not a field name")
+            throw UsageError("\(place): “\(text)” is not a field name")
         }
-        let value = String(line.rest(behind: mark).unicodeScalars.drop { $0 == " " || $0 == "\t" })
-        try check(
-            HeaderLines.isValid(value), "option -H: the value of \(name.rawName) has a control character")
+        let value = String(line.rest(after: mark).unicodeScalars.drop { $0 == " " || $0 == "\t" })
+        try check(HeaderLines.isValid(value), "\(place): the value of \(name.rawName) has a control character")
         if line.unicodeScalars[mark] == ";" {
-            try check(value.isEmpty, "option -H: “\(line)” has no colon")
+            try check(value.isEmpty, "\(place): “\(line)” has no colon: 'Name: value'")
             fields.append(HTTPField(name: name, value: ""))
         } else if value.isEmpty {
             try check(
                 name != .contentLength && name != .transferEncoding,
-                "option -H: \(name.rawName) frames the body and cannot be left out")
+                "\(place): \(name.rawName) frames the body and cannot be left out")
             omitted.insert(name)
         } else {
             fields.append(HTTPField(name: name, value: value))
@@ -82,13 +80,13 @@ struct HeaderLines: Sendable {
     }
 
     /// The value of an option that becomes a field's.
-    static func checked(_ value: String, _ option: String) throws(UsageError) -> String {
-        try check(isValid(value), "option \(option): the value has a control character")
+    static func checked(_ value: String) throws(UsageError) -> String {
+        try check(isValid(value), "the value has a control character")
         return value
     }
 
     /// Control characters would split the request.
-    private static func isValid(_ value: String) -> Bool { value.utf8.allSatisfy(ByteClass.isFieldValue) }
+    static func isValid(_ value: String) -> Bool { value.utf8.allSatisfy(ByteClass.isFieldValue) }
 
     /// Sets a field unless the lines set it or left it out.
     mutating func setDefault(_ name: HTTPField.Name, _ value: String) {
@@ -104,40 +102,16 @@ struct HeaderLines: Sendable {
         setCookies(options)
     }
 
-    /// Sets the cookies of `-b`.
     mutating func setCookies(_ options: TransferOptions) {
         if !options.cookies.isEmpty { setDefault(.cookie, options.cookies.joined(separator: "; ")) }
     }
 
     /// Adds a field, regardless of the lines.
-    mutating func append(_ name: HTTPField.Name, _ value: String) {
-        fields.append(HTTPField(name: name, value: value))
-    }
-}
-
-/// The file of `-D`; `-` is standard output.
-struct HeaderDumpFile: Sendable {
-    let name: String
-
-    init(_ name: String) { self.name = name }
-
-    /// Creates or truncates the file, for the heads of a group.
-    func begin() async throws(UsageError) {
-        guard name != "-" else { return }
-        do throws(OutputError) { try await Console.write([], toFile: name, .truncate) } catch {
-            throw UsageError("option -D: \(error)", status: .writeFailed)
-        }
-    }
-
-    func write(_ bytes: [UInt8]) async throws(OutputError) {
-        guard name != "-" else { return try await Console.write(bytes) }
-        try await Console.write(bytes, toFile: name, .append)
-    }
+    mutating func append(_ name: HTTPField.Name, _ value: String) { fields.append(HTTPField(name: name, value: value)) }
 }
 
 /// A head before that of the final response.
 enum IntermediateHead: Sendable {
-    /// The bytes of a request.
     case sent([UInt8])
     /// A proxy's response to CONNECT, or a response after which the same request was sent again.
     case received(ResponseHead)
@@ -146,14 +120,7 @@ enum IntermediateHead: Sendable {
     var sentBytes: [UInt8]? { if case .sent(let bytes) = self { bytes } else { nil } }
 
     /// The bytes of a response; `nil` for a request.
-    var receivedBytes: [UInt8]? {
-        if case .received(let head) = self { HeadText.bytes(of: head) } else { nil }
-    }
-}
-
-extension [IntermediateHead] {
-    /// The bytes of the last request.
-    var lastSentBytes: [UInt8]? { lazy.compactMap(\.sentBytes).last }
+    var receivedBytes: [UInt8]? { if case .received(let head) = self { HeadText.bytes(of: head) } else { nil } }
 }
 
 /// The lines of `-v` about a connection.
@@ -161,9 +128,7 @@ enum VerboseText {
     /// The addresses, and the parameters of TLS.
     static func connection(_ metrics: HTTPMetrics) -> String {
         guard let connection = metrics.connection else { return "" }
-        guard !metrics.isConnectionReused else {
-            return "* Re-using the connection to \(connection.remoteAddress)\n"
-        }
+        guard !metrics.isConnectionReused else { return "* Re-using the connection to \(connection.remoteAddress)\n" }
         var text = "* Connected to \(connection.remoteAddress) from \(connection.localAddress)\n"
         if let tls = connection.tls {
             text += "* \(tls.version), \(tls.cipher)\(tls.isResumed ? ", resumed" : "")\n"

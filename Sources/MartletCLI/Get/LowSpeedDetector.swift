@@ -1,16 +1,13 @@
 import Martlet
 
-/// Detects a transfer that is too slow: below a mean rate over the last seconds.
-///
-/// As with curl's `-Y` and `-y`, the time counts from the connection on: the wait for the head counts, the wait for a
-/// connection does not.
+/// Detects a transfer below a mean rate over the last seconds. As with curl's `-Y` and `-y`, the time counts from the
+/// connection on: the wait for the head counts, the wait for a connection does not.
 struct LowSpeedDetector: Sendable {
     /// The maximum number of samples in ``time``.
     private static let sampleLimit = 20
 
     /// Bytes a second.
     private let limit: Int
-    /// The period of the mean.
     private let time: Duration
     /// The samples of the last ``time``, with one before them; none while there is no connection.
     private var samples: [(instant: ContinuousClock.Instant, bytes: UInt64)] = []
@@ -22,7 +19,6 @@ struct LowSpeedDetector: Sendable {
         time = options.speedTime
     }
 
-    /// The time between two samples.
     var interval: Duration { max(time / LowSpeedDetector.sampleLimit, .milliseconds(1)) }
 
     /// The message for a transfer that is too slow, in curl's words.
@@ -38,8 +34,7 @@ struct LowSpeedDetector: Sendable {
     /// Stops until there is another connection.
     mutating func rest() { samples = [] }
 
-    /// Records the bytes that have moved on the connection, in both directions.
-    /// - Returns: Whether the transfer is too slow.
+    /// Records the bytes that have moved in both directions. Returns whether the transfer is too slow.
     mutating func isTooSlow(_ bytes: UInt64, at now: ContinuousClock.Instant) -> Bool {
         guard let last = samples.last else { return false }
         // A request that was sent again starts again.
@@ -54,9 +49,7 @@ struct LowSpeedDetector: Sendable {
 
 extension Transfer {
     /// Runs an attempt, and ends it if it is too slow.
-    func watchingSpeed(
-        of control: TransferControl, _ body: @escaping @Sendable () async throws -> Void
-    ) async throws {
+    func watchingSpeed(of control: TransferControl, _ body: @escaping @Sendable () async throws -> Void) async throws {
         guard let watch = LowSpeedDetector(options) else { return try await body() }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await body() }
@@ -64,9 +57,7 @@ extension Transfer {
                 while true {
                     try await Task.sleep(for: watch.interval)
                     let bytes = control.downloadedByteCount + control.uploadedByteCount
-                    if ledger.isTooSlow(bytes, at: .now) {
-                        throw Verdict(status: .timedOut, message: watch.message)
-                    }
+                    if ledger.isTooSlow(bytes, at: .now) { throw Verdict(status: .timedOut, message: watch.message) }
                 }
             }
             defer { tasks.cancelAll() }
@@ -84,7 +75,6 @@ struct RetryPlan: Hashable, Sendable {
         case failure(ExitStatus, isRefusedConnection: Bool)
     }
 
-    /// The maximum number of retries.
     var count = 0
     /// The delay; `nil` for a second, then two, four and so on.
     var delay: Duration?
@@ -93,7 +83,6 @@ struct RetryPlan: Hashable, Sendable {
     var includesRefusedConnections = false
     var includesAllErrors = false
 
-    /// The maximum of the doubled delays.
     private static let maximumDelay = Duration.seconds(600)
     private static let passingStatuses: Set = [408, 429, 500, 502, 503, 504]
     private static let passingFailures: Set<ExitStatus> = [.timedOut, .unresolvedHost, .unresolvedProxy]
@@ -102,10 +91,7 @@ struct RetryPlan: Hashable, Sendable {
         .usage, .malformedURL, .unsupportedScheme, .writeFailed, .readFailed, .interrupted, .notInCache,
     ]
 
-    /// The delay before the next attempt; `nil` if there is none.
-    /// - Parameters:
-    ///   - tries: The number of attempts so far.
-    ///   - elapsed: The time since the start of the first.
+    /// The delay after so many attempts, in a time since the start of the first; `nil` if there is no further attempt.
     func wait(after outcome: Outcome, tries: Int, elapsed: Duration) -> Duration? {
         guard tries <= count, isPassing(outcome) else { return nil }
         // More doublings than these exceed the maximum anyway.

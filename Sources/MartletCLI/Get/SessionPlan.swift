@@ -4,11 +4,10 @@ import Martlet
 
 /// The configuration of a session from the options of a group.
 enum SessionPlan {
-    /// The configuration, with the jar of the command line if the options use cookies. Reports a key log file that cannot be
-    /// written.
-    static func configuration(
-        for options: TransferOptions, usesTLS: Bool, jar: CookieJar
-    ) async throws(UsageError) -> SessionConfiguration {
+    /// The configuration, with the jar if the options use cookies. Reports a key log file that cannot be written.
+    static func configuration(for options: TransferOptions, usesTLS: Bool, jar: CookieJar) async throws(UsageError)
+        -> SessionConfiguration
+    {
         let global = options.global
         if usesTLS, !global.isSilent { await KeyLogPlan.warn(asJSON: global.shownProgress == .json) }
         var configuration = try configuration(for: options, usesTLS: usesTLS)
@@ -20,13 +19,10 @@ enum SessionPlan {
     }
 
     /// The configuration. Checks the files of TLS, if any URL needs it.
-    static func configuration(
-        for options: TransferOptions, usesTLS: Bool
-    ) throws(UsageError) -> SessionConfiguration {
+    static func configuration(for options: TransferOptions, usesTLS: Bool) throws(UsageError) -> SessionConfiguration {
         var configuration = options.session
         configuration.redirects = .doNotFollow
-        if options.redirects.followsRedirects, let method = options.method.flatMap({ HTTPRequest.Method($0) })
-        {
+        if options.redirects.followsRedirects, let method = options.method.flatMap({ HTTPRequest.Method($0) }) {
             configuration.middleware = [MethodPreservingInterceptor(method: method)]
         }
         if let wait = options.continueTimeout { configuration.continueTimeout = wait }
@@ -63,9 +59,7 @@ enum SessionPlan {
 
     private static func trust(_ options: TransferOptions) throws(UsageError) -> TrustPolicy {
         var policy = TrustPolicy.only()
-        if let file = options.authorityFile {
-            policy.roots.append(try readable(file, .authorityFile, "--cacert"))
-        }
+        if let file = options.authorityFile { policy.roots.append(try readable(file, .authorityFile, "--cacert")) }
         if let folder = options.authorityFolder {
             guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
                 throw UsageError("option --capath: “\(folder)” cannot be read", status: .authorityFile)
@@ -76,17 +70,14 @@ enum SessionPlan {
                 return parts.count == 2 && parts[0].count == 8 && parts[0].allSatisfy(\.isHexDigit)
                     && parts[1].allSatisfy(\.isNumber)
             }
-            try check(
-                !hashed.isEmpty, "option --capath: no hashed certificates in “\(folder)”",
-                status: .authorityFile)
+            try check(!hashed.isEmpty, "option --capath: no hashed certificates in “\(folder)”", status: .authorityFile)
             policy.roots += hashed.sorted().map { .file("\(folder)/\($0)") }
         }
         return policy
     }
 
     /// `FILE` or `FILE:PASSWORD`; a colon in the name is written `\:`.
-    private static func identity(_ text: String, _ options: TransferOptions) throws(UsageError) -> TLSIdentity
-    {
+    private static func identity(_ text: String, _ options: TransferOptions) throws(UsageError) -> TLSIdentity {
         var (name, passphrase, rest) = ("", options.passphrase, text[...])
         while let character = rest.popFirst() {
             if character == ":" {
@@ -102,11 +93,9 @@ enum SessionPlan {
         return TLSIdentity(certificateChain: chain, privateKey: key, passphrase: passphrase)
     }
 
-    private static func readable(
-        _ file: String, _ status: ExitStatus, _ option: String
-    ) throws(UsageError) -> PEMSource {
-        try check(
-            unsafe access(file, R_OK) == 0, "option \(option): “\(file)” cannot be read", status: status)
+    private static func readable(_ file: String, _ status: ExitStatus, _ option: String) throws(UsageError) -> PEMSource
+    {
+        try check(unsafe access(file, R_OK) == 0, "option \(option): “\(file)” cannot be read", status: status)
         return .file(file)
     }
 }
@@ -117,17 +106,13 @@ enum ProxyPlan {
     struct Options: Hashable, Sendable {
         /// The proxy's URL; empty for none, `nil` for that of the environment.
         var address: String?
-        /// `user:password`.
         var user: String?
         /// The scheme of authentication to an HTTP proxy.
         var scheme = Credentials.PasswordScheme.basic
         /// The servers reached without a proxy; `nil` for those of `no_proxy`.
         var exceptions: String?
-        /// Whether plain requests go through a tunnel as well.
         var alwaysTunnels = false
-        /// A file of authorities for an HTTPS proxy.
         var authorityFile: String?
-        /// Whether any certificate of an HTTPS proxy is accepted.
         var acceptsAnyCertificate = false
 
         var isEmpty: Bool { self == Options() }
@@ -139,7 +124,7 @@ enum ProxyPlan {
         if let address = options.address {
             guard !address.isEmpty else { return .none }
             do throws(HTTPURL.ParseError) { settings = .server(try ProxyServer(address)) } catch {
-                throw UsageError("the proxy's address cannot be used: \(error)", status: .unresolvedProxy)
+                throw UsageError("the address of the proxy is invalid: \(error)", status: .unresolvedProxy)
             }
             // As in curl, the exceptions of the environment are also for the proxies of options.
             let exceptions = options.exceptions ?? Environment["no_proxy"] ?? Environment["NO_PROXY"] ?? ""
@@ -158,10 +143,10 @@ enum ProxyPlan {
         }
         if let user = options.user {
             guard let colon = user.first(":") else {
-                throw UsageError("the proxy's user has no password: write USER:PASSWORD")
+                throw UsageError("the credentials of the proxy have no password: USER:PASSWORD")
             }
             settings = settings.withCredentials(
-                ProxyCredentials(user: String(user[..<colon]), password: user.rest(behind: colon)))
+                ProxyCredentials(user: String(user[..<colon]), password: user.rest(after: colon)))
         }
         switch options.scheme {
         case .basic: break
@@ -174,5 +159,94 @@ enum ProxyPlan {
     /// The URL of a SOCKS proxy, which may be written without a scheme.
     static func socks(_ address: String, _ scheme: String) -> String {
         address.utf8.firstRange(of: "://".utf8) == nil ? "\(scheme)://\(address)" : address
+    }
+}
+
+/// The caches of a command line: one for each directory, whichever groups use it.
+struct CachePlan: Sendable {
+    /// The maximum time that the program waits for background validations before it ends.
+    private static let validationLimit = Duration.seconds(10)
+
+    private var caches: [FilePath: ResponseCache] = [:]
+
+    /// Opens the caches after all groups were checked, before anything is sent. Errors name the option.
+    init(_ groups: [TransferOptions]) async throws(UsageError) {
+        var limits: [FilePath: Int?] = [:]
+        for group in groups {
+            guard let folder = try CachePlan.folder(of: group) else { continue }
+            let other = limits[folder] ?? nil
+            let limit = group.staleIfError ?? other
+            try check(
+                other == nil || limit == other,
+                "option --stale-if-error: the cache “\(folder)” has another value already")
+            limits[folder] = .some(limit)
+        }
+        for (folder, limit) in limits {
+            let (cache, isThere) = try await CachePlan.open(folder, staleIfError: limit)
+            caches[folder] = cache
+            if !isThere, groups.global.tellsErrors {
+                await Console.report("option --cache: “\(folder)” cannot be created; nothing is stored")
+            }
+        }
+    }
+
+    /// The directory of a group, after a check of the options that need it.
+    private static func folder(of options: TransferOptions) throws(UsageError) -> FilePath? {
+        guard let name = options.cacheFolder else {
+            try check(!options.isOffline, "option --offline: needs --cache DIR")
+            try check(options.staleIfError == nil, "option --stale-if-error: needs --cache DIR")
+            return nil
+        }
+        try check(
+            !options.isOffline || !options.isRaw,
+            "option --offline: cannot be used with --raw, which bypasses the cache")
+        return FilePath(name).lexicallyNormalized()
+    }
+
+    /// Opens a cache, and returns whether its directory exists; without one nothing is stored.
+    /// - Throws: If the directory belongs to another user, is accessible by others, or is not a directory.
+    static func open(_ folder: FilePath, staleIfError: Int? = nil) async throws(UsageError) -> (
+        cache: ResponseCache, isThere: Bool
+    ) {
+        var options = ResponseCache.Options()
+        // More than 2^31 seconds are forever (RFC 9111 §1.2.2).
+        options.staleIfError = staleIfError.map { .seconds(min($0, 1 << 31)) }
+        let opening = options
+        return try await Console.attempt { () throws(UsageError) in
+            do throws(CacheDirectoryError) {
+                let cache = try ResponseCache.at(folder, options: opening)
+                let type = FileInput.status(of: folder.string)?.type
+                if type == nil || type == S_IFDIR { return (cache, type != nil) }
+            } catch { throw UsageError("option --cache: \(error)") }
+            throw UsageError("option --cache: “\(folder)” is not a directory")
+        }
+    }
+
+    func apply(_ options: TransferOptions, to configuration: inout SessionConfiguration) {
+        guard let name = options.cacheFolder else { return }
+        configuration.cache = caches[FilePath(name).lexicallyNormalized()]
+        if options.isOffline {
+            configuration.cacheMode = .onlyIfCached
+        } else if options.acceptsAnyCertificate {
+            // Responses of unverified servers must not be served to requests that verify them.
+            configuration.cacheMode = .noStore
+        }
+    }
+
+    /// Writes all stored responses to the disk before the program ends.
+    func end(_ session: HTTPSession?) async { for cache in caches.values { await CachePlan.end(session, cache) } }
+
+    /// Waits a limited time for background validations, and for the disk.
+    static func end(_ session: HTTPSession?, _ cache: ResponseCache) async {
+        if let session, cache.statistics.revalidations > 0 {
+            // Unstructured: the wait ends only with the session.
+            let limit = Task {
+                try await Task.sleep(for: validationLimit)
+                await session.invalidateAndCancel()
+            }
+            await session.finishAndInvalidate()
+            limit.cancel()
+        }
+        await cache.flush()
     }
 }

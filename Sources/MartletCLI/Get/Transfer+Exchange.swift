@@ -19,8 +19,7 @@ extension Transfer {
             ) { response in
                 if response.isUnsatisfied {
                     await verbose(VerboseText.cache(response.cacheStatus))
-                    throw Verdict(
-                        status: .notInCache, message: "\(response.url.redacted) is not in the cache")
+                    throw Verdict(status: .notInCache, message: "the response is not in the cache")
                 }
                 ledger.update { report in
                     report.source = response.source
@@ -43,21 +42,17 @@ extension Transfer {
                 let isFailure =
                     options.failsOnStatus && response.head.status >= 400
                     && !(offset != nil && response.head.status == 416)
-                let verdict = Verdict(
-                    status: .refusedByStatus,
-                    message: "the requested URL returned error: \(response.head.status)")
+                let verdict = Verdict(status: .refusedByStatus, message: "the status is \(response.head.status)")
                 if isFailure, !options.keepsBodyOnFailure || offset != nil { throw verdict }
                 if response.head.status == 401, needsRewind(control, ledger.report) {
-                    throw Verdict(
-                        status: .rewindFailed,
-                        message:
-                            "the server asks for credentials, and standard input cannot be sent again; save it to a file"
-                    )
+                    let message = "the server requires credentials, and standard input cannot be sent again; use a file"
+                    throw Verdict(status: .rewindFailed, message: message)
                 }
                 try checkSize(response)
                 switch answer {
-                case .refusal(let reason): throw Verdict(status: .rangeRefused, message: reason)
-                case .complete: return await verbose("* Nothing is missing\n")
+                case .refusal(let reason):
+                    throw Verdict(status: .rangeRefused, message: "\(reason): cannot resume; without -C all is fetched")
+                case .complete: return await verbose("* The file is complete\n")
                 case .rest, nil: break
                 }
                 try await receive(response, control)
@@ -70,7 +65,6 @@ extension Transfer {
         }
     }
 
-    /// Writes a text with `-v`.
     private func verbose(_ text: @autoclosure () -> String) async {
         if global.isVerbose { await Console.complain(text()) }
     }
@@ -108,18 +102,17 @@ extension Transfer {
         }
     }
 
-    private func show(
-        _ exchange: HTTPExchange, behind passed: [IntermediateHead], to output: BodyOutput?
-    ) async throws {
+    private func show(_ exchange: HTTPExchange, behind passed: [IntermediateHead], to output: BodyOutput?) async throws
+    {
         try await show(
-            exchange.rawInterim + [exchange.rawHead], behind: passed, exchange.metrics, exchange.cacheStatus,
-            to: output)
+            exchange.rawInterim + [exchange.rawHead], behind: passed, exchange.metrics, exchange.cacheStatus, to: output
+        )
     }
 
     /// Shows heads in all places that the options name.
     private func show(
-        _ received: [ResponseHead], behind passed: [IntermediateHead], _ metrics: HTTPMetrics?,
-        _ cacheStatus: String?, to output: BodyOutput?
+        _ received: [ResponseHead], behind passed: [IntermediateHead], _ metrics: HTTPMetrics?, _ cacheStatus: String?,
+        to output: BodyOutput?
     ) async throws {
         let heads = received.map(HeadText.bytes)
         let bytes = Array((passed.compactMap(\.receivedBytes) + heads).joined())
@@ -134,7 +127,7 @@ extension Transfer {
             for head in heads { await Console.complain(HeadText.shown(head, mark: "<")) }
         }
         guard !bytes.isEmpty else { return }
-        if let file = options.headsFile { try await HeaderDumpFile(file).write(bytes) }
+        if let file = options.headsFile { try await Console.write(bytes, toFile: file, .append) }
         if options.includesHeads || options.isHead { try await output?.write(bytes) }
     }
 
@@ -159,7 +152,7 @@ extension Transfer {
         {
             // The server ignored the condition.
             ledger.update { $0.isSimulatedNotModified = true }
-            return await verbose("* Not as -z wants it: as if the status were 304\n")
+            return await verbose("* The response does not meet -z: treated as status 304\n")
         }
         // -I wants only the head, whatever the method.
         if options.isHead, response.method != .head { return response.body.refuse() }
@@ -186,7 +179,7 @@ extension Transfer {
         let lines = HeadText.lines(of: trailers)
         ledger.update { $0.headByteCount += lines.count }
         await verbose(HeadText.shown(lines, mark: "<"))
-        if let file = options.headsFile { try await HeaderDumpFile(file).write(lines) }
+        if let file = options.headsFile { try await Console.write(lines, toFile: file, .append) }
         if options.includesHeads { try await output.write(lines) }
     }
 
@@ -196,7 +189,7 @@ extension Transfer {
             let total = response.body.expectedContentLength, total > UInt64(limit)
         else { return }
         throw Verdict(
-            status: .tooLarge, message: "the body has \(total) bytes, more than the \(limit) allowed")
+            status: .tooLarge, message: "the body has \(total) bytes, more than the \(limit) of --max-filesize")
     }
 
     /// Whether the server needs Digest, but the body cannot be read again.
@@ -204,16 +197,15 @@ extension Transfer {
         let wasAnswered = report.passedHeads.contains { passed in
             if case .received(let head) = passed { head.status == 401 } else { false }
         }
-        return options.offersDigest && options.user != nil && plan.body.replay == .once
-            && control.uploadedByteCount > 0 && !wasAnswered
+        return options.offersDigest && options.user != nil && plan.body.replay == .once && control.uploadedByteCount > 0
+            && !wasAnswered
     }
 
     /// With `--compressed`, rejects a body in a coding that cannot be decoded, which is not the resource.
     private func checkCoding(_ head: ResponseHead) throws(Verdict) {
         guard options.isCompressed, !options.isRaw else { return }
         do throws(ContentDecodingError) {
-            _ = try ContentCodingPlan(
-                fieldValues: head.fields.values(of: "content-encoding"), unknown: .refused)
+            _ = try ContentCodingPlan(fieldValues: head.fields.values(of: "content-encoding"), unknown: .refused)
         } catch { throw Verdict(status: .contentCoding, message: "\(error)") }
     }
 
@@ -234,9 +226,7 @@ extension Transfer {
 struct MethodPreservingInterceptor: HTTPMiddleware {
     let method: HTTPRequest.Method
 
-    func handle(
-        _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
-    ) async throws -> HTTPCall.Response {
+    func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws -> HTTPCall.Response {
         var request = request
         request.head.method = method
         return try await next(request)

@@ -1,17 +1,16 @@
 import FoundationEssentials
 import Martlet
+import Synchronization
 
 /// Carries one plan out: request, heads, body, `-w`; with retries after passing failures.
 struct Transfer: Sendable {
     private(set) var plan: TransferPlan
     let session: HTTPSession
     let global: GlobalOptions
-    /// The log of `--har`.
     let log: HARFile?
     let ledger: TransferReportBuilder
     /// The destination, once the transfer runs.
     private(set) var output = BodyOutput(mayBeBinary: false)
-    /// The meter of a transfer to a file.
     private(set) var meter: ProgressMeter?
     /// The first byte of the resource that is requested; `nil` for all of it.
     private(set) var offset: UInt64?
@@ -19,10 +18,7 @@ struct Transfer: Sendable {
     var options: TransferOptions { plan.group }
 
     init(_ plan: TransferPlan, session: HTTPSession, global: GlobalOptions, log: HARFile? = nil) {
-        self.plan = plan
-        self.session = session
-        self.global = global
-        self.log = log
+        (self.plan, self.session, self.global, self.log) = (plan, session, global, log)
         ledger = TransferReportBuilder(plan)
     }
 
@@ -35,7 +31,10 @@ struct Transfer: Sendable {
     /// Fetches, and reports failures on standard error.
     func run() async -> TransferReport {
         ledger.restart(plan)
+        // A mistake on the command line is not about a request.
+        var subject = ""
         do { try await fetch() } catch {
+            if !(error is UsageError) { subject = self.subject }
             ledger.update { report in
                 (report.status, report.message) = Transfer.verdict(error)
                 report.noteCertificate(error)
@@ -45,11 +44,11 @@ struct Transfer: Sendable {
         var report = ledger.report
         report.elapsed = ContinuousClock.now - report.start
         if report.status != .success, !report.message.isEmpty, !report.isReported, global.tellsErrors {
-            await Console.report("(\(report.status.code)) \(report.message)")
+            await Console.report("(\(report.status.code)) \(subject)\(report.message)")
         }
         if let format = options.writeOut, report.status != .interrupted {
             let (pieces, unknown) = WriteOut(report).text(format)
-            for name in unknown { await Console.report("unknown --write-out variable: “\(name)”") }
+            for name in unknown { await Console.report("option -w: there is no variable “\(name)”") }
             do throws(OutputError) { try await Console.write(pieces) } catch {
                 if report.status == .success { report.status = .writeFailed }
                 report.isOutputBroken = true
@@ -69,7 +68,8 @@ struct Transfer: Sendable {
         }
     }
 
-    // MARK: Fetching
+    /// The request, as the prefix of a message.
+    private var subject: String { "\(plan.request.method.rawValue) \(plan.url.redacted): " }
 
     private func fetch() async throws {
         try await EntityTagFile.prepare(options)
@@ -78,13 +78,11 @@ struct Transfer: Sendable {
         let path = transfer.output.path
         if options.uploads.isEmpty, let offset = options.continuation?.offset(of: path), offset > 0 {
             transfer.offset = offset
-            transfer.plan.goOn(at: offset)
+            transfer.plan.resume(at: offset)
             // A file that cannot be appended to fails before anything is requested.
             try await transfer.output.append()
         }
-        transfer.meter = path.map {
-            ProgressMeter(form: global.shownProgress, name: $0, url: plan.url.redacted)
-        }
+        transfer.meter = path.map { ProgressMeter(form: ProgressStyle(global), name: $0, url: plan.url.redacted) }
         try await transfer.fetchToOutput()
     }
 
@@ -109,11 +107,9 @@ struct Transfer: Sendable {
 
     /// Ends the output of a transfer that succeeded.
     private func end(_ report: TransferReport) async throws(OutputError) {
-        let modified =
-            options.preservesModificationTime ? report.head?.fields.firstValue(of: "last-modified") : nil
+        let modified = options.preservesModificationTime ? report.head?.fields.firstValue(of: "last-modified") : nil
         let problem = try await output.finish(
-            makesFile: report.effectiveStatus != 304,
-            modified: modified.flatMap { HTTPDate($0)?.secondsSinceEpoch })
+            makesFile: report.effectiveStatus != 304, modified: modified.flatMap { HTTPDate($0)?.secondsSinceEpoch })
         if let problem, global.tellsErrors {
             await Console.report("option -R: no time for “\(problem.name)”: \(problem.reason)")
         }
@@ -146,8 +142,7 @@ struct Transfer: Sendable {
             await tell(ledger.report, failure)
             guard plan.body.replay != .once,
                 let wait = options.retries.wait(
-                    after: Transfer.outcome(failure, ledger.report), tries: tries,
-                    elapsed: ContinuousClock.now - start)
+                    after: Transfer.outcome(failure, ledger.report), tries: tries, elapsed: ContinuousClock.now - start)
             else {
                 if let failure { throw failure }
                 return
@@ -156,7 +151,7 @@ struct Transfer: Sendable {
             await meter?.retrying(problem, in: wait, failures: tries)
             if global.tellsErrors, !global.isSilent, meter?.isJSON != true {
                 let left = options.retries.count - tries
-                await Console.report("\(problem); trying again in \(wait), \(left) more after that")
+                await Console.report("\(subject)\(problem); retrying in \(wait), \(left) retries left")
             }
             try await Task.sleep(for: wait)
             try await output.restart()
@@ -182,9 +177,7 @@ struct Transfer: Sendable {
         let status = failure.map { verdict($0).0 }
         if let head = report.head, status == nil || status == .refusedByStatus {
             let now = Int64(Date().timeIntervalSince1970)
-            let retryAfter = head.fields.rawValues(of: "retry-after").first.flatMap {
-                RetryAfter($0, now: now)
-            }
+            let retryAfter = head.fields.rawValues(of: "retry-after").first.flatMap { RetryAfter($0, now: now) }
             return .status(head.status, isError: failure != nil, retryAfter: retryAfter?.delay)
         }
         let refusals = (failure as? HTTPError)?.connectFailures ?? []
@@ -223,4 +216,130 @@ struct Transfer: Sendable {
         guard let folder = options.outputFolder, !name.hasPrefix("/") else { return name }
         return folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
     }
+}
+
+/// The report of a transfer that runs.
+final class TransferReportBuilder: Sendable {
+    private struct State {
+        var report: TransferReport
+        var speed: LowSpeedDetector?
+    }
+
+    /// Guards the above: the transfer's own task, closures it hands out, and the task that measures the speed.
+    private let state: Mutex<State>
+
+    init(_ plan: TransferPlan) {
+        state = Mutex(State(report: TransferReport(plan), speed: LowSpeedDetector(plan.group)))
+    }
+
+    var report: TransferReport { state.withLock { $0.report } }
+
+    /// Begins the report of another attempt.
+    func restart(_ plan: TransferPlan) {
+        state.withLock { state in
+            state.speed?.rest()
+            let file = state.report.file
+            state.report = TransferReport(plan)
+            state.report.file = file
+        }
+    }
+
+    func update(_ change: (inout TransferReport) -> Void) { state.withLock { change(&$0.report) } }
+
+    /// - Returns: Whether the transfer is too slow.
+    func isTooSlow(_ bytes: UInt64, at now: ContinuousClock.Instant) -> Bool {
+        state.withLock { $0.speed?.isTooSlow(bytes, at: now) ?? false }
+    }
+
+    /// Records the requests of a call.
+    var watcher: CallTracer {
+        CallTracer(
+            sent: { head in self.update { $0.passedHeads.append(.sent(head)) } },
+            connected: { heads in
+                self.state.withLock { state in
+                    state.speed?.begin(at: .now)
+                    state.report.noteTunnel(heads)
+                }
+            }, repeated: { heads in self.update { $0.passedHeads += heads.map { .received($0) } } },
+            followed: { hop, exchange in
+                self.state.withLock { state in
+                    state.speed?.rest()
+                    let heads = Swift.exchange(&state.report.passedHeads, with: [])
+                    state.report.steps.append(TransferStep(passedHeads: heads, hop: hop, exchange: exchange))
+                }
+            })
+    }
+}
+
+struct TransferReport: Sendable {
+    let plan: TransferPlan
+    var url: HTTPURL
+    var method: String
+    /// The name of the file that was written.
+    var file: String?
+    var head: ResponseHead?
+    /// The head of the proxy's last response to CONNECT; `nil` if there was none, as on a reused connection.
+    var tunnelHead: ResponseHead?
+    /// Whether the body was left out, as with status 304, since the response does not fulfil `-z`.
+    var isSimulatedNotModified = false
+    /// The bytes of all heads as they were shown, trailers included.
+    var headByteCount = 0
+    var metrics: HTTPMetrics?
+    var source = HTTPExchange.Source.network
+    /// The requests that were followed by others.
+    var steps: [TransferStep] = []
+    var passedHeads: [IntermediateHead] = []
+    /// The response with the part of its body for the log; `nil` before there is one.
+    var exchange: HTTPExchange?
+    var start = ContinuousClock.now
+    var uploadedByteCount: UInt64 = 0
+    var elapsed = Duration.zero
+    var status = ExitStatus.success
+    /// The failure; empty for none.
+    var message = ""
+    /// OpenSSL's number for the rejection of the certificate of the server, or of an HTTPS proxy; 0 for none.
+    var verifyResult = 0
+    var proxyVerifyResult = 0
+    /// Whether standard output cannot be written any more.
+    var isOutputBroken = false
+    /// Whether the failure was reported in another form than words.
+    var isReported = false
+
+    /// The status, or 304 if the body was left out; 0 before there is one.
+    var effectiveStatus: Int { isSimulatedNotModified ? 304 : head?.status ?? 0 }
+
+    var sentHeadByteCount: Int {
+        (steps.flatMap(\.passedHeads) + passedHeads).reduce(0) { $0 + ($1.sentBytes?.count ?? 0) }
+    }
+
+    /// Records the responses of a proxy to CONNECT, before the head of the request, which was composed earlier.
+    mutating func noteTunnel(_ heads: [ResponseHead]) {
+        guard let last = heads.last else { return }
+        tunnelHead = last
+        let request = passedHeads.popLast()
+        passedHeads += heads.map { .received($0) }
+        if let request { passedHeads.append(request) }
+    }
+
+    /// Records the reason that a certificate was rejected.
+    mutating func noteCertificate(_ error: any Error) {
+        guard let error = error as? HTTPError, let cause = error.underlying as? TLSError,
+            let code = cause.verificationCode
+        else { return }
+        if error.proxy == nil { verifyResult = code } else { proxyVerifyResult = code }
+    }
+
+    init(_ plan: TransferPlan) {
+        (self.plan, url, method) = (plan, plan.url, plan.request.method.rawValue)
+    }
+}
+
+/// A request of a transfer that was followed by another.
+struct TransferStep: Sendable {
+    /// The heads of the request, and of its repetitions.
+    let passedHeads: [IntermediateHead]
+    /// The reason and the time of the next request.
+    let hop: HTTPHop
+    /// The response; `nil` if the request failed.
+    let exchange: HTTPExchange?
 }

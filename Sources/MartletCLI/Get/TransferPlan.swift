@@ -1,12 +1,12 @@
+import FoundationEssentials
+import Glibc
 import Martlet
 
 /// One URL of the command line, with all properties of its transfer.
 struct TransferPlan: Sendable {
     /// The index on the command line, from 0.
     let number: Int
-    /// The URL as it was given.
     let givenURL: String
-    /// The URL as it is fetched.
     let url: HTTPURL
     private(set) var request: HTTPRequest
     private(set) var body: HTTPBody
@@ -14,42 +14,43 @@ struct TransferPlan: Sendable {
     let destination: TransferOptions.Destination
     let group: TransferOptions
 
-    /// The plans of a group, one for each URL.
-    static func plans(
-        for options: TransferOptions, from number: Int, caller: CredentialPlan
-    ) throws(UsageError) -> [TransferPlan] {
+    static func plans(for options: TransferOptions, from number: Int, caller: CredentialPlan) throws(UsageError)
+        -> [TransferPlan]
+    {
         try check(!options.urls.isEmpty, "no URL was given; try martlet --help")
-        try check(options.destinations.count <= options.urls.count, "there are more outputs than URLs")
-        try check(options.uploads.count <= options.urls.count, "there are more files than URLs")
+        try check(
+            options.destinations.count <= options.urls.count,
+            "more options -o and -O (\(options.destinations.count)) than URLs (\(options.urls.count)): give one for each"
+        )
+        try check(
+            options.uploads.count <= options.urls.count,
+            "more options -T (\(options.uploads.count)) than URLs (\(options.urls.count)): give one for each")
         let sendsData = !options.data.isEmpty && !options.putsDataInQuery
         let sources = [sendsData, options.isHead, !options.uploads.isEmpty, !options.form.isEmpty]
-        try check(sources.count(where: { $0 }) <= 1, "only one of -d, -F, -I and -T can be given")
+        try check(sources.count(where: { $0 }) <= 1, "options -d, -F, -I and -T: give only one of them")
         try check(
             !options.usesRemoteHeaderName || !options.includesHeads && !options.isHead,
-            "option -J: cannot be used with -i and -I: the head names its file")
+            "option -J: cannot be used with -i and -I")
         try checkReading(options)
         try checkContinuation(options, sendsData: sendsData)
         try check(
             options.urls.count == 1 || options.comparedTagFile == nil && options.savedTagFile == nil,
-            "--etag-compare and --etag-save go with one URL")
+            "options --etag-compare and --etag-save: need exactly one URL")
         var form: HTTPBody?
         if !options.form.isEmpty {
-            form = try FormPart.body(
-                of: options.form, quoting: options.formQuoting, boundary: try boundary(options))
+            form = try FormPart.body(of: options.form, quoting: options.formQuoting, boundary: try boundary(options))
         }
-        let data = try FormData(options.data).bytes
+        let data = try FormData.bytes(of: options.data)
         let body: HTTPBody? = sendsData ? .bytes(data, contentType: options.dataType) : form
         return try options.urls.indices.map { (index) throws(UsageError) in
             try TransferPlan(index, of: options, number: number + index, data, body, caller)
         }
     }
 
-    /// The boundary of a `Content-Type` of `-H`.
     private static func boundary(_ options: TransferOptions) throws(UsageError) -> String? {
         let type = try HeaderLines(options.headerLines).fields[.contentType].flatMap { MediaType($0) }
         guard type?.type == "multipart", let boundary = type?["boundary"] else { return nil }
-        try check(
-            HTTPBody.isBoundary(boundary), "option -H: “\(boundary)” cannot be what parts are told apart by")
+        try check(HTTPBody.isBoundary(boundary), "option -H: “\(boundary)” is not a valid boundary")
         return boundary
     }
 
@@ -60,32 +61,26 @@ struct TransferPlan: Sendable {
             ("-r", options.range != nil), ("-d", sendsData), ("-F", !options.form.isEmpty),
             ("-J", options.usesRemoteHeaderName), ("--sse", options.reading == .events),
         ]
-        for (name, isGiven) in others where isGiven {
-            throw UsageError("option -C: cannot be used with \(name)")
-        }
+        for (name, isGiven) in others where isGiven { throw UsageError("option -C: cannot be used with \(name)") }
     }
 
     /// Requests the resource from a byte on, unless the request has a range already.
-    mutating func goOn(at offset: UInt64) {
-        guard request.headerFields[.range] == nil else { return }
-        request.headerFields[.range] = "bytes=\(offset)-"
+    mutating func resume(at offset: UInt64) {
+        request.headerFields[.range] = request.headerFields[.range] ?? "bytes=\(offset)-"
     }
 
     /// Heads belong to one exchange; a stream of events has any number of them.
     private static func checkReading(_ options: TransferOptions) throws(UsageError) {
         guard options.reading == .events else { return }
         if options.speedLimit > 0, options.speedTime > .zero {
-            throw UsageError("option --sse: cannot be used with -Y and -y: a stream of events may rest")
+            throw UsageError("option --sse: cannot be used with -Y and -y")
         }
-        if options.includesHeads || options.isHead || options.headsFile != nil || options.usesRemoteHeaderName
-        {
+        if options.includesHeads || options.isHead || options.headsFile != nil || options.usesRemoteHeaderName {
             throw UsageError("option --sse: cannot be used with -i, -I, -D and -J")
         }
     }
 
-    /// - Parameters:
-    ///   - data: The data of all requests, for the query with `-G`.
-    ///   - given: The data or form that is the body of all requests.
+    /// The plan of one URL, with the data of all requests (for `-G`), and the data or form that is the body of all.
     private init(
         _ index: Int, of group: TransferOptions, number: Int, _ data: [UInt8], _ given: HTTPBody?,
         _ caller: CredentialPlan
@@ -126,9 +121,7 @@ struct TransferPlan: Sendable {
             method = text
         }
         if let range = group.range { lines.setDefault(.range, TransferPlan.rangeField(range)) }
-        if let condition = group.timeCondition {
-            lines.setDefault(condition.relation.field, condition.date.text)
-        }
+        if let condition = group.timeCondition { lines.setDefault(condition.field, condition.date.text) }
         if let value = try EntityTagFile.compared(group) { lines.append(.ifNoneMatch, value) }
         // The body is written as it comes, in any of these codings.
         if group.isCompressed, group.isRaw { lines.setDefault(.acceptEncoding, ContentCoding.acceptedNames) }
@@ -138,15 +131,14 @@ struct TransferPlan: Sendable {
         var fields = lines.fields
         caller.apply(to: &options, &fields, url: url)
         request = HTTPRequest(
-            method: HTTPRequest.Method(method) ?? .get, url: url.withoutUserInfo, headerFields: fields)
+            method: HTTPRequest.Method(method) ?? .get, url: url.withoutUserInfo, headers: fields)
     }
 
     static func requestOptions(_ group: TransferOptions) -> RequestOptions {
         var options = RequestOptions(
             timeouts: Timeouts(
-                connect: group.connectTimeout ?? .seconds(300), head: nil, idle: nil,
-                total: group.totalTimeout), bodyLimit: group.sizeLimit.map { ByteCount($0) },
-            decompresses: group.isCompressed && !group.isRaw)
+                connect: group.connectTimeout ?? .seconds(300), head: nil, idle: nil, total: group.totalTimeout),
+            bodyLimit: group.sizeLimit.map { ByteCount($0) }, decompresses: group.isCompressed && !group.isRaw)
         options.version = group.version
         options.returnsRawBody = group.isRaw
         if group.ignoresContentLength { options.ignoresContentLength = true }
@@ -165,16 +157,15 @@ struct TransferPlan: Sendable {
     }
 
     /// The URL, with a missing scheme added, the name of an uploaded file after a directory, and the data of `-G`.
-    private static func address(
-        _ given: String, _ options: TransferOptions, upload: String?, _ data: [UInt8]
-    ) throws(UsageError) -> HTTPURL {
+    private static func address(_ given: String, _ options: TransferOptions, upload: String?, _ data: [UInt8])
+        throws(UsageError) -> HTTPURL
+    {
         let text = try CommandLineURL.completed(given, disablesGlobbing: options.disablesGlobbing)
         var url = try CommandLineURL.parsed(text, pathAsIs: options.keepsPath)
         if let upload, upload != "-", upload != ".", url.path.hasSuffix("/"),
             let name = upload.split(separator: "/").last
         {
-            let item = FormEncoding.encoded(
-                [QueryItem(name: String(name), value: nil)], space: .percentEncoded)
+            let item = FormEncoding.encoded([QueryItem(name: String(name), value: nil)], space: .percentEncoded)
             // Not after the given text, which may end with the host.
             let whole = url.absoluteString.prefix { $0 != "#" }
             let pathEnd = whole.firstIndex(of: "?") ?? whole.endIndex
@@ -189,7 +180,6 @@ struct TransferPlan: Sendable {
     }
 }
 
-/// A URL on a command line.
 enum CommandLineURL {
     /// The text, with `http://` added if it has no scheme.
     static func completed(_ given: String, disablesGlobbing: Bool) throws(UsageError) -> String {
@@ -197,25 +187,33 @@ enum CommandLineURL {
         return hasScheme(text) ? text : "http://\(text)"
     }
 
-    /// Whether a text has a scheme. `http:/x` and `https:` have one, and are not a host of that name, unless a port follows;
-    /// text after a path or a query is no scheme.
+    /// Whether a text has a scheme. `http:/x` and `https:` have one, and are not a host, unless a port follows.
     private static func hasScheme(_ text: String) -> Bool {
         let name = text.utf8.prefix { !":/?#@[".utf8.contains($0) }
         if !name.isEmpty, text.utf8[name.endIndex...].starts(with: "://".utf8) { return true }
         guard ["http", "https"].contains(Substring(name).lowercased()) else { return false }
         let rest = text.utf8[name.endIndex...]
-        return rest.first == UInt8(ascii: ":")
-            && !rest.dropFirst().prefix(1).contains(where: ByteClass.isDigit)
+        return rest.first == UInt8(ascii: ":") && !rest.dropFirst().prefix(1).contains(where: ByteClass.isDigit)
+    }
+
+    /// A text that may not be a URL, without its user and password.
+    private static func shown(_ text: String) -> String {
+        userInfo(of: text).map { "\(text[..<$0.lowerBound])***\(text[$0.upperBound...])" } ?? text
+    }
+
+    /// The range of the user and password of a text that may not be a URL.
+    static func userInfo(of text: String) -> Range<String.Index>? {
+        let start = text.firstRange(of: "://")?.upperBound ?? text.startIndex
+        return text[start...].prefix { !"/?#".contains($0) }.lastIndex(of: "@").map { start..<$0 }
     }
 
     static func parsed(_ text: String, pathAsIs: Bool = false) throws(UsageError) -> HTTPURL {
         do throws(HTTPURL.ParseError) { return try HTTPURL(text, pathAsIs: pathAsIs) } catch {
-            throw UsageError(error.description, status: ExitStatus(error))
+            throw UsageError("“\(shown(text))”: \(error)", status: ExitStatus(error))
         }
     }
 
-    /// The URL, if it is not a pattern: curl makes several of one with `{a,b}` or `[1-9]` in it. An empty `[]` is no pattern,
-    /// nor is a bracket after a backslash, which is removed.
+    /// The URL, unless it is one of curl's patterns with `{a,b}` or `[1-9]`. `[]`, `\[` and `\{` are literal.
     private static func withoutPatterns(_ text: String) throws(UsageError) -> String {
         guard text.utf8.contains(where: { [0x5B, 0x5D, 0x7B, 0x7D].contains($0) }) else { return text }
         let host = text.split(separator: "://", maxSplits: 1).last ?? ""
@@ -231,7 +229,7 @@ enum CommandLineURL {
                 rest.removeFirst()
             } else if "{}[]".unicodeScalars.contains(scalar) {
                 throw UsageError(
-                    "URL patterns with { } [ ] are not supported; -g takes them as they are",
+                    "“\(shown(text))”: URL patterns with { } [ ] are not supported; -g allows these characters",
                     status: .malformedURL)
             } else {
                 literal.append(scalar)
@@ -251,7 +249,84 @@ enum RemoteName {
         let last = url.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         try check(
             !last.isEmpty && last != "." && last != ".." && !last.utf8.contains(0),
-            "option -O: the URL's path names no file", status: .writeFailed)
+            "option -O: the path of \(url.redacted) has no file name; use -o FILE", status: .writeFailed)
         return String(last)
     }
+}
+
+enum Continuation: Hashable, Sendable {
+    /// A byte of the resource, or of the file that is sent.
+    case offset(UInt64)
+    /// The end of the file that is written.
+    case endOfFile
+
+    /// Reads a number of bytes, or `-`.
+    static func read(_ text: String) throws(UsageError) -> Continuation {
+        if text == "-" { return .endOfFile }
+        guard let offset = Int64(text), offset >= 0 else {
+            throw UsageError("“\(text)” is neither a number of bytes nor -")
+        }
+        return .offset(UInt64(offset))
+    }
+
+    /// The byte for output to a file or to standard output; 0 if the file does not exist.
+    func offset(of path: String?) -> UInt64 {
+        switch self {
+        case .offset(let offset): offset
+        case .endOfFile: path.flatMap(Continuation.size) ?? 0
+        }
+    }
+
+    /// The body that sends a file from the offset on, and its `Content-Range`. With `-` it is the whole file, since the bytes
+    /// that the server has are not known.
+    func upload(of name: String) throws(UsageError) -> (body: HTTPBody, contentRange: String?) {
+        let whole = HTTPBody.file(FilePath(name), contentType: nil)
+        // Missing and irregular files are left to the reader of the body.
+        guard let size = Continuation.size(of: name), size > 0 else { return (whole, nil) }
+        let offset = self.offset(of: nil)
+        try check(
+            offset < size, "option -C: “\(name)” has only \(size) bytes", status: .partialBody)
+        guard offset > 0 || self == .endOfFile else { return (whole, nil) }
+        let range = ContentRange.satisfied(offset..<size, total: size).text
+        guard offset > 0 else { return (whole, range) }
+        let body = HTTPBody.stream(length: size - offset, contentType: nil) { FileInput(name, at: Int64(offset)) }
+        return (body, range)
+    }
+
+    /// The size of a regular file in bytes; `nil` for others.
+    private static func size(of path: String) -> UInt64? {
+        guard let status = FileInput.status(of: path), status.type == S_IFREG else { return nil }
+        return UInt64(max(0, status.st_size))
+    }
+}
+
+/// The meaning of the response to a request for the rest of a resource.
+enum ResumeResponse: Hashable, Sendable {
+    /// The body is that rest.
+    case rest
+    /// There is no rest: the file is complete, or the response has no body.
+    case complete
+    /// The body must not be appended to the file, for a reason.
+    case refusal(String)
+
+    /// - Parameter offset: The first byte that was requested.
+    init(_ head: ResponseHead, at offset: UInt64, _ method: HTTPRequest.Method) {
+        let range = head.fields.firstValue(of: "content-range").flatMap { ContentRange(parsing: $0) }
+        switch (head.status, range) {
+        case (204, _), (304, _): self = .complete
+        case _ where method == .head: self = .rest
+        case (206, .satisfied(let part, _)) where part.lowerBound == offset: self = .rest
+        case (206, _):
+            self = .refusal("the server sent another range than the one from byte \(offset)")
+        case (416, .unsatisfied(offset)): self = .complete
+        case (416, .unsatisfied(let total)):
+            self = .refusal("the server has only \(total) bytes, and the file has \(offset)")
+        case (200, _) where head.fields.firstValue(of: "content-length").flatMap({ UInt64($0) }) == offset:
+            self = .complete
+        case (200, _): self = .refusal("the server does not support byte ranges")
+        default: self = .refusal("the status of the range is \(head.status)")
+        }
+    }
+
+    var isRefusal: Bool { if case .refusal = self { true } else { false } }
 }

@@ -8,8 +8,6 @@ struct WriteOut: Sendable {
         var text = ""
     }
 
-    private enum Kind { case variable, header }
-
     private let report: TransferReport
 
     init(_ report: TransferReport) { self.report = report }
@@ -37,12 +35,11 @@ struct WriteOut: Sendable {
                 piece.text += "%"
             case "%":
                 switch WriteOut.variable(&rest) {
-                case (.header, let name)?: piece.text += field(name) ?? ""
-                case (.variable, "stderr")?: begin(true)
-                case (.variable, "stdout")?: begin(false)
-                case (.variable, "onerror")?:
-                    if report.status == .success { return (pieces + [piece], unknown) }
-                case (.variable, let name)?:
+                case (true, let name)?: piece.text += field(name) ?? ""
+                case (false, "stderr")?: begin(true)
+                case (false, "stdout")?: begin(false)
+                case (false, "onerror")?: if report.status == .success { return (pieces + [piece], unknown) }
+                case (false, let name)?:
                     if let value = value(of: name) { piece.text += value.text } else { unknown.append(name) }
                 case nil: piece.text += "%"
                 }
@@ -61,12 +58,12 @@ struct WriteOut: Sendable {
         }
     }
 
-    private static func variable(_ rest: inout Substring) -> (Kind, String)? {
+    private static func variable(_ rest: inout Substring) -> (isHeader: Bool, name: String)? {
         let isHeader = rest.hasPrefix("header{")
         guard isHeader || rest.hasPrefix("{"), let close = rest.firstIndex(of: "}") else { return nil }
         let name = rest[rest.index(rest.startIndex, offsetBy: isHeader ? 7 : 1)..<close]
         rest = rest[rest.index(after: close)...]
-        return (isHeader ? .header : .variable, String(name))
+        return (isHeader, String(name))
     }
 
     private func field(_ name: String) -> String? { report.head?.fields.firstValue(of: name) }
@@ -103,14 +100,15 @@ extension WriteOut {
         "exitcode": { .number(Int($0.report.status.code)) }, "filename_effective": { .text($0.report.file) },
         // A variable of another protocol.
         "ftp_entry_path": { _ in .text(nil) }, "http_code": { .status($0.report.effectiveStatus) },
-        "http_connect": { .status($0.report.tunnelHead?.status ?? 0) }, "http_version": { .text($0.version) },
+        "http_connect": { .status($0.report.tunnelHead?.status ?? 0) },
+        "http_version": { .text($0.report.head.map { String("\($0.version.text)".dropFirst(5)) } ?? "0") },
         "local_ip": { .text(WriteOut.address($0.connection?.localAddress).host) },
         "local_port": { .number(WriteOut.address($0.connection?.localAddress).port) },
         "method": { .text($0.report.method) }, "num_connects": { .number($0.connects) },
         "num_headers": { .number(($0.report.head ?? $0.report.tunnelHead)?.fields.count ?? 0) },
         "num_redirects": { .number($0.redirects.count) },
         "proxy_ssl_verify_result": { .number($0.verification($0.report.proxyVerifyResult, of: .http)) },
-        "redirect_url": { .text($0.redirection) }, "referer": { .text($0.report.referer) },
+        "redirect_url": { .text($0.redirection) }, "referer": { .text($0.report.plan.request.headerFields[.referer]) },
         "remote_ip": { .text(WriteOut.address($0.connection?.remoteAddress).host) },
         "remote_port": { .number(WriteOut.address($0.connection?.remoteAddress).port) },
         "response_code": { .status($0.report.effectiveStatus) }, "scheme": { .text($0.scheme) },
@@ -123,23 +121,15 @@ extension WriteOut {
         "time_namelookup": { .seconds($0.times.named) }, "time_pretransfer": { .seconds($0.times.ready) },
         "time_redirect": { .seconds($0.redirects.last?.ended ?? .zero) },
         "time_starttransfer": { .seconds($0.report.metrics?.firstByte ?? .zero) },
-        "time_total": { .seconds($0.report.elapsed) }, "url": { .text($0.report.givenURL) },
+        "time_total": { .seconds($0.report.elapsed) }, "url": { .text($0.report.plan.givenURL) },
         "url_effective": { .text($0.report.url.withoutUserInfo.absoluteString) },
-        "urlnum": { .number($0.report.number) },
+        "urlnum": { .number($0.report.plan.number) },
     ]
 
     private var connection: ConnectionInformation? { report.metrics?.connection }
     private var received: Int { Int(clamping: report.metrics?.receivedBodyByteCount ?? 0) }
     private var uploaded: Int { Int(clamping: report.uploadedByteCount) }
     private var redirects: [HTTPHop] { report.steps.map(\.hop).filter { $0.reason == .redirect } }
-
-    private var version: String {
-        switch report.head?.version {
-        case .http11: "1.1"
-        case .http10: "1.0"
-        case nil: "0"
-        }
-    }
 
     private var scheme: String? {
         let wasTried = report.metrics != nil || report.status == .connectFailed
@@ -154,7 +144,6 @@ extension WriteOut {
         return TLSError(fault).verificationCode ?? 0
     }
 
-    /// The number of connections that were opened.
     private var connects: Int {
         let metrics = report.steps.compactMap(\.exchange?.metrics) + [report.metrics].compactMap { $0 }
         return metrics.count { $0.connection != nil && !$0.isConnectionReused }
@@ -175,23 +164,23 @@ extension WriteOut {
         return (named, connected, secured, metrics.connection == nil ? .zero : begin + metrics.wait)
     }
 
-    /// The URL that the response redirects to.
     private var redirection: String? {
-        guard let head = report.head, (300...399).contains(head.status), let location = field("location")
-        else { return nil }
+        guard let head = report.head, (300...399).contains(head.status), let location = field("location") else {
+            return nil
+        }
         return (try? report.url.resolving(location))?.absoluteString
     }
 
     /// The parts of `127.0.0.1:80` or `[::1]:80`.
     private static func address(_ text: String?) -> (host: String, port: Int) {
-        guard let text, let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...])
-        else { return ("", 0) }
+        guard let text, let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]) else {
+            return ("", 0)
+        }
         let host = text[..<colon]
         return (host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : String(host), port)
     }
 }
 
-/// The value of a variable of `-w`.
 enum WriteOutValue: JSONRepresentable, Sendable {
     /// A text; `nil` if the value is missing.
     case text(String?)
@@ -201,7 +190,6 @@ enum WriteOutValue: JSONRepresentable, Sendable {
     /// Seconds with six decimals.
     case seconds(Duration)
 
-    /// As curl prints it.
     var text: String {
         switch self {
         case .text(let text): return text ?? ""
@@ -226,9 +214,7 @@ enum WriteOutValue: JSONRepresentable, Sendable {
 }
 
 extension TLSError {
-    /// OpenSSL's number for the rejection of a chain, as `-w` prints it; `nil` if the chain was valid or none came.
-    ///
-    /// Of several numbers for an authority that is not trusted it is the most frequent.
+    /// OpenSSL's number for the rejection of a chain, the most frequent of several; `nil` for a valid chain.
     var verificationCode: Int? {
         switch kind {
         case .nameMismatch: 1

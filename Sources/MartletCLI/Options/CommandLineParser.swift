@@ -1,3 +1,6 @@
+import MartletDemo
+import SystemPackage
+
 /// Reads a command line as curl does: clusters of letters, long names, values as the next word or the rest of
 /// a cluster, options and URLs in any order.
 struct CommandLineParser {
@@ -31,25 +34,35 @@ struct CommandLineParser {
 
     private mutating func readOption(_ word: String, _ rest: inout ArraySlice<String>) throws(UsageError) {
         guard !word.hasPrefix("--") else {
-            _ = try apply(try option(named: String(word.dropFirst(2))), shown: word, "", &rest)
-            return
+            // Unlike curl, `--name=value` is accepted as well.
+            let mark = word.first("=") ?? word.endIndex
+            let (name, value) = (word[..<mark], mark < word.endIndex ? word.rest(after: mark) : nil)
+            return try UsageError.at("option \(name)") { () throws(UsageError) in
+                let option = try option(named: String(name.dropFirst(2)))
+                try check(value == nil || option.takesValue, "takes no value")
+                try apply(option, value, &rest)
+            }
         }
         var letters = word.dropFirst()
         while let letter = letters.popFirst() {
-            guard let option = options[letter] else { throw UsageError("option -\(letter): is unknown") }
-            if try apply(option, shown: "-\(letter)", letters, &rest) { return }
+            try UsageError.at("option -\(letter)") { () throws(UsageError) in
+                guard let option = options[letter] else { throw UsageError("is unknown") }
+                let value = option.takesValue && !letters.isEmpty ? String(letters) : nil
+                if value != nil { letters = "" }
+                try apply(option, value, &rest)
+            }
         }
     }
 
-    /// - Parameter attached: The rest of a cluster; a value is that, or the next word if it is empty.
-    /// - Returns: Whether the option took a value.
-    private mutating func apply(
-        _ option: CurlOption, shown: String, _ attached: Substring, _ rest: inout ArraySlice<String>
-    ) throws(UsageError) -> Bool {
+    /// - Parameter attached: The value in the option's own word; without one, a value is the next word.
+    private mutating func apply(_ option: CurlOption, _ attached: String?, _ rest: inout ArraySlice<String>)
+        throws(UsageError)
+    {
         func value() throws(UsageError) -> String {
-            if !attached.isEmpty { return String(attached) }
-            guard let next = rest.popFirst() else { throw UsageError("option \(shown): needs a value") }
-            return next
+            guard let value = attached ?? rest.popFirst() else {
+                throw UsageError("needs a value: \(option.valueName)")
+            }
+            return value
         }
         switch option.kind {
         case .flag(let change): try change(&groups[last])
@@ -57,18 +70,14 @@ struct CommandLineParser {
             let value = try value()
             groups[last].given.append((option.name, value))
             try change(&groups[last], value)
-            return true
-        case .config:
-            try readConfig(try value())
-            return true
+        case .config: try readConfig(try value())
         case .next:
-            try check(!groups[last].urls.isEmpty, "option \(shown): no URL stands before it")
+            try check(!groups[last].urls.isEmpty, "needs a URL before it")
             var next = TransferOptions()
             next.global = groups[last].global
             groups.append(next)
-        case .refused(let reason): throw UsageError("option \(shown): \(reason)")
+        case .refused(let reason): throw UsageError(reason)
         }
-        return false
     }
 
     /// An option by its long name; one that begins with `no-` is the opposite of a flag where curl has such.
@@ -76,16 +85,17 @@ struct CommandLineParser {
         if let option = options[name] { return option }
         if name.hasPrefix("no-"), let option = options[String(name.dropFirst(3))] {
             // Switching off a feature that does not exist changes nothing.
-            if case .refused = option.kind { return .flag(name) { _ in } }
-            if let opposite = option.opposite { return .flag(name, nil, "", opposite) }
+            if case .refused = option.kind { return .ignored("--\(name)") }
+            if let opposite = option.opposite { return .flag("--\(name)", "", opposite) }
         }
-        throw UsageError("option --\(name): is unknown")
+        let similar = Spelling.suggestion(for: name, among: options.listed.map(\.name))
+        throw UsageError("is unknown" + (similar.map { "; did you mean --\($0)?" } ?? ""))
     }
 
     private mutating func readConfig(_ name: String) throws(UsageError) {
         try check(
             depth < CommandLineParser.configDepthLimit,
-            "option -K: files of options name one another too deep")
+            "more than \(CommandLineParser.configDepthLimit) files of options name one another")
         let text = String(decoding: try InputFile.contents(of: name), as: UTF8.self)
         depth += 1
         defer { depth -= 1 }
@@ -95,13 +105,10 @@ struct CommandLineParser {
     /// Reads the option of a line: its value is on that line.
     private mutating func read(_ line: ConfigFile.Line) throws(UsageError) {
         var rest = [line.value].compactMap { $0 }[...]
-        do throws(UsageError) { try readOption(line.word, &rest) } catch {
-            throw UsageError("\(line.place): \(error)", status: error.status)
-        }
+        try UsageError.at(line.place) { () throws(UsageError) in try readOption(line.word, &rest) }
         try check(rest.isEmpty || line.value == "", "\(line.place): option \(line.word): takes no value")
         if line.hasRest {
-            groups[last].global.warnings.append(
-                "\(line.place): the value ends at a blank; put it into quotes for more")
+            groups[last].global.warnings.append("\(line.place): the value ends at the first blank; use quotes for more")
         }
     }
 }
@@ -109,16 +116,9 @@ struct CommandLineParser {
 /// The options of the whole command line, in whichever group they are given.
 struct GlobalOptions: Sendable {
     /// The form in which the progress of a transfer to a file is shown.
-    enum Progress: String, Sendable, CaseIterable {
-        /// A bar on a terminal, lines elsewhere.
-        case auto
-        /// A bar, redrawn in place.
-        case bar
-        /// Lines.
-        case plain
-        /// One JSON object a line.
-        case json
-        case none
+    enum Progress: Sendable {
+        /// `auto` is a bar on a terminal and lines otherwise; `json` is one object a line.
+        case auto, bar, plain, json, none
     }
 
     var isSilent = false
@@ -151,17 +151,103 @@ struct UsageError: Error, Sendable, CustomStringConvertible {
     var status: ExitStatus
 
     init(_ description: String, status: ExitStatus = .usage) {
-        self.description = description
-        self.status = status
+        (self.description, self.status) = (description, status)
     }
 
-    /// Reports the error on standard error.
+    /// Runs a function whose errors get a prefix: an option, or a line of a file.
+    static func at<Value>(_ place: String, _ body: () throws(UsageError) -> Value) throws(UsageError) -> Value {
+        do throws(UsageError) { return try body() } catch {
+            throw UsageError("\(place): \(error)", status: error.status)
+        }
+    }
+
     func tell() async { await Console.report("(\(status.code)) \(self)") }
 }
 
-/// Throws a ``UsageError`` unless a condition holds.
-func check(
-    _ condition: Bool, _ message: @autoclosure () -> String, status: ExitStatus = .usage
-) throws(UsageError) {
+func check(_ condition: Bool, _ message: @autoclosure () -> String, status: ExitStatus = .usage) throws(UsageError) {
     if !condition { throw UsageError(message(), status: status) }
+}
+
+/// A file of options, as curl's `-K` reads it: one a line, `name value`, `name = value` or `name: value`.
+enum ConfigFile {
+    struct Line: Hashable, Sendable {
+        /// The option as on a command line: `--name`, `-n`, or a cluster of letters.
+        var word: String
+        var value: String?
+        /// The file and the line, for messages.
+        var place: String
+        /// Whether more than a comment follows the value, which ended at a blank.
+        var hasRest = false
+    }
+
+    static func lines(of text: String, named name: String) throws(UsageError) -> [Line] {
+        var lines: [Line] = []
+        for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+            let line = line.drop(while: isBlank)
+            guard let first = line.first, first != "#" else { continue }
+            let option = line.prefix { !isBlank($0) && $0 != "=" && $0 != ":" }
+            let place = "\(name), line \(index + 1)"
+            try check(option.contains(where: { $0 != "-" }), "\(place): no option")
+            var entry = Line(word: option.hasPrefix("-") ? String(option) : "--\(option)", place: place)
+            var rest = line.dropFirst(option.count).drop(while: isBlank)
+            if let separator = rest.first, separator == "=" || separator == ":" {
+                rest = rest.dropFirst().drop(while: isBlank)
+            }
+            if rest.first == "\"" {
+                entry.value = try quoted(rest.dropFirst(), place)
+            } else {
+                let value = rest.prefix { !isBlank($0) }
+                if !value.isEmpty, value.first != "#" { entry.value = String(value) }
+                let behind = rest.dropFirst(value.count).drop(while: isBlank)
+                entry.hasRest = entry.value != nil && !behind.isEmpty && behind.first != "#"
+            }
+            lines.append(entry)
+        }
+        return lines
+    }
+
+    private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
+
+    private static func quoted(_ text: Substring, _ place: String) throws(UsageError) -> String {
+        let escapes: [Character: Character] = ["n": "\n", "t": "\t", "r": "\r", "v": "\u{B}"]
+        var value = ""
+        var isEscaped = false
+        for character in text {
+            if isEscaped {
+                value.append(escapes[character] ?? character)
+                isEscaped = false
+            } else if character == "\\" {
+                isEscaped = true
+            } else if character == "\"" {
+                return value
+            } else {
+                value.append(character)
+            }
+        }
+        throw UsageError("\(place): a quote is not closed")
+    }
+}
+
+/// Files that options name; `-` is standard input.
+enum InputFile {
+    /// The contents of a file. Blocks.
+    static func contents(of name: String) throws(UsageError) -> [UInt8] {
+        do {
+            if name == "-" { return try rest(of: .standardInput) }
+            let file = try FileDescriptor.open(FilePath(name), .readOnly, options: .closeOnExec)
+            defer { try? file.close() }
+            return try rest(of: file)
+        } catch { throw UsageError("could not read “\(name)”: \(error)", status: .readFailed) }
+    }
+
+    /// The contents of the file that a value names after `@`; `nil` for a value without `@`. Blocks.
+    static func contents(afterAtOf value: String) throws(UsageError) -> [UInt8]? {
+        value.begins(with: "@") ? try contents(of: value.rest(after: value.startIndex)) : nil
+    }
+
+    private static func rest(of file: FileDescriptor) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while case let piece = try file.bytes(atMost: 256 * 1024), !piece.isEmpty { bytes += piece }
+        return bytes
+    }
 }

@@ -5,123 +5,129 @@ import Martlet
 struct CurlOption: Sendable {
     typealias Setting<Value> = any WritableKeyPath<TransferOptions, Value> & Sendable
 
-    /// The long name, without dashes.
-    var name: String
-    var letter: Character?
-    var kind: OptionKind
+    let name: String
+    let letter: Character?
+    /// The name of the value in the help; empty for an option without one.
+    let valueName: String
+    let kind: OptionKind
     /// One line for the help; empty for options that are not listed there.
-    var help = ""
-    /// The name of the value in the help.
-    var valueName = ""
+    var help: String
     /// The effect of the name after `--no-`; `nil` if there is no such option.
-    var opposite: OptionKind.Change?
+    let opposite: OptionKind.Change?
 
-    static func flag(
-        _ name: String, _ letter: Character? = nil, _ help: String = "",
-        opposite: OptionKind.Change? = nil, _ apply: @escaping OptionKind.Change
-    ) -> CurlOption {
-        CurlOption(name: name, letter: letter, kind: .flag(apply), help: help, opposite: opposite)
-    }
-
-    /// An option without a value that gives a setting one.
-    /// - Parameter opposite: The value for `--no-`.
-    static func flag<Value: Sendable>(
-        _ name: String, _ letter: Character?, _ help: String,
-        _ setting: Setting<Value>, _ value: Value, opposite: Value? = nil
-    ) -> CurlOption {
-        func giving(_ value: Value) -> OptionKind.Change { { $0[keyPath: setting] = value } }
-        return .flag(name, letter, help, opposite: opposite.map(giving), giving(value))
-    }
-
-    /// An option without a value that switches a setting on.
-    static func flag(
-        _ name: String, _ letter: Character?, _ help: String, _ setting: Setting<Bool>
-    ) -> CurlOption { .flag(name, letter, help, setting, true) }
-
-    /// An option without a value that switches a setting on, and off with `--no-`.
-    static func toggle(
-        _ name: String, _ letter: Character?, _ help: String, _ setting: Setting<Bool>
-    ) -> CurlOption { .flag(name, letter, help, setting, true, opposite: false) }
-
-    /// An option that is accepted and has no effect.
-    static func ignored(
-        _ name: String, _ letter: Character? = nil, _ help: String = "", hasOpposite: Bool = false
-    ) -> CurlOption {
-        let nothing: OptionKind.Change = { _ in }
-        return .flag(name, letter, help, opposite: hasOpposite ? nothing : nil, nothing)
-    }
-
-    static func value(
-        _ name: String, _ letter: Character? = nil, _ valueName: String, _ help: String = "",
-        _ apply: @escaping @Sendable (inout TransferOptions, String) throws(UsageError) -> Void
-    ) -> CurlOption {
-        CurlOption(name: name, letter: letter, kind: .value(apply), help: help, valueName: valueName)
-    }
-
-    /// An option with the value of a setting.
-    /// - Parameter read: Makes the setting from the text, and from the option's name for messages.
-    static func value<Value>(
-        _ name: String, _ letter: Character?, _ valueName: String, _ help: String, _ setting: Setting<Value>,
-        _ read: @escaping @Sendable (String, String) throws(UsageError) -> Value
-    ) -> CurlOption {
-        let shown = letter.map { "-\($0)" } ?? "--\(name)"
-        return .value(name, letter, valueName, help) { (group, text) throws(UsageError) in
-            group[keyPath: setting] = try read(text, shown)
+    var takesValue: Bool {
+        switch kind {
+        case .value, .config: true
+        case .flag, .next, .refused: false
         }
     }
 
+    /// - Parameter form: The option as the help shows it: `-o, --output FILE`, `--raw`.
+    init(_ form: String, _ help: String = "", _ kind: OptionKind, opposite: OptionKind.Change? = nil) {
+        var words = form.split(separator: " ")[...]
+        letter = form.hasPrefix("--") ? nil : words.popFirst()?.dropFirst().first
+        name = String((words.popFirst() ?? "").dropFirst(2))
+        valueName = words.joined(separator: " ")
+        (self.kind, self.help, self.opposite) = (kind, help, opposite)
+    }
+
+    static func flag(
+        _ form: String, _ help: String, opposite: OptionKind.Change? = nil, _ apply: @escaping OptionKind.Change
+    ) -> CurlOption { CurlOption(form, help, .flag(apply), opposite: opposite) }
+
+    /// An option without a value that gives a setting one, and `--no-` the opposite, if there is one.
+    static func flag<Value: Sendable>(
+        _ form: String, _ help: String, _ setting: Setting<Value>, _ value: Value, opposite: Value? = nil
+    ) -> CurlOption {
+        func giving(_ value: Value) -> OptionKind.Change { { $0[keyPath: setting] = value } }
+        return .flag(form, help, opposite: opposite.map(giving), giving(value))
+    }
+
+    /// An option without a value that switches a setting on, and off with `--no-`.
+    static func toggle(_ form: String, _ help: String, _ setting: Setting<Bool>) -> CurlOption {
+        .flag(form, help, setting, true, opposite: false)
+    }
+
+    /// An option that is accepted and has no effect, as `--no-` has none.
+    static func ignored(_ form: String, _ help: String = "") -> CurlOption {
+        .flag(form, help, opposite: { _ in }) { _ in }
+    }
+
+    static func value(_ form: String, _ help: String, _ apply: @escaping OptionKind.Reading) -> CurlOption {
+        CurlOption(form, help, .value(apply))
+    }
+
+    /// An option with the value of a setting.
+    static func value<Value>(
+        _ form: String, _ help: String, _ setting: Setting<Value>,
+        _ read: @escaping @Sendable (String) throws(UsageError) -> Value
+    ) -> CurlOption {
+        .value(form, help) { (group, text) throws(UsageError) in group[keyPath: setting] = try read(text) }
+    }
+
     /// An option with the value of a setting, as it is given.
-    static func value(
-        _ name: String, _ letter: Character?, _ valueName: String, _ help: String, _ setting: Setting<String?>
-    ) -> CurlOption { .value(name, letter, valueName, help) { $0[keyPath: setting] = $1 } }
+    static func value(_ form: String, _ help: String, _ setting: Setting<String?>) -> CurlOption {
+        .value(form, help) { $0[keyPath: setting] = $1 }
+    }
 
     /// An option that takes a value for a list of them.
     static func list<Value>(
-        _ name: String, _ letter: Character?, _ valueName: String, _ help: String,
-        _ setting: Setting<[Value]>, _ make: @escaping @Sendable (String) -> Value
-    ) -> CurlOption { .value(name, letter, valueName, help) { $0[keyPath: setting].append(make($1)) } }
+        _ form: String, _ help: String, _ setting: Setting<[Value]>, _ make: @escaping @Sendable (String) -> Value
+    ) -> CurlOption { .value(form, help) { $0[keyPath: setting].append(make($1)) } }
+
+    /// An option with one of some words, which are added to the help.
+    static func choice<Value: Sendable>(
+        _ form: String, _ help: String, _ setting: Setting<Value>, _ values: KeyValuePairs<String, Value>
+    ) -> CurlOption {
+        .value(form, "\(help) \(values.map(\.key).joined(separator: ", "))", setting) { (text) throws(UsageError) in
+            try OptionValues.choice(text, values)
+        }
+    }
+
+    /// An option with a whole number within bounds.
+    static func number(_ form: String, _ help: String, _ range: ClosedRange<Int>, _ setting: Setting<Int>) -> CurlOption
+    {
+        .value(form + " NUMBER", help, setting, OptionValues.number(in: range))
+    }
 
     /// An option in seconds; 0 is no limit.
-    static func seconds(
-        _ name: String, _ letter: Character?, _ help: String, _ setting: Setting<Duration?>
-    ) -> CurlOption { .value(name, letter, "SECONDS", help, setting, OptionValues.seconds) }
+    static func seconds(_ form: String, _ help: String, _ setting: Setting<Duration?>) -> CurlOption {
+        .value(form + " SECONDS", help, setting, OptionValues.seconds)
+    }
 
     /// An option in bytes; 0 is no limit.
-    static func size(_ name: String, _ help: String, _ setting: Setting<Int?>) -> CurlOption {
-        .value(name, nil, "BYTES", help, setting, OptionValues.size)
+    static func size(_ form: String, _ help: String, _ setting: Setting<Int?>) -> CurlOption {
+        .value(form + " BYTES", help, setting, OptionValues.size)
     }
 
     /// A directory, with a name that is not empty.
-    static func folder(_ name: String, _ help: String, _ setting: Setting<String?>) -> CurlOption {
-        .value(name, nil, "DIR", help, setting) { (text, option) throws(UsageError) in
-            try check(!text.isEmpty, "option \(option): takes a folder")
-            return text
+    static func folder(_ form: String, _ help: String, _ setting: Setting<String?>) -> CurlOption {
+        .value(form + " DIR", help, setting) { (text) throws(UsageError) in
+            try OptionValues.text(text, "a directory")
         }
     }
 
     /// An option that is known, and rejected.
-    static func refused(_ name: String, _ letter: Character? = nil, _ reason: String) -> CurlOption {
-        CurlOption(name: name, letter: letter, kind: .refused(reason))
+    static func refused(_ name: String, _ letter: Character?, _ reason: String) -> CurlOption {
+        CurlOption(letter.map { "-\($0), --\(name)" } ?? "--\(name)", "", .refused(reason))
     }
 }
 
-/// The effect of an option.
+/// The effect of an option. The errors of all effects get the option as a prefix.
 enum OptionKind: Sendable {
     typealias Change = @Sendable (inout TransferOptions) throws(UsageError) -> Void
+    typealias Reading = @Sendable (inout TransferOptions, String) throws(UsageError) -> Void
 
     case flag(Change)
-    case value(@Sendable (inout TransferOptions, String) throws(UsageError) -> Void)
+    case value(Reading)
     /// Ends the options of this transfer and begins those of the next.
     case next
-    /// Reads options from a file.
     case config
-    /// Known, and rejected by name for a reason.
     case refused(String)
 }
 
 /// The options of a command, by name and by letter.
 struct CommandOptions: Sendable {
-    /// All options, in the order of the help.
     let all: [CurlOption]
     /// The synopsis of the command, for the help.
     let usage: String
@@ -133,20 +139,13 @@ struct CommandOptions: Sendable {
     private let byLetter: [Character: CurlOption]
 
     /// The options of a command; of two with one name or letter the first counts.
-    init(
-        _ all: [CurlOption], usage: String, notes: String = "",
-        defaults: (inout TransferOptions) -> Void = { _ in }
-    ) {
-        self.all = all
-        self.usage = usage
-        self.notes = notes
+    init(_ all: [CurlOption], usage: String, notes: String = "", defaults: (inout TransferOptions) -> Void = { _ in }) {
+        (self.all, self.usage, self.notes) = (all, usage, notes)
         var group = TransferOptions()
         defaults(&group)
         self.defaults = group
         byName = Dictionary(all.map { ($0.name, $0) }) { first, _ in first }
-        byLetter = Dictionary(all.compactMap { option in option.letter.map { ($0, option) } }) { first, _ in
-            first
-        }
+        byLetter = Dictionary(all.compactMap { option in option.letter.map { ($0, option) } }) { first, _ in first }
     }
 
     /// An option by its long name, without dashes.
@@ -154,7 +153,6 @@ struct CommandOptions: Sendable {
 
     subscript(letter: Character) -> CurlOption? { byLetter[letter] }
 
-    /// The options that are carried out and have a line in the help.
     var listed: [CurlOption] { all.filter { !$0.help.isEmpty } }
 
     /// The help: a line for each listed option, and the notes.
@@ -168,8 +166,7 @@ struct CommandOptions: Sendable {
         return (["USAGE: \(usage)", "", "OPTIONS:"] + lines).joined(separator: "\n") + notes
     }
 
-    /// The groups of options that words make; `--help` and `--version` are answered here.
-    /// - Throws: The exit code, or the answer.
+    /// The groups of options that words make. Throws the exit code, or the text of `--help` and `--version`.
     func groups(of words: [String]) async throws -> [TransferOptions] {
         var reader = CommandLineParser(self)
         do throws(UsageError) { try reader.read(words) } catch {
@@ -197,7 +194,6 @@ protocol WordsCommand: AsyncParsableCommand {
     /// The words after the command's name.
     var words: [String] { get }
 
-    /// - Returns: The exit code.
     static func run(_ groups: [TransferOptions]) async throws(UsageError) -> ExitStatus
 }
 

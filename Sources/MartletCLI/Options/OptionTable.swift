@@ -3,255 +3,325 @@ import Martlet
 /// Every option of `get`: curl's that are carried out, curl's that are rejected by name, and our own.
 enum OptionTable {
     static let all =
-        request + conditions + body + output + redirects + callers + cookies + retries + connection + proxy
-        + security + caching + general + refused
+        request + conditions + body + output + redirects + callers + cookies + retries + connection + proxy + security
+        + caching + general + refused
 
     private static let request: [CurlOption] = [
-        .list("url", nil, "URL", "a URL, as if it stood by itself", \.urls) { $0 },
+        .list("--url URL", "Fetch this URL, as if it were given without an option", \.urls) { $0 },
+        .value("-X, --request METHOD", "Use this method instead of the one that follows from the options", \.method),
         .value(
-            "request", "X", "METHOD", "the method, in place of the one that follows from the options",
-            \.method),
-        .value(
-            "header", "H", "LINE",
-            "a field: 'Name: value', 'Name;' for an empty one, 'Name:' for none, @FILE", OptionValues.header),
-        .toggle("head", "I", "ask for the head alone, and show it", \.isHead),
-        .toggle("get", "G", "put the data into the query, and use GET", \.putsDataInQuery),
-        .value(
-            "user-agent", "A", "TEXT", "what User-Agent says; empty for none", \.userAgent,
-            HeaderLines.checked),
-        .value("referer", "e", "URL", "what Referer says", \.referer) { (text, option) throws(UsageError) in
-            try check(!text.hasSuffix(";auto"), "option -e: “;auto” is not supported")
-            return try HeaderLines.checked(text, option)
-        },
-        .value(
-            "range", "r", "FIRST-LAST", "ask for a part of the resource, in bytes", \.range,
-            HeaderLines.checked),
-        .value(
-            "continue-at", "C", "OFFSET",
-            "go on at this byte, and append to the file of -o; - for where the file ends",
-            \.continuation, Continuation.read),
-        .toggle("compressed", nil, "ask for a content coding and undo it", \.isCompressed),
-        .toggle("raw", nil, "undo neither chunks nor content coding", \.isRaw),
-        .toggle(
-            "ignore-content-length", nil,
-            "a body ends with its connection, whatever its length is said to be", \.ignoresContentLength),
-        .flag("http1.0", "0", "speak HTTP/1.0", \.version, .http10),
-        .flag("http1.1", nil, "speak HTTP/1.1, the default", \.version, .http11),
-        .toggle("path-as-is", nil, "keep . and .. in the path", \.keepsPath),
-        .flag("globoff", "g", "take { } [ ] in URLs as they are", \.disablesGlobbing),
-        .seconds(
-            "expect100-timeout", nil, "how long to wait for 100 Continue; 1 by default", \.continueTimeout),
+            "-H, --header LINE", "Set a field: 'Name: value', 'Name;' if empty; 'Name:' removes it", OptionValues.header
+        ),
+        .toggle("-I, --head", "Request only the head, and print it", \.isHead),
+        .toggle("-G, --get", "Append the data to the query, and use GET", \.putsDataInQuery),
+        .value("-A, --user-agent TEXT", "Set User-Agent; empty to remove it", \.userAgent, HeaderLines.checked),
+        .value("-e, --referer URL", "Set Referer", \.referer, OptionValues.referer),
+        .value("-r, --range FIRST-LAST", "Request a range of bytes", \.range, HeaderLines.checked),
+        .value("-C, --continue-at OFFSET", "Resume a file of -o; - for its end", \.continuation, Continuation.read),
+        .toggle("--compressed", "Accept content codings, and decode them", \.isCompressed),
+        .toggle("--raw", "Decode neither chunks nor content codings", \.isRaw),
+        .toggle("--ignore-content-length", "Read the body until the connection ends", \.ignoresContentLength),
+        .flag("-0, --http1.0", "Use HTTP/1.0", \.version, .http10),
+        .flag("--http1.1", "Use HTTP/1.1, the default", \.version, .http11),
+        .toggle("--path-as-is", "Keep . and .. in the path", \.keepsPath),
+        .toggle("-g, --globoff", "Allow { } [ ] in URLs", \.disablesGlobbing),
+        .seconds("--expect100-timeout", "Limit the wait for 100 Continue; 1 by default", \.continueTimeout),
     ]
 
     private static let conditions: [CurlOption] = [
-        .value(
-            "time-cond", "z", "TIME|FILE",
-            "ask for what is newer than a date, or than a file; older with - before it",
-            OptionValues.timeCondition),
-        .value(
-            "etag-compare", nil, "FILE", "ask for what has another ETag than the file says",
-            \.comparedTagFile),
-        .value(
-            "etag-save", nil, "FILE", "write the response's ETag to a file; - for standard output",
-            \.savedTagFile),
+        .value("-z, --time-cond TIME|FILE", "Request only if newer; -TIME if older", OptionValues.timeCondition),
+        .value("--etag-compare FILE", "Request only what has another ETag than the one in a file", \.comparedTagFile),
+        .value("--etag-save FILE", "Write the response's ETag to a file; - for standard output", \.savedTagFile),
     ]
 
     private static let body: [CurlOption] = [
-        .list(
-            "data", "d", "DATA", "a form's data, or @FILE without its line breaks; several are joined by &",
-            \.data
-        ) { .data($0) },
-        .list("data-ascii", nil, "DATA", "", \.data) { .data($0) },
-        .list("data-raw", nil, "DATA", "as -d, but @ means nothing", \.data) { .raw($0) },
-        .list("data-binary", nil, "DATA", "as -d, but a file's line breaks stay", \.data) { .binary($0) },
-        .list(
-            "data-urlencode", nil, "DATA", "as -d, encoded: text, =text, name=text, @FILE, name@FILE", \.data
-        ) { .encoded($0) },
-        .list("json", nil, "DATA", "post JSON, or @FILE: sets Content-Type and Accept", \.data) { .json($0) },
-        .list(
-            "form", "F", "NAME=CONTENT",
-            "a part of a form: NAME=TEXT, NAME=@FILE, NAME=<FILE; ;type= ;filename=", \.form
-        ) { FormPart(text: $0, isLiteral: false) },
-        .list("form-string", nil, "NAME=TEXT", "as -F, but @, < and ; mean nothing", \.form) {
-            FormPart(text: $0, isLiteral: true)
+        .list("-d, --data DATA", "Send data, or @FILE without line breaks; joined by &", \.data) { .data($0) },
+        .list("--data-ascii DATA", "", \.data) { .data($0) },
+        .list("--data-raw DATA", "Send data as -d does, but @ has no meaning", \.data) { .raw($0) },
+        .list("--data-binary DATA", "Send data as -d does, but keep line breaks of files", \.data) { .binary($0) },
+        .list("--data-urlencode DATA", "Send encoded: [[NAME]=]TEXT, [NAME]@FILE", \.data) { .encoded($0) },
+        .list("--json DATA", "Send JSON, or @FILE: sets Content-Type and Accept", \.data) { .json($0) },
+        .list("-F, --form NAME=CONTENT", "Send a form part: TEXT, @FILE or <FILE; ;type= ;filename=", \.form) {
+            .init($0)
         },
-        .flag(
-            "form-escape", nil, "quotes in names of -F after a backslash, in place of %22", \.formQuoting,
-            .backslash),
-        .list("upload-file", "T", "FILE", "put a file; - for standard input, in chunks", \.uploads) { $0 },
+        .list("--form-string NAME=TEXT", "Send a form part without special characters", \.form) { .init(literal: $0) },
+        .flag("--form-escape", "Escape quotes in names of -F with a backslash, not as %22", \.formQuoting, .backslash),
+        .list("-T, --upload-file FILE", "Send a file with PUT; - for standard input, in chunks", \.uploads) { $0 },
     ]
 
+    private static let files: CurlOption.Setting<[TransferOptions.Destination]> = \.destinations
+
     private static let output: [CurlOption] = [
-        .list(
-            "output", "o", "FILE", "write the body to a file; one for each URL; - for standard output",
-            \.destinations
-        ) { .named($0) },
-        .flag("remote-name", "O", "write the body to a file named after the URL's path") {
+        .list("-o, --output FILE", "Write the body to a file; one for each URL; - for standard output", files) {
+            .named($0)
+        },
+        .flag("-O, --remote-name", "Write the body to a file named after the URL's path") {
             $0.destinations.append(.remoteName)
         },
-        .toggle("remote-name-all", nil, "-O for every URL", \.usesRemoteNames),
-        .toggle(
-            "remote-header-name", "J",
-            "-O under the name that the response proposes; never over a file that is there",
-            \.usesRemoteHeaderName),
-        .flag("lines", nil, "write the body line by line, as soon as each is there", \.reading, .lines),
-        .flag(
-            "sse", nil, "read server-sent events, and write each as JSON on a line; connects again",
-            \.reading, .events),
-        .value("output-dir", nil, "DIR", "the folder of the files of -o and -O", \.outputFolder),
-        .toggle("create-dirs", nil, "make the folders that -o names", \.makesFolders),
-        .toggle("remote-time", "R", "give files the time of Last-Modified", \.preservesModificationTime),
-        .toggle("include", "i", "show the head before the body", \.includesHeads),
-        .value("dump-header", "D", "FILE", "write the heads to a file; - for standard output", \.headsFile),
-        .value("write-out", "w", "FORMAT", "print this when a transfer is over, with curl's variables") {
-            (group, text) throws(UsageError) in
-            // As in curl, line breaks of the file are for its reader alone.
-            let format = try InputFile.contents(behindAtOf: text)?.filter { $0 != 10 && $0 != 13 }
-            group.writeOut = format.map { String(decoding: $0, as: UTF8.self) } ?? text
+        .toggle("--remote-name-all", "Use -O for every URL", \.usesRemoteNames),
+        .toggle("-J, --remote-header-name", "Use the response's file name with -O, if new", \.usesRemoteHeaderName),
+        .flag("--lines", "Write the body line by line, each as soon as it arrives", \.reading, .lines),
+        .flag("--sse", "Read server-sent events, and write each as a line of JSON; reconnects", \.reading, .events),
+        .value("--output-dir DIR", "Write the files of -o and -O to this directory", \.outputFolder),
+        .toggle("--create-dirs", "Create missing directories of files", \.makesFolders),
+        .toggle("-R, --remote-time", "Set the time of files to Last-Modified", \.preservesModificationTime),
+        .toggle("-i, --include", "Print the head before the body", \.includesHeads),
+        .value("-D, --dump-header FILE", "Write the heads to a file; - for standard output", \.headsFile),
+        .value("-w, --write-out FORMAT", "Print this after a transfer, with curl's variables", OptionValues.writeOut),
+        .flag("-f, --fail", "Fail with exit code 22 on status 400 and above", opposite: { $0.failsOnStatus = false }) {
+            ($0.failsOnStatus, $0.keepsBodyOnFailure) = (true, false)
         },
-        .flag(
-            "fail", "f", "no body, and exit code 22, from status 400 on",
-            opposite: { $0.failsOnStatus = false }
-        ) { ($0.failsOnStatus, $0.keepsBodyOnFailure) = (true, false) },
-        .flag("fail-with-body", nil, "exit code 22 from status 400 on, with the body") {
+        .flag("--fail-with-body", "Fail with exit code 22 on status 400 and above, and write the body") {
             ($0.failsOnStatus, $0.keepsBodyOnFailure) = (true, true)
         },
-        .size("max-filesize", "refuse larger bodies; K, M, G may follow", \.sizeLimit),
+        .size("--max-filesize", "Refuse larger bodies; suffixes K, M, G", \.sizeLimit),
     ]
 
     private static let connection: [CurlOption] = [
-        .seconds(
-            "connect-timeout", nil, "how long opening a connection may take; 300 by default",
-            \.connectTimeout),
-        .seconds("max-time", "m", "how long a whole transfer may take", \.totalTimeout),
-        .size("limit-rate", "bytes a second either way; K, M, G may follow", \.rateLimit),
-        .value("speed-limit", "Y", "BYTES", "give up what is slower, in bytes a second, for the time of -y") {
+        .seconds("--connect-timeout", "Limit the time to open a connection; 300 by default", \.connectTimeout),
+        .seconds("-m, --max-time", "Limit the time of a whole transfer", \.totalTimeout),
+        .size("--limit-rate", "Limit the bytes per second in each direction; suffixes K, M, G", \.rateLimit),
+        .value("-Y, --speed-limit BYTES", "Fail below this many bytes per second during the time of -y") {
             (group, text) throws(UsageError) in
-            group.speedLimit = try OptionValues.number(text, "-Y")
+            group.speedLimit = try OptionValues.number(text)
             if group.speedTime == .zero { group.speedTime = .seconds(30) }
         },
-        .value(
-            "speed-time", "y", "SECONDS", "the time of -Y, 30 by default; without -Y it means 1 byte a second"
-        ) { (group, text) throws(UsageError) in
-            group.speedTime = .seconds(try OptionValues.number(in: 0...31_536_000)(text, "-y"))
+        .value("-y, --speed-time SECONDS", "Set the time of -Y; 30 by default; without -Y, -Y is 1") {
+            (group, text) throws(UsageError) in
+            group.speedTime = .seconds(try OptionValues.number(in: 0...31_536_000)(text))
             if group.speedLimit == 0 { group.speedLimit = 1 }
         },
-        .value(
-            "resolve", nil, "HOST:PORT:ADDRESS", "use these addresses for a host; several after commas",
-            OptionValues.resolve),
-        .value("connect-to", nil, "HOST:PORT:HOST:PORT", "connect elsewhere; names stay what they are") {
-            (group, text) throws(UsageError) in
-            group.session.connectOverrides.append(try OptionValues.connectTo(text))
+        .value("--resolve HOST:PORT:ADDRESS", "Use these addresses for a host, with commas", OptionValues.resolve),
+        .value("--connect-to HOST:PORT:HOST:PORT", "Connect to another host; names in requests stay") {
+            (group, text) throws(UsageError) in group.session.connectOverrides.append(try OptionValues.connectTo(text))
         },
-        .value("unix-socket", nil, "PATH", "connect to a unix domain socket", \.session.unixSocketPath),
-        .value("abstract-unix-socket", nil, "NAME", "connect to a unix domain socket in the abstract space") {
+        .value("--unix-socket PATH", "Connect to a Unix domain socket", \.session.unixSocketPath),
+        .value("--abstract-unix-socket NAME", "Connect to an abstract Unix domain socket") {
             $0.session.unixSocketPath = "@" + $1
         },
-        .value("interface", nil, "NAME", "connect from this interface or address", OptionValues.interface),
-        .flag("ipv4", "4", "IPv4 alone", \.session.happyEyeballs.families, .ipv4Only),
-        .flag("ipv6", "6", "IPv6 alone", \.session.happyEyeballs.families, .ipv6Only),
-        .value(
-            "happy-eyeballs-timeout-ms", nil, "MILLISECONDS", "the head start of an address",
-            \.session.happyEyeballs.attemptDelay, OptionValues.number { .milliseconds($0) }),
-        .flag("no-keepalive", nil, "no TCP probes", \.session.socketOptions.keepAliveInterval, nil),
-        .flag("keepalive", nil, "", \.session.socketOptions.keepAliveInterval, .seconds(60)),
-        .value(
-            "keepalive-time", nil, "SECONDS", "after how much silence TCP probes",
-            \.session.socketOptions.keepAliveInterval, OptionValues.number { .seconds($0) }),
-        .ignored("tcp-nodelay"),
+        .value("--interface NAME", "Connect from this interface or address", OptionValues.interface),
+        .flag("-4, --ipv4", "Use only IPv4", \.session.happyEyeballs.families, .ipv4Only),
+        .flag("-6, --ipv6", "Use only IPv6", \.session.happyEyeballs.families, .ipv6Only),
+        .value("--happy-eyeballs-timeout-ms MILLISECONDS", "Try the next address after this time") {
+            (group, text) throws(UsageError) in
+            group.session.happyEyeballs.attemptDelay = .milliseconds(try OptionValues.number(text))
+        },
+        .flag("--no-keepalive", "Send no TCP keep-alive probes", keepAlive, nil),
+        .flag("--keepalive", "", keepAlive, .seconds(60)),
+        .value("--keepalive-time SECONDS", "Send TCP keep-alive probes after this idle time") {
+            (group, text) throws(UsageError) in group[keyPath: keepAlive] = .seconds(try OptionValues.number(text))
+        }, .ignored("--tcp-nodelay"),
     ]
+
+    private static let keepAlive: CurlOption.Setting<Duration?> = \.session.socketOptions.keepAliveInterval
 
     static let proxy: [CurlOption] = [
-        .value(
-            "proxy", "x", "URL", "a proxy: http, https, socks5 or socks5h; empty for none", \.proxy.address),
-        .value("proxy-user", "U", "USER:PASSWORD", "what the proxy is told of who asks", \.proxy.user),
-        .ignored("proxy-basic", nil, "Basic for the proxy at once, the default; Digest where it wants that"),
-        .flag("proxy-digest", nil, "Digest alone for the proxy: it never sees the password") {
+        .value("-x, --proxy URL", "Use a proxy: http, https, socks5 or socks5h; empty for none", \.proxy.address),
+        .value("-U, --proxy-user USER:PASSWORD", "Set the credentials for the proxy", \.proxy.user),
+        .ignored("--proxy-basic", "Use Basic for the proxy, the default; Digest if the proxy requires it"),
+        .flag("--proxy-digest", "Use only Digest for the proxy, which never receives the password") {
             if $0.proxy.scheme == .basic { $0.proxy.scheme = .digest }
         },
-        .flag(
-            "proxy-anyauth", nil, "the safest that the proxy offers, once it has asked", \.proxy.scheme, .any),
-        .value("noproxy", nil, "LIST", "the servers reached without a proxy; * for all", \.proxy.exceptions),
-        .flag("proxytunnel", "p", "a tunnel through the proxy for http as well", \.proxy.alwaysTunnels),
-        .value("socks5", nil, "HOST[:PORT]", "a SOCKS5 proxy; names are looked up here") {
+        .flag("--proxy-anyauth", "Use the safest scheme that the proxy offers in a challenge", \.proxy.scheme, .any),
+        .value("--noproxy LIST", "Connect to these hosts without a proxy; * for all", \.proxy.exceptions),
+        .toggle("-p, --proxytunnel", "Use a tunnel through the proxy for http as well", \.proxy.alwaysTunnels),
+        .value("--socks5 HOST[:PORT]", "Use a SOCKS5 proxy, and resolve names locally") {
             $0.proxy.address = ProxyPlan.socks($1, "socks5")
         },
-        .value("socks5-hostname", nil, "HOST[:PORT]", "a SOCKS5 proxy, which looks names up") {
+        .value("--socks5-hostname HOST[:PORT]", "Use a SOCKS5 proxy that resolves names") {
             $0.proxy.address = ProxyPlan.socks($1, "socks5h")
         },
-        .ignored("socks5-basic"),
-        .value(
-            "proxy-cacert", nil, "FILE", "trust these authorities alone for an HTTPS proxy",
-            \.proxy.authorityFile),
-        .flag(
-            "proxy-insecure", nil, "accept any certificate from an HTTPS proxy",
-            \.proxy.acceptsAnyCertificate),
+        .ignored("--socks5-basic"),
+        .value("--proxy-cacert FILE", "Trust only these authorities for an HTTPS proxy", \.proxy.authorityFile),
+        .toggle("--proxy-insecure", "Accept any certificate of an HTTPS proxy", \.proxy.acceptsAnyCertificate),
     ]
 
+    private static let versions: KeyValuePairs<String, TLSVersion> = ["1.2": .tls12, "1.3": .tls13, "default": .tls13]
+
     static let security: [CurlOption] = [
-        .toggle("insecure", "k", "accept any certificate from anybody", \.acceptsAnyCertificate),
-        .value("cacert", nil, "FILE", "trust these authorities alone", \.authorityFile),
-        .value(
-            "capath", nil, "DIR", "trust the authorities in this folder of hashed names alone",
-            \.authorityFolder),
-        .value("cert", "E", "FILE[:PASSWORD]", "a client certificate", \.certificate),
-        .value(
-            "cert-type", nil, "TYPE", "PEM, DER or P12 (with its key); PEM by default", \.isPKCS12,
-            OptionValues.isPKCS12),
-        .value("key", nil, "FILE", "the certificate's private key", \.privateKey),
-        .value("key-type", nil, "TYPE", "PEM or DER; whichever it is by default", OptionValues.checkKeyType),
-        .value("pass", nil, "PHRASE", "the private key's pass phrase", \.passphrase),
-        .value(
-            "pinnedpubkey", nil, "FILE|HASHES",
-            "the server's public key, or sha256//BASE64 with ; between several", \.pinnedKeys),
-        .value("crlfile", nil, "FILE", "revocation lists for each authority in the chain", \.revocationLists),
-        .flag("tlsv1", "1", "", \.session.tls.minimumVersion, .tls12),
-        .flag("tlsv1.2", nil, "TLS 1.2 or later, the default", \.session.tls.minimumVersion, .tls12),
-        .flag("tlsv1.3", nil, "TLS 1.3 alone", \.session.tls.minimumVersion, .tls13),
-        .value(
-            "tls-max", nil, "VERSION", "the newest TLS: 1.2, 1.3 or default", \.session.tls.maximumVersion,
-            OptionValues.newestTLS),
-        .value("ciphers", nil, "LIST", "the ciphers for TLS 1.2", \.session.tls.cipherList),
-        .value("tls13-ciphers", nil, "LIST", "the cipher suites for TLS 1.3", \.session.tls.cipherSuites),
-        .flag("no-alpn", nil, "offer no protocol by ALPN", \.session.tls.applicationProtocols, []),
-        .flag("no-sessionid", nil, "resume no TLS sessions", \.session.tls.usesSessionTickets, false),
+        .toggle("-k, --insecure", "Accept any certificate", \.acceptsAnyCertificate),
+        .value("--cacert FILE", "Trust only these authorities", \.authorityFile),
+        .value("--capath DIR", "Trust only the authorities in this directory of hashed names", \.authorityFolder),
+        .value("-E, --cert FILE[:PASSWORD]", "Use a client certificate", \.certificate),
+        .choice(
+            "--cert-type TYPE", "Set its format, PEM by default:", \.isPKCS12,
+            ["PEM": false, "DER": false, "P12": true]),
+        .value("--key FILE", "Use this private key of the client certificate", \.privateKey),
+        .value("--key-type TYPE", "Set its format: PEM or DER; detected by default", OptionValues.checkKeyType),
+        .value("--pass PHRASE", "Set the passphrase of the private key", \.passphrase),
+        .value("--pinnedpubkey FILE|HASHES", "Require a public key: a file, or sha256//BASE64;…", \.pinnedKeys),
+        .value("--crlfile FILE", "Use revocation lists of all authorities in the chain", \.revocationLists),
+        .flag("-1, --tlsv1", "", \.session.tls.minimumVersion, .tls12),
+        .flag("--tlsv1.2", "Use TLS 1.2 or later, the default", \.session.tls.minimumVersion, .tls12),
+        .flag("--tlsv1.3", "Use only TLS 1.3", \.session.tls.minimumVersion, .tls13),
+        .choice("--tls-max VERSION", "Limit TLS to", \.session.tls.maximumVersion, versions),
+        .value("--ciphers LIST", "Set the ciphers of TLS 1.2", \.session.tls.cipherList),
+        .value("--tls13-ciphers LIST", "Set the cipher suites of TLS 1.3", \.session.tls.cipherSuites),
+        .flag("--no-alpn", "Offer no protocol with ALPN", \.session.tls.applicationProtocols, []),
+        .flag("--no-sessionid", "Resume no TLS sessions", \.session.tls.usesSessionTickets, false),
+    ]
+
+    private static let forms: KeyValuePairs<String, GlobalOptions.Progress> = [
+        "auto": .auto, "bar": .bar, "plain": .plain, "json": .json, "none": .none,
     ]
 
     private static let general: [CurlOption] = [
-        .toggle("silent", "s", "neither progress nor errors", \.global.isSilent),
-        .toggle("show-error", "S", "errors even with -s", \.global.showsErrors),
-        .toggle("verbose", "v", "show what is sent and received, on standard error", \.global.isVerbose),
-        .value(
-            "har", nil, "FILE",
-            "write a log that browsers' developer tools open; secrets masked, bodies up to 1 MiB",
-            \.global.harFile),
-        .flag(
-            "timeline", nil, "show when the parts of each transfer happened, on standard error",
-            \.global.showsTimeline),
-        .ignored("no-buffer", "N"),
-        .ignored("disable", "q"),
-        .toggle(
-            "parallel", "Z", "make all transfers at the same time, --parallel-max of them at most",
-            \.global.isParallel),
-        .value(
-            "parallel-max", nil, "NUMBER", "how many transfers -Z makes at the same time; 50 by default",
-            \.global.parallelLimit, OptionValues.number(in: 1...300)),
-        .ignored(
-            "parallel-immediate", nil, "open connections rather than wait for one, as -Z does anyway",
-            hasOpposite: true),
-        .flag("fail-early", nil, "stop at the first transfer that fails", \.global.stopsAtFirstError),
-        .flag("progress-bar", "#", "a bar", \.global.progress, .bar),
-        .flag("progress-meter", nil, "", \.global.progress, .auto),
-        .flag("no-progress-meter", nil, "no progress", \.global.progress, .none),
-        .value("progress", nil, "FORM", "auto, bar, plain, json or none", \.global.progress) {
-            (text, option) throws(UsageError) in
-            if let progress = GlobalOptions.Progress(rawValue: text) { return progress }
-            throw UsageError("option \(option): “\(text)” is not one of auto, bar, plain, json, none")
+        .toggle("-s, --silent", "Print neither progress nor errors", \.global.isSilent),
+        .toggle("-S, --show-error", "Print errors even with -s", \.global.showsErrors),
+        .toggle("-v, --verbose", "Print sent and received heads to standard error", \.global.isVerbose),
+        .value("--har FILE", "Write a HAR log: secrets are masked, bodies are limited to 1 MiB", \.global.harFile),
+        .toggle("--timeline", "Print the phases of each transfer to standard error", \.global.showsTimeline),
+        .ignored("-N, --no-buffer"), .ignored("-q, --disable"),
+        .toggle("-Z, --parallel", "Run transfers concurrently", \.global.isParallel),
+        .number(
+            "--parallel-max", "Limit the concurrent transfers of -Z; 50 by default", 1...300, \.global.parallelLimit),
+        .ignored("--parallel-immediate", "Open connections rather than wait for one, as -Z always does"),
+        .toggle("--fail-early", "Stop at the first transfer that fails", \.global.stopsAtFirstError),
+        .flag("-#, --progress-bar", "Draw a progress bar", \.global.progress, .bar),
+        .flag("--progress-meter", "", \.global.progress, .auto),
+        .flag("--no-progress-meter", "Print no progress", \.global.progress, .none),
+        .choice("--progress FORM", "Print progress as", \.global.progress, forms),
+        .toggle("-V, --version", "Print the version", \.global.showsVersion),
+        .toggle("-h, --help", "Print this help", \.global.showsHelp),
+        CurlOption("-K, --config FILE", "Read options from a file", .config),
+        CurlOption("-:, --next", "Start a new set of options for the following URLs", .next),
+    ]
+}
+
+extension OptionTable {
+    static let redirects: [CurlOption] =
+        [
+            .toggle("-L, --location", "Follow redirects", \.redirects.followsRedirects),
+            .flag(
+                "--location-trusted", "Follow redirects, and send credentials to every host",
+                opposite: { ($0.redirects.followsRedirects, $0.redirects.sendsCredentialsCrossOrigin) = (false, false) }
+            ) { ($0.redirects.followsRedirects, $0.redirects.sendsCredentialsCrossOrigin) = (true, true) },
+            .value("--max-redirs NUMBER", "Limit the redirects; 50 by default, -1 for no limit", \.redirects.limit) {
+                (text) throws(UsageError) in text == "-1" ? .max : try OptionValues.number(text)
+            },
+            .value("--proto-redir LIST", "Allow redirects to these schemes: =https, -http; both by default") {
+                (group, text) throws(UsageError) in
+                group.redirects.schemes = try SchemeList.applying(text, to: group.redirects.schemes)
+            },
+        ]
+        + [301, 302, 303].map { status in
+            .flag(
+                "--post\(status)", "Keep POST after a \(status)",
+                opposite: { $0.redirects.methodPreservingStatuses.remove(status) }
+            ) { $0.redirects.methodPreservingStatuses.insert(status) }
+        }
+
+    static let callers: [CurlOption] = [
+        .value("-u, --user USER[:PASSWORD]", "Set the credentials; a terminal asks for a missing password", \.user),
+        .toggle("--basic", "Use Basic for -u, the default", \.offersBasic),
+        .toggle("--digest", "Use Digest for -u", \.offersDigest),
+        .flag("--anyauth", "Use the safest scheme that the server offers for -u") {
+            ($0.offersBasic, $0.offersDigest) = (true, true)
         },
-        .flag("version", "V", "print the version", \.global.showsVersion),
-        .flag("help", "h", "print this", \.global.showsHelp),
-        CurlOption(
-            name: "config", letter: "K", kind: .config, help: "read options from a file", valueName: "FILE"),
-        CurlOption(name: "next", letter: ":", kind: .next, help: "what follows has options of its own"),
+        .value("--oauth2-bearer TOKEN", "Send a bearer token", \.bearer),
+        .flag("-n, --netrc", "Read credentials from ~/.netrc", \.netrc, .required, opposite: noNetrc),
+        .flag("--netrc-optional", "Use ~/.netrc unless the URL has credentials", \.netrc, .optional, opposite: noNetrc),
+        .value("--netrc-file FILE", "Read credentials from this file, as -n does") {
+            $0.netrcFile = $1
+            if $0.netrc == .none { $0.netrc = .required }
+        },
+    ]
+
+    private static let noNetrc = TransferOptions.NetrcUse.none
+
+    static let cookies: [CurlOption] = [
+        .value("-b, --cookie DATA|FILE", "Send cookies 'name=value; …', or those of a file", OptionValues.cookie),
+        .value("-c, --cookie-jar FILE", "Write all cookies to a file at the end; - for stdout", \.cookieOutput),
+        .toggle("-j, --junk-session-cookies", "Ignore session cookies in files of -b", \.dropsSessionCookies),
+    ]
+
+    static let retries: [CurlOption] = [
+        .value("--retry NUMBER", "Retry this often after a transient failure", \.retries.count, OptionValues.number),
+        .seconds("--retry-delay", "Wait this long before each retry; by default 1, doubled each time", \.retries.delay),
+        .seconds("--retry-max-time", "Start no retry after this time", \.retries.timeLimit),
+        .toggle("--retry-connrefused", "Retry after a refused connection", \.retries.includesRefusedConnections),
+        .toggle("--retry-all-errors", "Retry after every failure", \.retries.includesAllErrors),
+    ]
+
+    static let caching: [CurlOption] = [
+        .folder("--cache", "Store responses in a directory, and use fresh ones; nothing with -k", \.cacheFolder),
+        .toggle("--offline", "Use only --cache, even if stale; exit code 104 if it has no response", \.isOffline),
+        .value("--stale-if-error SECONDS", "Use stale responses after an error", \.staleIfError) {
+            (text) throws(UsageError) in try OptionValues.number(text)
+        },
+    ]
+}
+
+extension OptionTable {
+    /// Options of `get` by their long names, separated by spaces.
+    static func named(_ names: String) -> [CurlOption] {
+        names.split(separator: " ").compactMap { GetCommand.options[String($0)] }
+    }
+
+    /// The options of opening a connection, except for timeouts and rates.
+    static let connecting = named(
+        "resolve connect-to unix-socket abstract-unix-socket interface ipv4 ipv6 happy-eyeballs-timeout-ms"
+            + " no-keepalive keepalive keepalive-time tcp-nodelay")
+
+    /// The options of another command: its own, options of `get` with the same meaning (`helps` replaces their help), and
+    /// all others of `get`, rejected for `reasons` (with names separated by spaces), that of `get`, or `others`.
+    static func rows(
+        _ own: [CurlOption], _ shared: [CurlOption], helps: [String: String],
+        refusing reasons: KeyValuePairs<String, String>, others: String
+    ) -> [CurlOption] {
+        let shared = shared.map { option in
+            var option = option
+            option.help = helps[option.name] ?? option.help
+            return option
+        }
+        let reasons = reasons.map { (reason: $0, names: $1.split(separator: " ")) }
+        let refused = all.map { option in
+            if case .refused = option.kind { return option }
+            let reason = reasons.first { $0.names.contains { $0 == option.name } }?.reason
+            return .refused(option.name, option.letter, reason ?? others)
+        }
+        return own + shared + refused
+    }
+}
+
+extension OptionTable {
+    /// Options of curl for features that Martlet does not have: rejected by name, never ignored.
+    static let refused: [CurlOption] = grouped.flatMap { reason, names in
+        names.split(separator: " ").map { word in
+            let parts = word.split(separator: "/")
+            return .refused(String(parts[0]), parts.count > 1 ? parts[1].first : nil, reason)
+        }
+    }
+
+    /// The reasons, and the options that are rejected for each; a letter follows a slash.
+    private static let grouped: KeyValuePairs = [
+        "this way to say who is calling is not supported":
+            "ntlm ntlm-wb negotiate aws-sigv4 delegation krb login-options sasl-authzid sasl-ir service-name",
+        "this part of proxies is not supported": """
+        preproxy proxy1.0 socks4 socks4a socks5-gssapi socks5-gssapi-nec socks5-gssapi-service proxy-capath \
+        proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-header proxy-key proxy-key-type \
+        proxy-negotiate proxy-ntlm proxy-pass proxy-pinnedpubkey proxy-service-name proxy-ssl-allow-beast \
+        proxy-ssl-auto-client-cert proxy-tls13-ciphers proxy-tlsauthtype proxy-tlspassword proxy-tlsuser \
+        proxy-tlsv1 haproxy-protocol suppress-connect-headers
+        """, "limits on how often transfers begin are not supported": "rate",
+        "this part of writing files is not supported yet": "xattr no-clobber remove-on-error create-file-mode",
+        "this output is not supported yet": "libcurl trace trace-ascii trace-time stderr",
+        "HTTP/2, HTTP/3 and HTTP/0.9 are not supported": "http2 http2-prior-knowledge http3 http3-only http0.9",
+        "TLS older than 1.2 is not supported": "tlsv1.0 tlsv1.1 sslv2/2 sslv3/3 ssl ssl-reqd ssl-allow-beast",
+        "this part of TLS is not supported": """
+        curves engine egd-file false-start no-npn random-file cert-status ssl-auto-client-cert ssl-no-revoke \
+        ssl-revoke-best-effort tlsauthtype tlspassword tlsuser alt-svc hsts
+        """,
+        "this is not supported": """
+        request-target url-query local-port tcp-fastopen tr-encoding proto proto-default disallow-username-in-url \
+        dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers doh-url doh-insecure doh-cert-status compressed-ssh \
+        crlf metalink styled-output manual/M
+        """,
+        "it belongs to another protocol than HTTP": """
+        append/a disable-eprt disable-epsv ftp-account ftp-alternative-to-user ftp-create-dirs ftp-method ftp-pasv \
+        ftp-port/P ftp-pret ftp-skip-pasv-ip ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control hostpubmd5 hostpubsha256 \
+        list-only/l mail-auth mail-from mail-rcpt mail-rcpt-allowfails pubkey quote/Q telnet-option/t tftp-blksize \
+        tftp-no-options use-ascii/B
+        """,
     ]
 }

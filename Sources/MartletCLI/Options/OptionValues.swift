@@ -1,88 +1,105 @@
 import FoundationEssentials
 import Martlet
 
-/// Reads the values of options.
 enum OptionValues {
     /// Seconds, with or without a fraction; 0 is no limit.
-    static func seconds(_ text: String, _ option: String) throws(UsageError) -> Duration? {
+    static func seconds(_ text: String) throws(UsageError) -> Duration? {
         guard let number = Double(text), number.isFinite, number >= 0, number < 1e9 else {
-            throw UsageError("option \(option): “\(text)” is not a number of seconds")
+            throw UsageError("“\(text)” is not a number of seconds")
         }
         return number == 0 ? nil : .milliseconds(Int64((number * 1000).rounded(.up)))
     }
 
     /// A duration: `90s`, `30m`, `12h`, `7d`, or seconds without a letter; above zero, at most 36,500 days.
-    static func length(_ text: String, _ option: String) throws(UsageError) -> Duration {
+    static func length(_ text: String) throws(UsageError) -> Duration {
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         let unit = text.last.flatMap { units[$0] }
         let digits = unit == nil ? text[...] : text.dropLast()
         guard let number = Int64(digits), number > 0, number <= 36_500 * 86_400 / (unit ?? 1) else {
-            throw UsageError(
-                "option \(option): “\(text)” is not a length of time, such as 7d, 12h, 30m or 90s")
+            throw UsageError("“\(text)” is not a length of time, such as 7d, 12h, 30m or 90s")
         }
         return .seconds(number * (unit ?? 1))
     }
 
     /// A whole number, not negative.
-    static func number(_ text: String, _ option: String) throws(UsageError) -> Int {
+    static func number(_ text: String) throws(UsageError) -> Int {
         guard let number = Int(text), number >= 0 else {
-            throw UsageError("option \(option): “\(text)” is not a number")
+            throw UsageError("“\(text)” is not a number")
         }
         return number
     }
 
-    /// Reads a whole number and makes a value of it.
-    static func number<Value>(
-        making make: @escaping @Sendable (Int) -> Value
-    ) -> @Sendable (_ text: String, _ option: String) throws(UsageError) -> Value {
-        { (text, option) throws(UsageError) in make(try number(text, option)) }
-    }
-
     /// Reads a whole number within bounds.
-    static func number(
-        in range: ClosedRange<Int>
-    ) -> @Sendable (_ text: String, _ option: String) throws(UsageError) -> Int {
-        { (text, option) throws(UsageError) in
+    static func number(in range: ClosedRange<Int>)
+        -> @Sendable (_ text: String) throws(UsageError) -> Int
+    {
+        { (text) throws(UsageError) in
             guard let number = Int(text), range.contains(number) else {
                 throw UsageError(
-                    "option \(option): “\(text)” is not a number from \(range.lowerBound) to \(range.upperBound)"
-                )
+                    "“\(text)” is not a number from \(range.lowerBound) to \(range.upperBound)")
             }
             return number
         }
     }
 
     /// Bytes: `1000`, `10K`, `2M`, `1G` (units of 1,024); 0 is no limit.
-    static func size(_ text: String, _ option: String) throws(UsageError) -> Int? {
+    static func size(_ text: String) throws(UsageError) -> Int? {
         let units: [Character: Int] = ["k": 1 << 10, "m": 1 << 20, "g": 1 << 30]
         let unit = text.last.flatMap { units[Character($0.lowercased())] }
         let digits = unit == nil ? text[...] : text.dropLast()
         guard let number = Int(digits), number >= 0 else {
-            throw UsageError("option \(option): “\(text)” is not a number of bytes")
+            throw UsageError("“\(text)” is not a number of bytes")
         }
         let (bytes, overflow) = number.multipliedReportingOverflow(by: unit ?? 1)
-        try check(!overflow, "option \(option): “\(text)” is too large")
+        try check(!overflow, "“\(text)” is too large")
         return bytes == 0 ? nil : bytes
     }
 
-    /// A header line, or a file of them.
+    /// A text that is not empty; the noun says what it is, with an article.
+    static func text(_ text: String, _ noun: String) throws(UsageError) -> String {
+        try check(!text.isEmpty, "needs \(noun)")
+        return text
+    }
+
+    static func referer(_ text: String) throws(UsageError) -> String {
+        try check(!text.hasSuffix(";auto"), "“;auto” is not supported")
+        return try HeaderLines.checked(text)
+    }
+
+    /// The text, or that of a file: as in curl, its line breaks are only for its reader.
+    static func writeOut(_ group: inout TransferOptions, _ text: String) throws(UsageError) {
+        let format = try InputFile.contents(afterAtOf: text)?.filter { $0 != 10 && $0 != 13 }
+        group.writeOut = format.map { String(decoding: $0, as: UTF8.self) } ?? text
+    }
+
+    /// Cookies with an equals sign, or the name of a file.
+    static func cookie(_ group: inout TransferOptions, _ text: String) throws(UsageError) {
+        if text.begins(with: "@") {
+            group.cookieFiles.append(text.rest(after: text.startIndex))
+        } else if text.first("=") != nil {
+            group.cookies.append(try HeaderLines.checked(text))
+        } else {
+            group.cookieFiles.append(text)
+        }
+    }
+
     static func header(_ group: inout TransferOptions, _ line: String) throws(UsageError) {
-        guard let contents = try InputFile.contents(behindAtOf: line) else {
+        guard let contents = try InputFile.contents(afterAtOf: line) else {
             group.headerLines.append(line)
             return
         }
         // As in curl, comments and blank lines are skipped.
         let lines = String(decoding: contents, as: UTF8.self).split(whereSeparator: \.isNewline)
-        group.headerLines += lines.lazy.map { String($0) }
-            .filter { !$0.hasPrefix("#") && $0.contains { $0 != " " && $0 != "\t" } }
+        group.headerLines += lines.lazy.map { String($0) }.filter {
+            !$0.hasPrefix("#") && $0.contains { $0 != " " && $0 != "\t" }
+        }
     }
 
     /// A date or the time of a file. Any other value is no condition, and a warning.
     static func timeCondition(_ group: inout TransferOptions, _ text: String) {
         group.timeCondition = TimeCondition(text, now: TimeCondition.present)
         guard group.timeCondition == nil else { return }
-        group.global.warnings.append(
-            "option -z: “\(text)” is neither a date nor a file: the request has no condition")
+        group.global.warnings.append("option -z: “\(text)” is neither a date nor a file: the request has no condition")
     }
 
     /// `HOST:PORT:ADDRESS[,ADDRESS]…`, optionally after a `+`; `-HOST:PORT` removes the addresses again.
@@ -92,18 +109,18 @@ enum OptionValues {
         let parts = rest.split(separator: ":", maxSplits: isRemoval ? 1 : 2, omittingEmptySubsequences: false)
         guard parts.count == (isRemoval ? 2 : 3), !parts[0].isEmpty, let port = Int(parts[1]),
             (1...65535).contains(port)
-        else { throw UsageError("option --resolve: “\(text)” is not HOST:PORT:ADDRESS") }
+        else { throw UsageError("“\(text)” is not HOST:PORT:ADDRESS") }
         let endpoint = Endpoint(host: parts[0].lowercased(), port: port)
         group.session.resolveOverrides[endpoint] = nil
         guard !isRemoval else { return }
         let addresses = try parts[2].split(separator: ",").map { (part) throws(UsageError) in
             let literal = part.hasPrefix("[") && part.hasSuffix("]") ? part.dropFirst().dropLast() : part
             guard let address = SocketAddress(literal: String(literal), port: port) else {
-                throw UsageError("option --resolve: “\(part)” is not an IP address")
+                throw UsageError("“\(part)” is not an IP address")
             }
             return address
         }
-        try check(!addresses.isEmpty, "option --resolve: “\(text)” names no address")
+        try check(!addresses.isEmpty, "“\(text)” names no address")
         group.session.resolveOverrides[endpoint] = addresses
     }
 
@@ -118,7 +135,7 @@ enum OptionValues {
 
     /// `HOST1:PORT1:HOST2:PORT2`; each part may be empty, and an IPv6 address is in brackets.
     static func connectTo(_ text: String) throws(UsageError) -> ConnectOverride {
-        let error = UsageError("option --connect-to: “\(text)” is not HOST1:PORT1:HOST2:PORT2")
+        let error = UsageError("“\(text)” is not HOST1:PORT1:HOST2:PORT2")
         var parts = [""]
         var isBracketed = false
         for character in text {
@@ -136,31 +153,18 @@ enum OptionValues {
             return Int(text)
         }
         return ConnectOverride(
-            fromHost: host(parts[0]), fromPort: try port(parts[1]), toHost: host(parts[2]),
-            toPort: try port(parts[3]))
+            fromHost: host(parts[0]), fromPort: try port(parts[1]), toHost: host(parts[2]), toPort: try port(parts[3]))
     }
 
-    static func newestTLS(_ text: String, _ option: String) throws(UsageError) -> TLSVersion {
-        switch text {
-        case "1.2": return .tls12
-        case "1.3", "default": return .tls13
-        default: throw UsageError("option \(option): TLS “\(text)” is not supported; 1.2 and 1.3 are")
-        }
-    }
-
-    /// Whether the format of a client certificate is PKCS #12.
-    static func isPKCS12(_ text: String, _ option: String) throws(UsageError) -> Bool {
-        try check(
-            ["PEM", "DER", "P12"].contains(text.uppercased()),
-            "option \(option): “\(text)” is not supported; PEM, DER and P12 are")
-        return text.uppercased() == "P12"
+    /// The value of one of some words, in any case.
+    static func choice<Value>(_ text: String, _ values: KeyValuePairs<String, Value>) throws(UsageError) -> Value {
+        if let value = values.first(where: { $0.key.lowercased() == text.lowercased() })?.value { return value }
+        throw UsageError("“\(text)” is not one of \(values.map(\.key).joined(separator: ", "))")
     }
 
     /// Checks the format of a private key, which is detected from its contents.
     static func checkKeyType(_: inout TransferOptions, _ text: String) throws(UsageError) {
-        try check(
-            ["PEM", "DER"].contains(text.uppercased()),
-            "option --key-type: “\(text)” is not supported; PEM and DER are")
+        try choice(text, ["PEM": (), "DER": ()])
     }
 
     /// Pins as curl takes them: hashes separated by semicolons, or a file with a key.
@@ -168,25 +172,16 @@ enum OptionValues {
         let areHashes = text.hasPrefix("sha256//")
         do throws(TLSError) {
             guard areHashes else { return [try PublicKeyPin(of: .file(text))] }
-            return try text.split(separator: ";").map { (part) throws(TLSError) in
-                try PublicKeyPin(String(part))
-            }
-        } catch {
-            throw UsageError("option --pinnedpubkey: \(error)", status: areHashes ? .usage : .pinMismatch)
-        }
+            return try text.split(separator: ";").map { (part) throws(TLSError) in try PublicKeyPin(String(part)) }
+        } catch { throw UsageError("option --pinnedpubkey: \(error)", status: areHashes ? .usage : .pinMismatch) }
     }
 }
 
-/// Lists of schemes as curl's `--proto` and `--proto-redir` write them.
-///
-/// Elements separated by commas, applied from left to right: `=name` allows only that scheme, `+name` or `name` allows it
-/// as well, `-name` removes it. `all` is all schemes.
+/// Lists of schemes as in curl's `--proto-redir`: elements separated by commas, applied from left to right. `=name`
+/// allows only that scheme, `+name` or `name` adds it, `-name` removes it. `all` is all schemes.
 enum SchemeList {
     /// Applies a list to the schemes that were allowed before.
-    /// - Parameter place: The subject of the message about an element that cannot be read.
-    static func applying(
-        _ text: String, to schemes: Set<HTTPURL.Scheme>, _ place: String
-    ) throws(UsageError) -> Set<HTTPURL.Scheme> {
+    static func applying(_ text: String, to schemes: Set<HTTPURL.Scheme>) throws(UsageError) -> Set<HTTPURL.Scheme> {
         var schemes = schemes
         for element in text.split(separator: ",") {
             let sign = element.first.flatMap { "=+-".contains($0) ? $0 : nil }
@@ -194,7 +189,7 @@ enum SchemeList {
             let scheme = HTTPURL.Scheme(rawValue: name)
             try check(
                 name == "all" || scheme != nil || others.contains(name),
-                "\(place): “\(element)” is no scheme with =, + or - before it")
+                "“\(element)” is not a scheme, which may follow =, + or -")
             // Other schemes of curl are never followed here: they add and remove nothing.
             let named = name == "all" ? Set(HTTPURL.Scheme.allCases) : Set([scheme].compactMap { $0 })
             switch sign {
@@ -206,11 +201,10 @@ enum SchemeList {
         return schemes
     }
 
-    /// The other schemes that curl may know.
     private static let others: Set<String> = [
-        "dict", "file", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ldap", "ldaps", "mqtt", "pop3",
-        "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb", "smbs",
-        "smtp", "smtps", "telnet", "tftp", "ws", "wss",
+        "dict", "file", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ldap", "ldaps", "mqtt", "pop3", "pop3s",
+        "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb", "smbs", "smtp", "smtps",
+        "telnet", "tftp", "ws", "wss",
     ]
 }
 
@@ -221,9 +215,7 @@ extension StringProtocol {
     func first(_ marks: Unicode.Scalar...) -> Index? { unicodeScalars.firstIndex { marks.contains($0) } }
 
     /// The text after the separator at an index.
-    func rest(behind mark: Index) -> String { String(self[unicodeScalars.index(after: mark)...]) }
-
+    func rest(after mark: Index) -> String { String(self[unicodeScalars.index(after: mark)...]) }
     func begins(with text: String) -> Bool { utf8.starts(with: text.utf8) }
-
     func ends(with text: String) -> Bool { utf8.reversed().starts(with: text.utf8.reversed()) }
 }

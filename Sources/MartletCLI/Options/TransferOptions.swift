@@ -2,7 +2,6 @@ import Martlet
 
 /// The options of one group of the command line, up to `--next`.
 struct TransferOptions: Sendable {
-    /// The destination of a body.
     enum Destination: Hashable, Sendable {
         /// A file of this name, or standard output for `-`.
         case named(String)
@@ -24,7 +23,6 @@ struct TransferOptions: Sendable {
         case json(String)
     }
 
-    /// The way a response body is read.
     enum Reading: Hashable, Sendable {
         case whole
         /// Line by line, each written as soon as it arrives.
@@ -42,11 +40,8 @@ struct TransferOptions: Sendable {
         case required
     }
 
-    /// The options of the whole command line.
     var global = GlobalOptions()
-    /// The options of `download` only.
     var download = DownloadCommandOptions()
-    /// The options of `queue` only.
     var queue = QueueCommandOptions()
     /// The values of options as they were given, including those that were replaced later.
     var given: [(option: String, value: String)] = []
@@ -62,16 +57,13 @@ struct TransferOptions: Sendable {
     var data: [DataPart] = []
     var form: [FormPart] = []
     var formQuoting = MultipartQuoting.percent
-    /// The lines of `-H`.
     var headerLines: [String] = []
     var userAgent: String?
     var referer: String?
     var range: String?
     var continuation: Continuation?
     var timeCondition: TimeCondition?
-    /// The file of `--etag-compare`.
     var comparedTagFile: String?
-    /// The file of `--etag-save`.
     var savedTagFile: String?
     var version = HTTPVersion.http11
     var isCompressed = false
@@ -90,15 +82,14 @@ struct TransferOptions: Sendable {
     var outputFolder: String?
     var usesRemoteNames = false
     var makesFolders = false
-    /// Whether files get the time of `Last-Modified`.
+    /// Whether `download` makes missing folders: with `--create-dirs`, and for a folder that was given.
+    var makesDownloadFolders: Bool { makesFolders || download.folder != nil }
     var preservesModificationTime = false
     /// Bytes.
     var sizeLimit: Int?
     /// Whether `-O` names files as the response proposes.
     var usesRemoteHeaderName = false
     var reading = Reading.whole
-
-    // MARK: Redirects
 
     var redirects = RedirectPolicy.curl(limit: 50)
 
@@ -112,20 +103,13 @@ struct TransferOptions: Sendable {
     var netrc = NetrcUse.none
     var netrcFile: String?
 
-    // MARK: Cookies
-
     /// Cookies of `-b` as they are sent.
     var cookies: [String] = []
-    /// Files of `-b`.
     var cookieFiles: [String] = []
     var cookieOutput: String?
     var dropsSessionCookies = false
 
-    // MARK: Retries
-
     var retries = RetryPlan()
-
-    // MARK: The cache
 
     var cacheFolder: String?
     var isOffline = false
@@ -159,7 +143,6 @@ struct TransferOptions: Sendable {
     var pinnedKeys: String?
     var revocationLists: String?
 
-    /// The media type of the data.
     var dataType: String { hasJSON ? "application/json" : "application/x-www-form-urlencoded" }
 
     /// Whether `--json` was given, which sets two header fields.

@@ -1,10 +1,10 @@
 import Glibc
+import Martlet
 import MartletTransport
 import Synchronization
 import SystemPackage
 
-/// Standard output and standard error. Writes to each are in order, on a thread of its own, so that a slow reader delays
-/// only its own output.
+/// Standard output and standard error. Each is written in order on its own thread: a slow reader delays only one.
 enum Console {
     private static let output = BlockingThreadPool(threadLimit: 1)
     private static let errors = BlockingThreadPool(threadLimit: 1)
@@ -16,7 +16,6 @@ enum Console {
     static var outputIsTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
     static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// Writes bytes to standard output.
     static func write(_ bytes: [UInt8]) async throws(OutputError) {
         guard !bytes.isEmpty else { return }
         try await attempt(on: output, OutputError.standardOutput) {
@@ -72,25 +71,21 @@ enum Console {
         }
     }
 
-    /// Writes bytes to a file that is open.
-    static func write(_ bytes: [UInt8], to file: FileDescriptor, named name: String) async throws(OutputError)
-    {
+    static func write(_ bytes: [UInt8], to file: FileDescriptor, named name: String) async throws(OutputError) {
         guard !bytes.isEmpty else { return }
         try await write(to: name) { _ = try file.writeAll(bytes) }
     }
 
-    /// Opens, writes or closes a file on one of the threads for files.
-    /// - Throws: The failure, with the file's name.
-    static func write<Value: Sendable>(
-        to name: String, _ body: @escaping @Sendable () throws -> Value
-    ) async throws(OutputError) -> Value {
-        try await attempt(on: files, { OutputError(name: name, $0) }, body)
-    }
+    /// Opens, writes or closes a file on one of the threads for files. Throws the failure, with the file's name.
+    static func write<Value: Sendable>(to name: String, _ body: @escaping @Sendable () throws -> Value)
+        async throws(OutputError) -> Value
+    { try await attempt(on: files, { OutputError(name: name, $0) }, body) }
 
-    /// Writes bytes to a file, which is created if it is missing.
+    /// Writes bytes to a file, which is created if it is missing; `-` is standard output.
     static func write(
         _ bytes: [UInt8], toFile name: String, _ mode: FileDescriptor.OpenOptions, makesFolders: Bool = false
     ) async throws(OutputError) {
+        if name == "-" { return try await write(bytes) }
         try await write(to: name) {
             let file = try FileDescriptor.output(name, mode, makesFolders: makesFolders)
             try file.closeAfter { _ = try file.writeAll(bytes) }
@@ -100,22 +95,17 @@ enum Console {
     private static func attempt<Value: Sendable>(
         on workers: BlockingThreadPool, _ failure: (any Error) -> OutputError,
         _ body: @escaping @Sendable () throws -> Value
-    ) async throws(OutputError) -> Value {
-        try await workers.run { Result(catching: body) }.mapError(failure).get()
-    }
+    ) async throws(OutputError) -> Value { try await workers.run { Result(catching: body) }.mapError(failure).get() }
 
     /// Runs a blocking function on one of the threads for files.
-    static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        await files.run(body)
-    }
+    static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value { await files.run(body) }
 
     /// Runs a blocking function that may fail on one of the threads for files.
-    static func attempt<Value: Sendable, Failure: Error>(
-        _ body: @escaping @Sendable () throws(Failure) -> Value
-    ) async throws(Failure) -> Value { try await files.run { Result(catching: body) }.get() }
+    static func attempt<Value: Sendable, Failure: Error>(_ body: @escaping @Sendable () throws(Failure) -> Value)
+        async throws(Failure) -> Value
+    { try await files.run { Result(catching: body) }.get() }
 }
 
-/// Output that could not be written.
 struct OutputError: Error, Sendable, CustomStringConvertible {
     /// The name of the file, standard output or the terminal.
     var name: String
@@ -129,14 +119,64 @@ struct OutputError: Error, Sendable, CustomStringConvertible {
 }
 
 extension OutputError {
-    init(name: String, _ error: any Error) {
-        self.init(name: name, reason: "\(error)", isClosedPipe: (error as? Errno) == .brokenPipe)
+    init(name: String, _ error: any Error, isStandardOutput: Bool = false) {
+        let isClosedPipe = (error as? Errno) == .brokenPipe
+        self.init(name: name, reason: "\(error)", isClosedPipe: isClosedPipe, isStandardOutput: isStandardOutput)
     }
 
-    /// A failure of standard output.
     static func standardOutput(_ error: any Error) -> OutputError {
-        var failure = OutputError(name: "standard output", error)
-        failure.isStandardOutput = true
-        return failure
+        OutputError(name: "standard output", error, isStandardOutput: true)
     }
+}
+
+/// A value with a form in JSON.
+protocol JSONRepresentable { var json: JSONValue { get } }
+
+extension JSONRepresentable {
+    /// The value as JSON on one line, for programs that read it and for people whose terminal shows it: the characters that
+    /// could control a terminal, which are in strings only, are escaped.
+    var jsonLine: String {
+        let text = json.text()
+        guard !text.unicodeScalars.allSatisfy(TerminalText.isHarmless) else { return text }
+        return text.unicodeScalars.map { scalar in
+            if TerminalText.isHarmless(scalar) { return String(scalar) }
+            return String(scalar).utf16.map { "\\u" + String(0x10000 + Int($0), radix: 16).dropFirst() }.joined()
+        }.joined()
+    }
+}
+
+extension JSONValue: JSONRepresentable {
+    var json: JSONValue { self }
+
+    /// Bytes as a string: each is the character of its number.
+    static func latin1(_ bytes: [UInt8]) -> JSONValue { .string(ByteText.latin1(bytes[...])) }
+
+    /// A number as it is written; null for other texts.
+    static func number(_ text: String) -> JSONValue { JSONNumber(text: text).map { .number($0) } ?? .null }
+}
+
+extension String: JSONRepresentable { var json: JSONValue { .string(self) } }
+extension Bool: JSONRepresentable { var json: JSONValue { .bool(self) } }
+extension JSONRepresentable where Self: FixedWidthInteger { var json: JSONValue { JSONValue(self) } }
+extension Int: JSONRepresentable {}
+extension Int32: JSONRepresentable {}
+extension Int64: JSONRepresentable {}
+extension UInt32: JSONRepresentable {}
+extension UInt64: JSONRepresentable {}
+
+extension Optional: JSONRepresentable where Wrapped: JSONRepresentable { var json: JSONValue { self?.json ?? .null } }
+
+extension Array: JSONRepresentable where Element: JSONRepresentable { var json: JSONValue { .array(map(\.json)) } }
+
+/// Seconds with six decimals.
+extension Duration: JSONRepresentable { var json: JSONValue { .number(WriteOutValue.seconds(self).text) } }
+
+/// The members of a JSON object, in order.
+struct JSONMembers: ExpressibleByDictionaryLiteral, JSONRepresentable {
+    private var members: [(String, JSONValue)]
+
+    init(dictionaryLiteral members: (String, any JSONRepresentable)...) { self.init(members.map { ($0, $1.json) }) }
+    init(_ members: [(String, JSONValue)]) { self.members = members }
+    static func + (left: JSONMembers, right: JSONMembers) -> JSONMembers { JSONMembers(left.members + right.members) }
+    var json: JSONValue { .object(JSONObject(members)) }
 }

@@ -1,16 +1,12 @@
 import Glibc
 
-/// Lines at the bottom of a terminal that are redrawn in place, below lines that stay. Pure: the output depends on the
-/// arguments only.
-///
-/// Meanwhile the cursor is hidden, at the end of the last line. Wrapping is off while lines are written: a character that is
-/// wider on the terminal than counted here does not make a second line.
+/// Lines at the bottom of a terminal that are redrawn in place, below lines that stay. Depends only on the arguments.
+/// The cursor is hidden at the end of the last line. Wrapping is off while lines are written: a character that is wider
+/// on the terminal than counted here does not make a second line.
 struct TerminalBlock: Sendable {
-    /// The number of lines that are drawn.
     private(set) var lineCount = 0
 
-    /// The text that replaces the lines, for one write.
-    /// - Parameter notes: Lines above them, which stay.
+    /// The text that replaces the lines, for one write, with notes above them that stay.
     mutating func frame(_ lines: [String], notes: [String] = []) -> String {
         guard !lines.isEmpty else { return end(notes: notes) }
         var text = lineCount == 0 ? "\u{1B}[?25l" : ""
@@ -33,13 +29,8 @@ struct TerminalBlock: Sendable {
         return text + TerminalBlock.text(of: notes, below: 0) + "\u{1B}[?25h"
     }
 
-    /// Moves to the beginning of the first line.
     private static func start(of lineCount: Int) -> String {
-        switch lineCount {
-        case 0: ""
-        case 1: "\r"
-        default: "\r\u{1B}[\(lineCount - 1)A"
-        }
+        lineCount == 0 ? "" : lineCount == 1 ? "\r" : "\r\u{1B}[\(lineCount - 1)A"
     }
 
     /// Notes over the erased lines; long ones wrap.
@@ -48,7 +39,6 @@ struct TerminalBlock: Sendable {
     }
 }
 
-/// The size of the terminal of standard error.
 struct TerminalSize: Hashable, Sendable {
     /// Columns, at least 1.
     var columns: Int
@@ -89,8 +79,7 @@ enum TerminalText {
     static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return (0x20..<0x7F).contains(scalar.value) }
         switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
-            return false
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: return false
         default: return true
         }
     }
@@ -153,8 +142,8 @@ enum ColumnText {
     /// The blocks that are wide or fullwidth in Unicode's East Asian Width.
     private static let wideRanges: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x4DBF, 0x4E00...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3,
-        0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6,
-        0x16FE0...0x18DFF, 0x1AFF0...0x1B2FF, 0x1F200...0x1F2FF, 0x1F300...0x1F64F, 0x1F680...0x1F6FF,
-        0x1F900...0x1FAFF, 0x20000...0x3FFFD,
+        0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6, 0x16FE0...0x18DFF,
+        0x1AFF0...0x1B2FF, 0x1F200...0x1F2FF, 0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1FAFF,
+        0x20000...0x3FFFD,
     ]
 }

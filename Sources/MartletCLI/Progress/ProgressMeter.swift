@@ -4,30 +4,25 @@ import Synchronization
 /// Shows the progress of a transfer on standard error, in the form of the options.
 final class ProgressMeter: Sendable {
     private struct State {
-        var bytes: UInt64 = 0
-        var total: UInt64?
+        var row: DownloadRow
         var window = RateWindow()
-        /// The columns of the drawn line.
-        var drawnWidth = 0
+        var block = TerminalBlock()
         var isOver = false
     }
 
-    private let form: GlobalOptions.Progress
-    private let text: ProgressText
+    private let form: ProgressStyle
     private let url: String
     private let start = ContinuousClock.now
     /// Guards the above: the transfer and the task that draws.
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    init(form: GlobalOptions.Progress, name: String, url: String) {
-        self.form = form == .auto ? (Console.errorIsTerminal ? .bar : .plain) : form
-        self.url = url
-        let width = Environment["COLUMNS"].flatMap { Int($0) } ?? 80
-        text = ProgressText(name: name, usesUnicode: Environment.speaksUTF8, width: min(max(width, 20), 400))
+    init(form: ProgressStyle, name: String, url: String) {
+        (self.form, self.url) = (form, url)
+        state = Mutex(State(row: DownloadRow(name: name)))
     }
 
     /// Whether programs read the output, so that all of it is JSON.
-    var isJSON: Bool { form == .json }
+    var isJSON: Bool { form.progress == .json }
 
     /// Reports a retry after a delay, in JSON only.
     func retrying(_ message: String, in delay: Duration, failures: Int) async {
@@ -36,91 +31,176 @@ final class ProgressMeter: Sendable {
     }
 
     func note(_ bytes: UInt64, of total: UInt64?) {
-        state.withLock { state in
-            state.bytes = bytes
-            state.total = total
-        }
+        state.withLock { ($0.row.bytes, $0.row.total) = (bytes, total) }
     }
 
     /// Reports the start of the transfer, before all other events.
     func begin() async {
         guard isJSON else { return }
-        let current = snapshot()
-        await tell("start", ["bytes": current.bytes, "total": current.total])
+        let row = snapshot().row
+        await tell("start", ["bytes": row.bytes, "total": row.total])
     }
 
-    /// Draws until it is cancelled.
     func run() async {
-        if form == .none { return }
-        let interval: Duration = form == .bar ? .milliseconds(100) : .milliseconds(500)
+        if form.progress == .none { return }
+        let interval: Duration = form.progress == .bar ? .milliseconds(100) : .milliseconds(500)
         var lastLine = ContinuousClock.now
-        while !Task.isCancelled {
-            guard (try? await Task.sleep(for: interval)) != nil else { return }
+        while (try? await Task.sleep(for: interval)) != nil {
             let now = ContinuousClock.now
-            let current = snapshot()
-            switch form {
-            case .bar where now - start >= .milliseconds(400): await draw(text.bar(current))
-            case .json: await tell("progress", ProgressMeter.members(current))
+            let (row, elapsed) = snapshot()
+            switch form.progress {
+            case .bar where now - start >= .milliseconds(400):
+                let bars = DownloadBars(
+                    size: .current, usesUnicode: form.usesUnicode, usesColour: form.usesColour)
+                await draw { $0.frame(bars.lines([row], total: nil)) }
+            case .json: await tell("progress", members(row, elapsed))
             case .plain where now - lastLine >= .seconds(10):
                 lastLine = now
-                await Console.complain(text.line(current) + "\n")
+                await Console.complain(DownloadText(usesUnicode: form.usesUnicode).progress(row) + "\n")
             default: break
             }
         }
     }
 
-    /// Writes the last line.
-    /// - Parameter message: The failure, for JSON.
+    /// Writes the last line; in JSON with the message of a failure.
     func finish(_ status: ExitStatus, message: String = "") async {
-        if form == .none { return }
-        let current = snapshot()
-        let isLate = state.withLock { state in
-            defer { state.isOver = true }
-            return state.isOver
-        }
-        if isLate { return }
+        let isLate = state.withLock { exchange(&$0.isOver, with: true) }
+        if form.progress == .none || isLate { return }
+        let (row, elapsed) = snapshot()
         if isJSON {
             let end: JSONMembers = ["ok": status == .success, "exit": status.code]
             let rest: JSONMembers = message.isEmpty ? [:] : ["message": message]
-            return await tell("finish", ProgressMeter.members(current) + end + rest)
+            return await tell("finish", members(row, elapsed) + end + rest)
         }
-        let line = text.total(current, failed: status != .success)
-        // In one write, since another transfer may write as well.
-        guard form == .bar else { return await Console.complain(line + "\n") }
-        await draw(line)
-        await Console.complain("\n")
-        SignalHandler.update { $0.hasBar = false }
+        var amount = ProgressText.size(Double(row.bytes))
+        if status != .success {
+            amount = "failed after \(amount)" + (row.total.map { " of \(ProgressText.size(Double($0)))" } ?? "")
+        }
+        let line =
+            "\(ColumnText.safe(row.name, usesUnicode: form.usesUnicode)): \(amount) in \(ProgressText.time(elapsed)), "
+            + ProgressText.rate(row.bytes, elapsed)
+        guard form.progress == .bar else { return await Console.complain(line + "\n") }
+        await draw { $0.end(notes: [line]) }
     }
 
-    private func snapshot() -> ProgressText.State {
+    private func snapshot() -> (row: DownloadRow, elapsed: Duration) {
         let elapsed = ContinuousClock.now - start
         return state.withLock { state in
-            state.window.note(state.bytes, at: elapsed)
-            return ProgressText.State(
-                bytes: state.bytes, total: state.total, rate: state.window.rate,
-                stall: state.window.stall(at: elapsed), elapsed: elapsed)
+            state.window.note(state.row.bytes, at: elapsed)
+            (state.row.rate, state.row.stall) = (state.window.rate, state.window.stall(at: elapsed))
+            return (state.row, elapsed)
         }
     }
 
-    /// Draws over the last line, in one write.
-    private func draw(_ line: String) async {
-        let padding = state.withLock { state in
-            defer { state.drawnWidth = line.count }
-            return max(0, state.drawnWidth - line.count)
-        }
-        SignalHandler.update { $0.hasBar = true }
-        await Console.complain("\r\(line)\(String(repeating: " ", count: padding))")
+    private func draw(_ change: (inout TerminalBlock) -> String) async {
+        let (frame, hidesCursor) = state.withLock { (change(&$0.block), $0.block.lineCount > 0) }
+        SignalHandler.update { $0.hidesCursor = hidesCursor }
+        await Console.complain(frame)
     }
 
-    private static func members(_ current: ProgressText.State) -> JSONMembers {
-        [
-            "bytes": current.bytes, "total": current.total, "rate": Int(current.rate),
-            "seconds": current.elapsed,
-        ]
+    private func members(_ row: DownloadRow, _ elapsed: Duration) -> JSONMembers {
+        ["bytes": row.bytes, "total": row.total, "rate": Int(row.rate), "seconds": elapsed]
     }
 
     /// Writes a line of JSON. Each of several concurrent transfers names itself.
     private func tell(_ event: String, _ rest: JSONMembers) async {
-        await Console.complain((["event": event, "name": text.name, "url": url] + rest).jsonLine + "\n")
+        let name = state.withLock { $0.row.name }
+        await Console.complain((["event": event, "name": name, "url": url] + rest).jsonLine + "\n")
     }
+}
+
+/// The form in which progress is shown.
+struct ProgressStyle: Hashable, Sendable {
+    /// The form: not automatic, and one that the terminal can show.
+    let progress: GlobalOptions.Progress
+    let tellsErrors: Bool
+    /// Whether each passing failure is reported, although a bar shows it.
+    let tellsAll: Bool
+    let usesUnicode: Bool
+    let usesColour: Bool
+
+    /// The form of the options and the environment: no bars or colours without a terminal that can move its cursor.
+    init(
+        _ global: GlobalOptions, isTerminal: Bool = Console.errorIsTerminal,
+        usesUnicode: Bool = Environment.speaksUTF8, variable: (String) -> String? = { Environment[$0] }
+    ) {
+        let canDraw = isTerminal && !["", "dumb"].contains(variable("TERM") ?? "")
+        progress =
+            switch global.shownProgress {
+            case .auto, .bar: canDraw ? .bar : .plain
+            case .plain, .json, .none: global.shownProgress
+            }
+        tellsErrors = global.tellsErrors
+        tellsAll = global.isVerbose
+        self.usesUnicode = usesUnicode
+        usesColour = canDraw && (variable("NO_COLOR") ?? "").isEmpty
+    }
+
+    /// Whether events are reported in words.
+    var tellsPeople: Bool { progress == .bar || progress == .plain }
+}
+
+/// Figures of progress in words, and bars.
+enum ProgressText {
+    static func bar(_ done: Int, of columns: Int, usesUnicode: Bool) -> (full: String, empty: String) {
+        (
+            String(repeating: usesUnicode ? "━" : "#", count: max(0, done)),
+            String(repeating: usesUnicode ? "─" : ".", count: max(0, columns - done))
+        )
+    }
+
+    static func rate(_ bytes: UInt64, _ elapsed: Duration) -> String {
+        let seconds = elapsed / .seconds(1)
+        return "\(size(seconds > 0 ? Double(bytes) / seconds : 0))/s"
+    }
+
+    /// Bytes for people: `999 B`, `1.5 KiB`, `12.0 MiB`.
+    static func size(_ bytes: Double) -> String {
+        guard bytes >= 1024 else { return "\(Int(max(0, bytes))) B" }
+        var value = bytes
+        for unit in ["KiB", "MiB", "GiB"] {
+            value /= 1024
+            if value < 1024 { return "\(oneDecimal(value)) \(unit)" }
+        }
+        return "\(oneDecimal(value / 1024)) TiB"
+    }
+
+    /// A duration for people: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 7 min`.
+    static func time(_ duration: Duration) -> String {
+        let seconds = duration.components.seconds
+        if seconds < 10 { return "\(oneDecimal(duration / .seconds(1))) s" }
+        if seconds < 60 { return "\(seconds) s" }
+        if seconds < 3600 { return "\(seconds / 60) min \(seconds % 60) s" }
+        return "\(seconds / 3600) h \(seconds / 60 % 60) min"
+    }
+
+    private static func oneDecimal(_ value: Double) -> String {
+        let tenths = Int((value * 10).rounded(.down))
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+}
+
+/// The rate of a transfer over its last ten seconds; it falls to zero when no bytes move.
+struct RateWindow: Sendable {
+    private static let length = Duration.seconds(10)
+    private var samples: [(time: Duration, bytes: UInt64)] = []
+    private var lastAdvance = Duration.zero
+
+    /// Records the bytes so far. Times are counted from the beginning of the transfer and never fall.
+    mutating func note(_ bytes: UInt64, at time: Duration) {
+        if samples.last?.bytes != bytes { lastAdvance = time }
+        samples.append((time, bytes))
+        // One sample older than the window is kept, from which the rate is measured.
+        while samples.count > 2, samples[1].time <= time - RateWindow.length { samples.removeFirst() }
+    }
+
+    var rate: Double {
+        guard let first = samples.first, let last = samples.last else { return 0 }
+        // Only over the window: earlier bytes do not count after ten seconds.
+        let span = (last.time - first.time) / .seconds(1)
+        guard span > 0, last.bytes > first.bytes else { return 0 }
+        return Double(last.bytes - first.bytes) / span
+    }
+
+    func stall(at time: Duration) -> Duration { max(.zero, time - lastAdvance) }
 }

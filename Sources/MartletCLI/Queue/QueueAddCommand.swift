@@ -1,25 +1,20 @@
 import ArgumentParser
 import Martlet
 
-/// `martlet queue add`: stores a request and prints its number.
 struct QueueAddCommand: WordsCommand {
     static let path = ["queue", "add"]
-    static let configuration = makeConfiguration(
-        "Write a request down, to be sent later, and print its number.")
+    static let configuration = makeConfiguration("Store a request, and print its number")
 
-    @Argument(parsing: .captureForPassthrough, help: "Options and a URL, in any order.")
-    var words: [String] = []
+    @Argument(parsing: .captureForPassthrough, help: "Options and a URL, in any order") var words: [String] = []
 
     static func run(_ groups: [TransferOptions]) async throws(UsageError) -> ExitStatus {
         let group = groups[0]
         let addition = try QueueAddition(group)
         let (ticket, secrets) = try await QueueDirectory.withIdleQueue(
-            try QueueDirectory.path(group.queue.directory), secretFields: addition.secretFields,
-            global: group.global
+            try QueueDirectory.path(group.queue.directory), secretFields: addition.secretFields, global: group.global
         ) { queue throws(UsageError) in
             do {
-                let ticket = try await queue.submit(
-                    addition.request, body: addition.body, as: addition.submission)
+                let ticket = try await queue.submit(addition.request, body: addition.body, as: addition.submission)
                 return (ticket, await queue.entry(of: ticket.id)?.secretFields ?? [])
             } catch { throw UsageError(ofQueue: error) }
         }
@@ -28,7 +23,7 @@ struct QueueAddCommand: WordsCommand {
         }
         if !secrets.isEmpty, !group.global.isSilent {
             await Console.report(
-                "not stored: \(secrets.joined(separator: ", ")); “martlet queue run” takes what is secret, with -u, "
+                "not stored: \(secrets.joined(separator: ", ")); “martlet queue run” takes secrets with -u, "
                     + "--oauth2-bearer, -n, -b and -H")
         }
         return .success
@@ -39,55 +34,48 @@ extension QueueAddCommand {
     /// Its own options, those of `get` that make a request, and the others of `get`, which are rejected by name.
     static let options = CommandOptions(
         OptionTable.rows(
-            own, shared, helps: helps, refusing: reasons,
-            others: "makes no sense for a request that is sent later"),
+            own, shared, helps: helps, refusing: reasons, others: "has no meaning for a queued request"),
         usage: "martlet queue add [options] URL")
 
     private static let own: [CurlOption] = [
         QueueOptions.directory,
-        .value("lane", nil, "NAME", "the line it stands in; that of its origin by default", \.queue.lane) {
-            (text, option) throws(UsageError) in
-            try check(!text.isEmpty, "option \(option): takes a name")
-            return text
+        .value("--lane NAME", "Queue the request in this lane; by default that of its origin", \.queue.submission.lane)
+        {
+            (text) throws(UsageError) in try OptionValues.text(text, "a name")
         },
-        .value("tag", nil, "TEXT", "what it is called in lists and events", \.queue.tag),
+        .value("--tag TEXT", "Set a name for lists and events", \.queue.submission.tag),
         .value(
-            "key", nil, "KEY", "its Idempotency-Key; a random one by default where the method needs one",
-            \.queue.key
-        ) { (text, option) throws(UsageError) in
-            try check(
-                !text.isEmpty && text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }),
-                "option \(option): takes printable ASCII")
+            "--key KEY", "Set the Idempotency-Key; random by default if the method needs one", \.queue.submission.key
+        ) {
+            (text) throws(UsageError) in
+            try check(!text.isEmpty && text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }, "needs printable ASCII")
             return .value(text)
         },
         .flag(
-            "no-key", nil,
-            "no Idempotency-Key: a POST is sent at most once, and reported where that is unclear",
-            \.queue.key, .none),
+            "--no-key", "Send no Idempotency-Key: a POST is sent once, and may become uncertain",
+            \.queue.submission.key, .none),
         .value(
-            "expires", nil, "TIME", "when to give it up, as 7d (the default), 12h, 30m or 90s",
-            \.queue.expires, OptionValues.length),
+            "--expires TIME", "Expire after 7d (the default), 12h, 30m or 90s", \.queue.submission.timeToLive,
+            OptionValues.length),
         .flag(
-            "copy", nil, "keep a copy of the file of -T; else it must be the same when it is sent",
-            \.queue.files, .copy),
-        .value("secret", nil, "NAME", "a field of -H that is not stored, as Authorization and Cookie are not")
-        { (group, text) throws(UsageError) in
-            guard let name = HTTPField.Name(text) else {
-                throw UsageError("option --secret: “\(text)” is not a field name")
-            }
+            "--copy", "Store a copy of the file of -T; by default it must stay unchanged",
+            \.queue.submission.filePolicy, .copy),
+        .value("--secret NAME", "Do not store this field of -H; Authorization and Cookie never are") {
+            (group, text) throws(UsageError) in
+            guard let name = HTTPField.Name(text) else { throw UsageError("“\(text)” is not a field name") }
             group.queue.secretNames.insert(name.canonicalName)
         },
-        .value("cookie", "b", "DATA", "cookies, 'name=value; …'; they are not stored") {
+        .value("-b, --cookie DATA", "Send cookies, 'name=value; …', which are not stored") {
             (group, text) throws(UsageError) in
-            try check(text.contains("="), "option -b: a file of cookies is given to “martlet queue run”")
+            try check(text.contains("="), "is not name=value; “martlet queue run” accepts files of cookies")
             group.cookies.append(text)
         },
     ]
 
     private static let helps: [String: String] = [
-        "head": "ask for the head alone", "user": "who is calling; it is not stored",
-        "oauth2-bearer": "a Bearer token; it is not stored",
-        "upload-file": "put a file; - for standard input", "silent": "no notes, and no errors",
+        "head": "Request only the head", "user": "Set the credentials, which are not stored",
+        "oauth2-bearer": "Send a bearer token, which is not stored",
+        "upload-file": "Send a file with PUT; - for standard input", "silent": "Print neither notes nor errors",
     ]
 
     private static let shared = OptionTable.named(
@@ -102,8 +90,8 @@ extension QueueAddCommand {
         + OptionTable.named("connect-timeout max-time expect100-timeout verbose")
 
     private static let reasons: KeyValuePairs = [
-        "is given to “martlet queue run”, which sends": sending.map(\.name).joined(separator: " "),
-        "one request is added at a time": "next",
+        "is an option of “martlet queue run”, which sends the requests": sending.map(\.name).joined(separator: " "),
+        "each command adds one request": "next",
     ]
 }
 
@@ -118,30 +106,24 @@ struct QueueAddition: Sendable {
     /// Reads the options. Blocks if they name files whose contents are part of the request.
     init(_ options: TransferOptions) throws(UsageError) {
         let queue = options.queue
-        try check(options.urls.count <= 1, "one request is added at a time: give one URL")
+        try check(options.urls.count <= 1, "give exactly one URL: each command adds one request")
         let plans = try TransferPlan.plans(for: options, from: 0, caller: CredentialPlan())
-        guard let plan = plans.first else {
-            throw UsageError("no URL was given; try martlet queue add --help")
-        }
+        guard let plan = plans.first else { throw UsageError("no URL was given; try martlet queue add --help") }
         if let name = plan.options.omittedFields.map(\.rawName).sorted().first {
             throw UsageError(
-                "\(name): that a field is left out is not kept with a request; give -H '\(name):' to “martlet queue run”"
+                "option -H '\(name):': removed fields are not stored; use the option with “martlet queue run”"
             )
         }
         var request = plan.request
-        if queue.key != .automatic, request.headerFields[.idempotencyKey] != nil {
-            throw UsageError("options --key and --no-key: -H gives an Idempotency-Key already")
+        if queue.submission.key != .automatic, request.headerFields[.idempotencyKey] != nil {
+            throw UsageError("options --key and --no-key: -H sets an Idempotency-Key already")
         }
         // The value is neither sent nor stored: it only tells that there is one to be added.
         let hasCaller = options.user != nil || options.bearer != nil || plan.url.user != nil
-        if hasCaller, request.headerFields[.authorization] == nil {
-            request.headerFields[.authorization] = "-"
-        }
+        if hasCaller, request.headerFields[.authorization] == nil { request.headerFields[.authorization] = "-" }
         self.request = request
         body = plan.body
-        submission = OfflineSubmission(
-            lane: queue.lane, tag: queue.tag, key: queue.key, timeToLive: queue.expires,
-            filePolicy: queue.files)
+        submission = queue.submission
         secretFields = Set(queue.secretNames.compactMap { HTTPField.Name($0) })
     }
 }
@@ -150,19 +132,15 @@ struct QueueAddition: Sendable {
 struct QueueDecision: ParsableArguments {
     @OptionGroup var options: QueueOptions
 
-    @Argument(help: ArgumentHelp("The numbers of the requests, as “queue list” shows them.", valueName: "id"))
-    var ids: [UInt64]
+    @Argument(help: ArgumentHelp("The numbers of the requests, see “queue list”", valueName: "id")) var ids: [UInt64]
 
-    /// Runs a function for each request.
-    /// - Throws: The exit code of the first failure; the function runs for the other requests nevertheless.
+    /// Runs a function for each request, also after failures. Throws the exit code of the first failure.
     func forEach(_ body: @Sendable (OfflineQueue, OfflineID) async throws -> Void) async throws(ExitStatus) {
         let ids = ids
         let failures = try await options.open { queue in
             var failures: [UsageError] = []
             for id in ids {
-                do { try await body(queue, OfflineID(id)) } catch {
-                    failures.append(UsageError(ofQueue: error))
-                }
+                do { try await body(queue, OfflineID(id)) } catch { failures.append(UsageError(ofQueue: error)) }
             }
             return failures
         }
@@ -173,29 +151,16 @@ struct QueueDecision: ParsableArguments {
 
 /// The options of `queue add` and `queue run` alone.
 struct QueueCommandOptions: Sendable {
-    /// The queue's directory; `nil` for that of the user.
     var directory: String?
 
-    // MARK: queue add
-
-    /// The lane of the request; `nil` for that of its origin.
-    var lane: String?
-    var tag: String?
-    var key = OfflineSubmission.Key.automatic
-    /// The time after which the request is not sent any more.
-    var expires: Duration?
-    /// The treatment of the file of `-T`.
-    var files = OfflineSubmission.FilePolicy.reference
+    var submission = OfflineSubmission()
     /// The secret header fields besides those that always are: their names in lower case.
     var secretNames: Set<String> = []
-
-    // MARK: queue run
 
     /// Whether all header fields are secret: they are the ones that were not stored.
     var hasSecretFields = false
     var endsWhenEmpty = false
     /// Whether the page after a redirect counts as the response to the request.
     var acceptsRedirectedResults = false
-    /// Whether a line is a JSON object.
     var isJSON = false
 }

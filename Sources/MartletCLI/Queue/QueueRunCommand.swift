@@ -1,18 +1,17 @@
 import ArgumentParser
 import Martlet
 
-/// `martlet queue run`: sends the requests of a queue.
 struct QueueRunCommand: WordsCommand {
     static let path = ["queue", "run"]
     static let configuration = makeConfiguration(
-        "Send what is there, until SIGINT or SIGTERM, or until nothing is left to send.")
+        "Send the requests until SIGINT, SIGTERM, or the end of the queue")
 
-    @Argument(parsing: .captureForPassthrough, help: "Options, in any order.") var words: [String] = []
+    @Argument(parsing: .captureForPassthrough, help: "Options, in any order") var words: [String] = []
 
     static func run(_ groups: [TransferOptions]) async throws(UsageError) -> ExitStatus {
         let group = groups[0]
         if let word = group.urls.first {
-            throw UsageError("“\(word)”: a queue sends what is in it; “martlet queue add” takes a URL")
+            throw UsageError("“\(word)”: needs no URL; “martlet queue add URL” adds a request")
         }
         let path = try QueueDirectory.path(group.queue.directory)
         let secrets = try await QueueSecrets(group)
@@ -26,11 +25,10 @@ struct QueueRunCommand: WordsCommand {
         // A silent server must not block its lane forever.
         let timeouts = Timeouts()
         options.request.timeouts = Timeouts(
-            connect: group.connectTimeout ?? timeouts.connect, head: timeouts.head,
-            idle: timeouts.idle, total: group.totalTimeout)
+            connect: group.connectTimeout ?? timeouts.connect, head: timeouts.head, idle: timeouts.idle,
+            total: group.totalTimeout)
         let credentials = secrets.apply(to: &options.request, for: origin)
-        let queue = try await QueueDirectory.open(
-            path, session: session, options: options, credentials: credentials)
+        let queue = try await QueueDirectory.open(path, session: session, options: options, credentials: credentials)
         // Unstructured: it ends with the session.
         let telling =
             group.global.isVerbose
@@ -45,11 +43,10 @@ struct QueueRunCommand: WordsCommand {
 }
 
 extension QueueRunCommand {
-    /// Its own options, those of `get` for credentials, connections and redirects, and the others of `get`, which are
-    /// rejected by name.
+    /// Its own options, those of `get` for credentials, connections and redirects, and its others, rejected by name.
     static let options = CommandOptions(
-        OptionTable.rows(own, shared, helps: helps, refusing: reasons, others: "makes no sense for a queue"),
-        usage: "martlet queue run [options]", notes: QueueEventJSON.help
+        OptionTable.rows(own, shared, helps: helps, refusing: reasons, others: "has no meaning for a queue"),
+        usage: "martlet queue run [options]", notes: QueueEventLine.help
     ) { group in
         group.redirects.followsRedirects = true
         // A POST stays one where its resource has moved permanently.
@@ -58,44 +55,39 @@ extension QueueRunCommand {
     }
 
     private static let own: [CurlOption] = [
-        QueueOptions.directory,
-        .flag("until-empty", nil, "end when nothing waits any more", \.queue.endsWhenEmpty),
-        .flag(
-            "accept-redirects", nil,
-            "count the page to which a 302 or 303 leads after a POST as its response; else the POST was not delivered",
+        QueueOptions.directory, .toggle("--until-empty", "End when no request waits", \.queue.endsWhenEmpty),
+        .toggle(
+            "--accept-redirects", "Accept the page after a 302 or 303 as the response to a POST",
             \.queue.acceptsRedirectedResults),
-        .flag("json", nil, "print each event as a JSON object on a line; see below", \.queue.isJSON),
+        .toggle("--json", "Print each event as a line of JSON, see below", \.queue.isJSON),
         .value(
-            "header", "H", "LINE",
-            "a field for every request, in place of what it has, such as a secret one; @FILE",
-            OptionValues.header),
+            "-H, --header LINE", "Set a field of every request, for example a secret one; @FILE", OptionValues.header),
     ]
 
     private static let helps: [String: String] = [
-        "user":
-            "who is calling, where all that waits goes to one origin; the password is asked for on a terminal",
-        "oauth2-bearer": "a Bearer token, where all that waits goes to one origin",
-        "cookie": "send cookies, where all that waits goes to one origin; or read them from a file",
-        "netrc-optional": "the same", "location": "follow redirects, the default; --no-location does not",
-        "connect-timeout": "how long opening a connection may take; 10 by default",
-        "max-time": "how long a try may take", "verbose": "show what the session does, on standard error",
-        "silent": "nothing on standard error",
+        "user": "Set the credentials, if all requests are for one origin",
+        "oauth2-bearer": "Send a bearer token, if all requests are for one origin",
+        "cookie": "Send cookies, if all requests are for one origin; or read them from a file",
+        "netrc-optional": "Same as --netrc", "location": "Follow redirects, the default; --no-location does not",
+        "connect-timeout": "Limit the time to open a connection; 10 by default",
+        "max-time": "Limit the time of an attempt", "verbose": "Print the session's events to standard error",
+        "silent": "Print nothing to standard error",
     ]
 
     private static let shared =
         OptionTable.callers + OptionTable.cookies
-        + OptionTable.named("location max-redirs proto-redir connect-timeout max-time")
-        + OptionTable.connecting + OptionTable.named("expect100-timeout") + OptionTable.proxy
-        + OptionTable.security + OptionTable.named("silent show-error verbose disable version help config")
+        + OptionTable.named("location max-redirs proto-redir connect-timeout max-time") + OptionTable.connecting
+        + OptionTable.named("expect100-timeout") + OptionTable.proxy + OptionTable.security
+        + OptionTable.named("silent show-error verbose disable version help config")
 
     private static let reasons: KeyValuePairs = [
-        "is part of a request; “martlet queue add” takes it": """
+        "is part of a request: use it with “martlet queue add”": """
         url request head get user-agent referer range path-as-is globoff data data-ascii data-raw data-binary \
         data-urlencode form form-string form-escape upload-file
         """,
-        "a queue tries again by itself":
+        "is not needed: a queue retries by itself":
             "retry retry-delay retry-max-time retry-connrefused retry-all-errors",
-        "requests of a queue take no credentials wherever they are led": "location-trusted",
+        "a queue sends no credentials to other origins": "location-trusted",
     ]
 }
 
@@ -105,10 +97,7 @@ struct QueueRunner: Sendable {
     let options: QueueCommandOptions
     let global: GlobalOptions
 
-    /// Runs until it is interrupted, or an event cannot be printed, or with `--until-empty` no request waits any more; then
-    /// closes the queue.
-    /// - Parameter interruption: Returns when the run is interrupted.
-    /// - Returns: The exit code.
+    /// Runs until it is interrupted, an event cannot be printed, or with `--until-empty` no request waits.
     func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
         let (ends, end) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let events = queue.events
@@ -120,8 +109,7 @@ struct QueueRunner: Sendable {
         }
         let printing = Task { await print(events, end) }
         let draining =
-            options.endsWhenEmpty
-            ? Task { [queue] in if (try? await queue.drained) != nil { end.yield() } } : nil
+            options.endsWhenEmpty ? Task { [queue] in if (try? await queue.drained) != nil { end.yield() } } : nil
         for await _ in ends { break }
         await queue.close()
         draining?.cancel()
@@ -138,9 +126,9 @@ struct QueueRunner: Sendable {
     }
 
     /// Prints all events. One that cannot be printed ends the run.
-    private func print(
-        _ events: EventSequence<OfflineEvent>, _ end: AsyncStream<Void>.Continuation
-    ) async -> (QueueSummary, OutputError?) {
+    private func print(_ events: EventSequence<OfflineEvent>, _ end: AsyncStream<Void>.Continuation) async -> (
+        QueueSummary, OutputError?
+    ) {
         var tally = QueueSummary()
         var failure: OutputError?
         for await event in events {
@@ -148,12 +136,71 @@ struct QueueRunner: Sendable {
             guard failure == nil else { continue }
             do throws(OutputError) {
                 try await Console.write(
-                    (options.isJSON ? QueueEventJSON.line(event) : QueueEventText.line(event)) + "\n")
+                    (options.isJSON ? QueueEventLine(event).json : QueueEventLine(event).text) + "\n")
             } catch {
                 failure = error
                 end.yield()
             }
         }
         return (tally, failure)
+    }
+}
+
+/// The secrets that `queue run` adds to requests, which are stored without them. Credentials of a netrc and cookies of a
+/// file are for their hosts. All other secrets are for one origin: they are rejected if requests to several origins
+/// wait, since each would receive the secrets of the others.
+struct QueueSecrets: Sendable {
+    private let caller: CredentialPlan
+    private let fields: HTTPFields
+    private let omitted: Set<HTTPField.Name>
+    /// The first option with a value for one origin.
+    private let option: String?
+
+    /// Reads the options and the netrc, and asks for a missing password.
+    init(_ options: TransferOptions) async throws(UsageError) {
+        var lines = try HeaderLines(options.headerLines)
+        for name in [HTTPField.Name.idempotencyKey, .contentLength, .transferEncoding] where lines.fields[name] != nil {
+            throw UsageError("option -H: queued requests have their own \(name.rawName)")
+        }
+        if lines.omitted.contains(.idempotencyKey) {
+            throw UsageError("option -H: queued requests keep their Idempotency-Key")
+        }
+        let hasFields = !lines.fields.isEmpty
+        lines.setCookies(options)
+        caller = try await CredentialPlan.load(options)
+        (fields, omitted) = (lines.fields, lines.omitted)
+        if caller.isOneForAll {
+            option = options.bearer == nil ? "-u" : "--oauth2-bearer"
+        } else {
+            option = hasFields ? "-H" : fields.isEmpty ? nil : "-b"
+        }
+    }
+
+    /// The one origin of the waiting requests; `nil` without requests or without secrets. Throws if there are several.
+    func origin(ofQueue path: FilePath, _ global: GlobalOptions) async throws(UsageError) -> HTTPURL.Origin? {
+        guard let option else { return nil }
+        let origins = try await QueueDirectory.withIdleQueue(path, global: global) { queue in
+            Set(await queue.entries.filter(\.isWaiting).map(\.ticket.url.origin))
+        }
+        try check(
+            origins.count <= 1,
+            "option \(option): requests to \(origins.count) origins wait, and each would receive the secret; "
+                + "-n has credentials for each host")
+        return origins.first
+    }
+
+    /// Adds the secrets only to the requests to an origin. Returns the credentials that add header fields, if any.
+    func apply(to options: inout RequestOptions, for origin: HTTPURL.Origin?) -> OfflineCredentials? {
+        options.authentication = caller.settings(for: origin)
+        options.omittedFields = omitted
+        guard !fields.isEmpty else { return nil }
+        let fields = fields
+        return OfflineCredentials { request in
+            try check(try HTTPSession.url(of: request).origin == origin, "the secrets are for another origin")
+            var request = request
+            for field in fields { request.headerFields[field.name] = nil }
+            for field in fields { request.headerFields.append(field) }
+            return request
+        }
     }
 }

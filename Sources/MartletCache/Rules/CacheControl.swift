@@ -2,14 +2,12 @@ package import MartletWire
 
 /// The directives of the `Cache-Control` fields of a message (RFC 9111 §5.2, RFC 5861, RFC 8246).
 ///
-/// Names ignore case, arguments may be quoted, unknown directives are skipped. If directives are repeated or contradict
-/// each other, the strictest counts (RFC 9111 §4.2.1). A malformed number counts as the strictest one, so that the response
-/// is validated.
+/// Names ignore case, arguments may be quoted, unknown directives are skipped. Of repeated or contradictory directives
+/// the strictest counts (RFC 9111 §4.2.1). A malformed number counts as the strictest, and leads to validation.
 package struct CacheControl: Equatable, Sendable {
     /// `max-age`: seconds, 0…2^31; 0 if malformed.
     package private(set) var maxAge: Int64?
-    /// `s-maxage`: seconds, 0…2^31. A private cache takes no lifetime from it, but may then share responses to requests
-    /// with `Authorization` (RFC 9111 §3.5).
+    /// `s-maxage`: seconds, 0…2^31. No lifetime in a private cache, but a permission to share (RFC 9111 §3.5).
     package private(set) var sharedMaxAge: Int64?
     /// `max-stale` of a request: seconds, 0…2^31; 0 if malformed, `.max` (any staleness) without an argument.
     package private(set) var maxStale: Int64?
@@ -19,39 +17,28 @@ package struct CacheControl: Equatable, Sendable {
     package private(set) var staleWhileRevalidate: Int64?
     /// `stale-if-error` of a request or response: seconds, 0…2^31; 0 if malformed (RFC 5861 §4).
     package private(set) var staleIfError: Int64?
-    /// `no-cache` and its scope.
     package private(set) var noCache: FieldScope?
-    /// `private` and its scope.
     package private(set) var isPrivate: FieldScope?
-    /// `no-store`.
     package private(set) var isNoStore = false
-    /// `public`.
     package private(set) var isPublic = false
-    /// `must-revalidate`.
     package private(set) var mustRevalidate = false
-    /// `proxy-revalidate`.
     package private(set) var proxyRevalidate = false
     /// `must-understand` (RFC 9111 §5.2.2.3).
     package private(set) var mustUnderstand = false
     /// `immutable` (RFC 8246).
     package private(set) var isImmutable = false
-    /// `no-transform`.
-    package private(set) var isNoTransform = false
     /// `only-if-cached` of a request.
     package private(set) var isOnlyIfCached = false
-    /// Whether a quoted argument is not terminated, so that the field is ambiguous. The text between its commas counts as
-    /// directives, too, and the response counts as stale.
+    /// Whether a quoted argument is not terminated. The parts between its commas count, too, and the response is stale.
     package private(set) var isMalformed = false
 
     /// Creates an empty set of directives.
     package init() {}
 
     /// Parses the directives of a response.
-    package init(response fields: FieldBlock) {
-        for value in fields.rawValues(of: "Cache-Control") { add(value) }
-    }
+    package init(response fields: FieldBlock) { for value in fields.rawValues(of: "Cache-Control") { add(value) } }
 
-    /// Parses the directives of a request. Only without `Cache-Control`, `Pragma: no-cache` means `no-cache` (RFC 9111 §5.4).
+    /// Parses the directives of a request. `Pragma: no-cache` counts only without `Cache-Control` (RFC 9111 §5.4).
     package init(request fields: FieldBlock) {
         self.init(response: fields)
         let isPragma = !fields.contains("Cache-Control") && fields.contains("Pragma", token: "no-cache")
@@ -64,11 +51,10 @@ package struct CacheControl: Equatable, Sendable {
     /// The fields that must not be served without validation, in lower case.
     package var fieldsToValidate: [String] { if case .fields(let names) = noCache { names } else { [] } }
 
-    /// Whether a stale response must not be used: `must-revalidate`, `proxy-revalidate`, `no-cache`, or a malformed field.
+    /// Whether stale responses are forbidden: `must-revalidate`, `proxy-revalidate`, `no-cache`, or a malformed field.
     package var forbidsStale: Bool { mustRevalidate || proxyRevalidate || isNoCache || isMalformed }
 
-    /// Whether a response to a request with credentials may be used for other users (RFC 9111 §3.5): `public`,
-    /// `must-revalidate` or `s-maxage`.
+    /// Whether other users may receive a response to a request with credentials (RFC 9111 §3.5).
     var allowsSharing: Bool { !isMalformed && (isPublic || mustRevalidate || sharedMaxAge != nil) }
 
     private mutating func add(_ value: ArraySlice<UInt8>) {
@@ -79,9 +65,7 @@ package struct CacheControl: Equatable, Sendable {
             }
             // Only the last element of a field can have an open quote: this is done once.
             isMalformed = true
-            for part in element.split(separator: UInt8(ascii: ",")) {
-                add(CacheDirective(ByteClass.trimmed(part)))
-            }
+            for part in element.split(separator: UInt8(ascii: ",")) { add(CacheDirective(ByteClass.trimmed(part))) }
         }
     }
 
@@ -103,7 +87,6 @@ package struct CacheControl: Equatable, Sendable {
         case "proxy-revalidate": proxyRevalidate = true
         case "must-understand": mustUnderstand = true
         case "immutable": isImmutable = true
-        case "no-transform": isNoTransform = true
         case "only-if-cached": isOnlyIfCached = true
         default: break
         }
@@ -112,7 +95,6 @@ package struct CacheControl: Equatable, Sendable {
 
 /// The scope of a `no-cache` or `private` directive (RFC 9111 §5.2.2.4, §5.2.2.7).
 package enum FieldScope: Equatable, Sendable {
-    /// The whole response.
     case response
     /// Only these fields of the response: names in lower case, sorted, without duplicates, never empty.
     case fields([String])
@@ -140,8 +122,7 @@ struct CacheDirective {
         argument = equals.map { element[($0 + 1)...] }
     }
 
-    /// The name in lower case; empty if no known name has its length. Blanks before `=`, which the grammar does not allow,
-    /// are ignored: `no-store = x` is as strict as without them.
+    /// The name in lower case, empty if no known name has its length. Invalid blanks before `=` are ignored.
     var bareName: String {
         let bare = ByteClass.trimmed(name)
         // The lengths of `public` and `stale-while-revalidate`.
@@ -182,9 +163,7 @@ struct CacheDirective {
         guard argument.count >= 2, argument.first == quote, argument.last == quote else { return argument }
         var content: [UInt8] = []
         var rest = argument.dropFirst().dropLast()
-        while let byte = rest.popFirst() {
-            content.append(byte == UInt8(ascii: "\\") ? rest.popFirst() ?? byte : byte)
-        }
+        while let byte = rest.popFirst() { content.append(byte == UInt8(ascii: "\\") ? rest.popFirst() ?? byte : byte) }
         return content[...]
     }
 }

@@ -6,8 +6,7 @@ package enum CacheDecision: Equatable, Sendable {
     case serve(CachedResponse)
     /// The stored response is served and then validated, once for all requests in the meantime (RFC 5861 §3).
     case serveStaleWhileRevalidating(CachedResponse, ForwardPlan)
-    /// The stored response is delivered first, and the result of its validation second (``CacheMode/cacheThenNetwork``,
-    /// ``CacheMode/cacheThenRevalidate``).
+    /// The stored response is delivered first, and then the result of its validation (modes with a preview).
     case serveThenValidate(CachedResponse, ForwardPlan)
     /// The network is asked whether the stored response is still valid, without conditions if it has no validator.
     case validate(ForwardPlan)
@@ -18,9 +17,8 @@ package enum CacheDecision: Equatable, Sendable {
 
     /// Decides about a request.
     /// - Parameter variants: everything that is stored under its key, in any order; only complete responses.
-    package init(
-        _ request: CacheRequest, variants: [StoredVariant], now: WallTime, policy: CachePolicy = CachePolicy()
-    ) { self = CacheLookupRule(request: request, variants: variants, now: now, policy: policy).decide() }
+    package init(_ request: CacheRequest, variants: [StoredVariant], now: WallTime, policy: CachePolicy = CachePolicy())
+    { self = CacheLookupRule(request: request, variants: variants, now: now, policy: policy).decide() }
 
     /// The plan for the network, now or after a stored response was served; `nil` if the network is not asked.
     package var plan: ForwardPlan? {
@@ -37,8 +35,7 @@ package enum CacheDecision: Equatable, Sendable {
 package struct ForwardPlan: Equatable, Sendable {
     /// The reason why the network is asked.
     package let reason: CacheStatus.Forwarding
-    /// The fields that the cache adds to the request: `If-None-Match`, `If-Modified-Since`, and a `Cache-Control` by which
-    /// other caches validate as well, or store nothing.
+    /// The fields that the cache adds to the request: its conditions, and a `Cache-Control` for other caches.
     package let fields: FieldBlock
     /// The stored responses that the conditions refer to, by index; empty if the cache adds none.
     package var offered: [Int] = []
@@ -93,13 +90,9 @@ private struct CacheLookupRule {
         if !isUnwanted, mayServe { return .serve(answer()) }
         let reason: CacheStatus.Forwarding = freshness.isFresh && isUnwanted ? .request : .stale
         let staleOnError = mayReplaceError(freshness, control) ? best : nil
-        guard request.isShareable, !request.isOffline else {
-            return network(reason, staleOnError: staleOnError)
-        }
+        guard request.isShareable, !request.isOffline else { return network(reason, staleOnError: staleOnError) }
         let plan = validation(reason, staleOnError: staleOnError)
-        if request.mode == .cacheThenNetwork || request.mode == .cacheThenRevalidate {
-            return .serveThenValidate(answer(), plan)
-        }
+        if request.mode.startsWithPreview { return .serveThenValidate(answer(), plan) }
         if !isUnwanted, mayServeWhileRevalidating(freshness, control) {
             return .serveStaleWhileRevalidating(answer(), plan)
         }
@@ -120,9 +113,7 @@ private struct CacheLookupRule {
     private func mayServeStale(_ freshness: Freshness, _ control: CacheControl) -> Bool {
         guard !control.forbidsStale else { return false }
         if request.mode == .preferCache || request.mode == .onlyIfCached { return true }
-        if let limit = request.control.maxStale,
-            limit == .max || freshness.stalenessInMilliseconds <= limit * 1000
-        {
+        if let limit = request.control.maxStale, limit == .max || freshness.stalenessInMilliseconds <= limit * 1000 {
             return true
         }
         // There is no revalidation without a network, but the response may be used as if there were.
@@ -136,12 +127,9 @@ private struct CacheLookupRule {
         return freshness.stalenessInMilliseconds < seconds * 1000
     }
 
-    /// Whether the response may replace an error: neither side forbids it, and either side or the policy allows the time.
-    /// This includes a fresh response that was to be validated.
+    /// Whether the response, even a fresh one, may replace an error: a side or the policy allows it, none forbids it.
     private func mayReplaceError(_ freshness: Freshness, _ control: CacheControl) -> Bool {
-        guard !control.forbidsStale, !request.control.isNoCache, request.mode != .revalidate else {
-            return false
-        }
+        guard !control.forbidsStale, !request.control.isNoCache, request.mode != .revalidate else { return false }
         let stated = [control.staleIfError, request.control.staleIfError].compactMap { $0 }.max()
         guard let seconds = stated ?? policy.staleIfError else { return false }
         return freshness.stalenessInMilliseconds < seconds * 1000
@@ -149,17 +137,16 @@ private struct CacheLookupRule {
 
     private func network(_ reason: CacheStatus.Forwarding, staleOnError: Int? = nil) -> CacheDecision {
         if request.isOffline { return .unsatisfiable(CacheStatus(detail: reason.rawValue)) }
-        return .forward(
-            ForwardPlan(reason: reason, fields: request.fieldsForOthers, staleOnError: staleOnError))
+        return .forward(ForwardPlan(reason: reason, fields: request.fieldsForOthers, staleOnError: staleOnError))
     }
 
     // MARK: Validation
 
     /// Plans a validation, to which conditions are only added if the caller has set none.
     ///
-    /// The tags of all stored responses are offered, so that the server can name the one that matches; a date only for the
-    /// selected response. Only successes have validators. Responses in a coding that the request does not accept are left
-    /// out: a server that compares tags weakly would name them (RFC 9110 §13.1.2).
+    /// The tags of all stored successes are offered, so that the server can name one; a date only for the selected
+    /// response. A coding that the request does not accept is left out: weak comparison could name it (RFC 9110
+    /// §13.1.2).
     private func validation(_ reason: CacheStatus.Forwarding, staleOnError: Int? = nil) -> ForwardPlan {
         var fields = FieldBlock()
         var offered: [Int] = []
@@ -190,8 +177,7 @@ private struct CacheLookupRule {
     private func tags(_ indices: [Int], offered: inout [Int]) -> [UInt8] {
         var tags: [UInt8] = []
         for index in indices {
-            guard let tag = variants[index].entityTag?.bytes,
-                tags.count + tag.count + 2 <= CacheLookupRule.tagLimit
+            guard let tag = variants[index].entityTag?.bytes, tags.count + tag.count + 2 <= CacheLookupRule.tagLimit
             else { continue }
             if !tags.isEmpty { tags += [0x2C, 0x20] }
             tags += tag

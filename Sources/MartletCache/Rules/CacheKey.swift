@@ -6,8 +6,7 @@ import MartletWire
 package struct CacheKey: Hashable, Sendable {
     /// The URL of the request, without fragment and user info, in its normal form.
     package var url: String
-    /// The owner: empty for a response that everyone may use, otherwise a digest of the credential, or a name that the
-    /// caller chose. It is written to disk, so it is never a secret itself.
+    /// The owner: empty for everyone, a digest of the credential, or the caller's name. It is on disk, so not a secret.
     package var partition: String
 
     /// Creates the key of a URL in its normal form.
@@ -16,10 +15,9 @@ package struct CacheKey: Hashable, Sendable {
         self.partition = partition
     }
 
-    /// Creates the key of an absolute http or https URL in any spelling: without fragment and user info, scheme and host in
-    /// lower case, without the default port, and with a path. `nil` for any other text.
+    /// Creates the key of an http or https URL in any spelling, in normal form (``KeyURL``); `nil` for any other text.
     ///
-    /// Paths and queries are compared as they are: `%7E` and `~` make two keys, which costs a request and is never wrong.
+    /// Paths and queries are compared as they are: `%7E` and `~` make two keys, which costs a request at most.
     package init?(of url: String, partition: String = "") {
         guard let parts = KeyURL(url) else { return nil }
         self.init(url: parts.text, partition: partition)
@@ -47,9 +45,7 @@ struct KeyURL {
         var host = authority
         var port = authority[authority.endIndex...]
         // A colon within the brackets of an IPv6 address is not followed by a port.
-        if let colon = authority.lastIndex(of: UInt8(ascii: ":")),
-            !authority[colon...].contains(UInt8(ascii: "]"))
-        {
+        if let colon = authority.lastIndex(of: UInt8(ascii: ":")), !authority[colon...].contains(UInt8(ascii: "]")) {
             host = authority[..<colon]
             port = authority[(colon + 1)...]
         }

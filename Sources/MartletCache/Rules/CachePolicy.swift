@@ -19,31 +19,32 @@ package struct CachePolicy: Equatable, Sendable {
 public enum CacheMode: String, Sendable, Hashable, CaseIterable, Codable {
     /// As in RFC 9111: a fresh response is served, a stale one is validated.
     case standard
-    /// The response comes from the network, whatever is stored, and is stored. Other caches are asked by `no-cache` to do the
-    /// same, unless the request has its own `Cache-Control`.
+    /// From the network, and stored. Other caches receive `no-cache`, or the request's own `Cache-Control`.
     case reload
     /// The response is validated even when fresh, unless it is fresh and immutable (RFC 8246).
     case revalidate
-    /// The stored response, however stale, or else the network. `no-cache` and `must-revalidate` still forbid a stale one.
+    /// The stored response, however stale, or else the network. `no-cache` and `must-revalidate` forbid a stale one.
     case preferCache
     /// As ``preferCache``, but without the network: status 504 if no stored response may be used.
     case onlyIfCached
-    /// The response comes from the network; nothing is looked up or stored. Other caches are asked by `no-store` to store
-    /// nothing either (RFC 9111 §5.2.1.5), unless the request has its own `Cache-Control`.
+    /// The response comes from the network; nothing is looked up or stored. Other caches are asked by `no-store` to
+    /// store nothing either (RFC 9111 §5.2.1.5), unless the request has its own `Cache-Control`.
     case noStore
-    /// The stored response is delivered immediately as a preview, however stale and whatever it forbids; then the response of
-    /// the network. There is one delivery if nothing is stored or the stored response is fresh, otherwise at most two. Outside of
-    /// deliveries it is as ``standard``.
+    /// The stored response is delivered immediately as a preview, however stale and whatever it forbids; then the
+    /// response of the network. There is one delivery if nothing is stored or the stored response is fresh, otherwise
+    /// at most two. Outside of deliveries it is as ``standard``.
     case cacheThenNetwork
-    /// As ``cacheThenNetwork``, but a fresh response is a preview too: the network is always asked, as by ``revalidate``. A
-    /// response that is fresh and immutable (RFC 8246) is the only delivery. Outside of deliveries it is as ``revalidate``.
+    /// As ``cacheThenNetwork``, but a fresh response is a preview too: the network is asked as by ``revalidate``,
+    /// unless the response is fresh and immutable (RFC 8246). Outside of deliveries it is as ``revalidate``.
     case cacheThenRevalidate
+
+    /// Whether the stored response is delivered before that of the network.
+    package var startsWithPreview: Bool { self == .cacheThenNetwork || self == .cacheThenRevalidate }
 }
 
 /// Lifetimes, by content type, of responses that do not specify one.
 ///
-/// A cache may estimate the lifetime of such a response (RFC 9111 §4.2.2). The first rule that matches replaces the
-/// estimate. There are no rules by default.
+/// The first rule that matches replaces the estimate of RFC 9111 §4.2.2. There are no rules by default.
 public struct DefaultFreshness: Equatable, Sendable {
     /// A lifetime for some content types.
     public struct Rule: Equatable, Sendable {
@@ -59,8 +60,7 @@ public struct DefaultFreshness: Equatable, Sendable {
         }
 
         fileprivate func matches(_ essence: String) -> Bool {
-            type == "*/*" || type == essence
-                || type.hasSuffix("/*") && essence.hasPrefix(type.dropLast())
+            type == "*/*" || type == essence || type.hasSuffix("/*") && essence.hasPrefix(type.dropLast())
         }
     }
 

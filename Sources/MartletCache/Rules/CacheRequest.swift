@@ -4,30 +4,22 @@ package import MartletWire
 package final class CacheRequest: Sendable {
     /// The method, in the case it is sent.
     package let method: String
-    /// The key of its response.
     package let key: CacheKey
     /// The fields as they are sent, with cookies and credentials, but without those that the cache adds.
     package let fields: FieldBlock
     /// The use that it makes of the cache.
     package let mode: CacheMode
-    /// Computes a keyed digest of a secret field value, which may be written to disk. Without it a response that varies with
-    /// a secret is not stored.
+    /// Computes a digest of a secret field value for the disk. Without it no response that varies with one is stored.
     package let conceal: (@Sendable (String) -> String)?
-    /// The directives of its fields.
     package let control: CacheControl
     /// The fields among those that affect the response that it has.
     private let marks: RequestFieldSet
 
-    /// Creates a request.
     package init(
         method: String, key: CacheKey, fields: FieldBlock, mode: CacheMode = .standard,
         conceal: (@Sendable (String) -> String)? = nil
     ) {
-        self.method = method
-        self.key = key
-        self.fields = fields
-        self.mode = mode
-        self.conceal = conceal
+        (self.method, self.key, self.fields, self.mode, self.conceal) = (method, key, fields, mode, conceal)
         marks = RequestFieldSet(fields)
         control = marks.contains(.control) ? CacheControl(request: fields) : CacheControl()
     }
@@ -36,10 +28,9 @@ package final class CacheRequest: Sendable {
     var isLookedUp: Bool { method == "GET" || method == "HEAD" }
     /// Whether it, or its mode, forbids the cache to store anything.
     package var isNoStore: Bool { mode == .noStore || control.isNoStore }
-    /// Whether its response may be stored, and so used for other requests: GET without `no-store`, ranges and conditions.
+    /// Whether its response may be stored and shared: GET without `no-store`, ranges and conditions.
     package var isShareable: Bool { method == "GET" && !isNoStore && !hasRange && !isConditional }
-    /// The fields by which its mode addresses other caches: `Cache-Control: no-store` or `no-cache`. None if the request has
-    /// a `Cache-Control` already, which is sent unchanged.
+    /// The `Cache-Control` field by which its mode addresses other caches; none beside one of the caller's.
     package var fieldsForOthers: FieldBlock {
         guard !fields.contains("Cache-Control") else { return FieldBlock() }
         return switch mode {
@@ -50,7 +41,6 @@ package final class CacheRequest: Sendable {
     }
     /// Whether it has credentials for the origin (RFC 9111 §3.5).
     package var isAuthorized: Bool { marks.contains(.authorization) }
-    /// Whether it requests ranges.
     var hasRange: Bool { marks.contains(.range) }
     /// Whether it has preconditions that only the origin can evaluate (RFC 9111 §4.3.2).
     var hasOriginPrecondition: Bool { !marks.isDisjoint(with: .originPreconditions) }
@@ -76,7 +66,6 @@ struct RequestFieldSet: OptionSet, Sendable {
 
     /// Preconditions that only the origin can evaluate (RFC 9111 §4.3.2).
     static let originPreconditions: RequestFieldSet = [.ifMatch, .ifUnmodifiedSince]
-    /// All conditions.
     static let conditions = originPreconditions.union([.ifNoneMatch, .ifModifiedSince, .ifRange])
 }
 

@@ -4,7 +4,6 @@ import MartletWire
 package struct CacheStatus: Equatable, Sendable {
     /// The reason why a request went to the network (RFC 9211 §2.2).
     package enum Forwarding: String, Equatable, Sendable {
-        /// The request bypassed the cache.
         case bypass
         /// No response to the method is served from the cache.
         case method
@@ -16,12 +15,9 @@ package struct CacheStatus: Equatable, Sendable {
         case miss
         /// The stored response is fresh, but the request requires the network.
         case request
-        /// The stored response is stale.
         case stale
     }
 
-    /// The name of this cache in the field; unless it is a token, it is written as a string.
-    package var name = "martlet"
     /// Whether the stored response was served without the network.
     package var isHit = false
     /// The reason why the request went to the network; `nil` if it did not.
@@ -34,28 +30,20 @@ package struct CacheStatus: Equatable, Sendable {
     package var isStored = false
     /// Whether the network's response was shared with other requests.
     package var isCollapsed = false
-    /// The key of the response. It may be confidential, so it is `nil` unless set.
-    package var key: String?
-    /// Other details.
     package var detail: String?
 
-    /// A status with no more than the name.
+    /// A status with no more than the name of the cache, `martlet`.
     package static let nothing = CacheStatus()
 
     /// The member of the field: a structured item with parameters (RFC 9211 §2, RFC 8941 §3.3).
     package var text: String {
-        let start = name.utf8.first ?? 0
-        let isToken = (start | 0x20) &- 0x61 < 26 && name.utf8.allSatisfy(ByteClass.isToken)
-        var text = isToken ? name : CacheStatus.quoted(name)
+        var text = "martlet"
         if isHit { text += "; hit" }
         if let forwarding { text += "; fwd=\(forwarding.rawValue)" }
         if let forwardStatus { text += "; fwd-status=\(forwardStatus)" }
-        if let timeToLive {
-            text += "; ttl=\(min(max(timeToLive, -999_999_999_999_999), 999_999_999_999_999))"
-        }
+        if let timeToLive { text += "; ttl=\(min(max(timeToLive, -999_999_999_999_999), 999_999_999_999_999))" }
         if isStored { text += "; stored" }
         if isCollapsed { text += "; collapsed" }
-        if let key { text += "; key=\(CacheStatus.quoted(key))" }
         if let detail { text += "; detail=\(CacheStatus.quoted(detail))" }
         return text
     }

@@ -6,7 +6,6 @@ package struct CachedResponse: Equatable, Sendable {
     package enum Content: Equatable, Sendable {
         /// Nothing: the response to HEAD, 304 and 416.
         case none
-        /// The whole body.
         case whole
         /// These bytes of it (206); never empty.
         case bytes(Range<UInt64>)
@@ -20,16 +19,13 @@ package struct CachedResponse: Equatable, Sendable {
     package let content: Content
     /// The freshness of the stored response.
     package let freshness: Freshness
-    /// Whether it was served stale.
     package var isStale: Bool { !freshness.isFresh }
-    /// The status for `Cache-Status`.
     package var status: CacheStatus
 
     /// Makes the response to a request of a stored response that may be used.
     ///
-    /// Conditions and ranges of the request are evaluated as a server would: `If-None-Match` or `If-Modified-Since` lead to
-    /// 304 (RFC 9111 §4.3.2), `Range` to 206 or 416 (RFC 9110 §14.2) if `If-Range` matches. Several satisfiable ranges lead
-    /// to the whole body, as RFC 9110 §14.2 allows.
+    /// Conditions and ranges are evaluated as a server would: `If-None-Match` or `If-Modified-Since` lead to 304,
+    /// `Range` to 206 or 416 if `If-Range` matches, several ranges to the whole body (RFC 9111 §4.3.2, RFC 9110 §14.2).
     /// - Parameter isValidated: whether the network has just confirmed the stored response.
     init(
         variant: Int, _ stored: StoredVariant, to request: CacheRequest, freshness: Freshness,
@@ -42,8 +38,7 @@ package struct CachedResponse: Equatable, Sendable {
         if CachedResponse.isNotModified(request, stored) {
             // The fields of a 304 (RFC 9110 §15.4.5), and `Age`.
             let names: Set<String> = [
-                "age", "cache-control", "content-location", "date", "etag", "expires", "last-modified",
-                "vary",
+                "age", "cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary",
             ]
             head = ResponseHead(
                 status: 304, reason: "Not Modified", fields: StoredFields.filtered(fields, names.contains))
@@ -55,8 +50,7 @@ package struct CachedResponse: Equatable, Sendable {
             let part = ContentRange.satisfied(range, total: stored.bodyLength).text
             head = ResponseHead(
                 status: 206, reason: "Partial Content",
-                fields: CachedResponse.framed(
-                    fields, range: part, length: range.upperBound - range.lowerBound))
+                fields: CachedResponse.framed(fields, range: part, length: range.upperBound - range.lowerBound))
             content = .bytes(range)
         } else if ranges?.isEmpty == true {
             let none = ContentRange.unsatisfied(total: stored.bodyLength).text
@@ -71,11 +65,8 @@ package struct CachedResponse: Equatable, Sendable {
         }
     }
 
-    /// The stored fields with the current age (RFC 9111 §5.1), and without those that `no-cache` names, unless they have just
-    /// been validated (RFC 9111 §5.2.2.4).
-    private static func servedFields(
-        _ stored: StoredVariant, freshness: Freshness, isValidated: Bool
-    ) -> FieldBlock {
+    /// The stored fields with their age (RFC 9111 §5.1), unless validated without those of `no-cache` (§5.2.2.4).
+    private static func servedFields(_ stored: StoredVariant, freshness: Freshness, isValidated: Bool) -> FieldBlock {
         let withheld = stored.control.fieldsToValidate
         if isValidated || withheld.isEmpty { return stored.fields(ofAge: freshness.age) }
         let dropped = Set(withheld + ["age"])
@@ -93,14 +84,13 @@ package struct CachedResponse: Equatable, Sendable {
 
     // MARK: Ranges (RFC 9110 §14.2, §13.1.5)
 
-    /// Whether a stored response can be served to a request: a range of an encoded body cannot, since it could not be decoded
-    /// from the middle. Such requests go to the network.
+    /// Whether a stored response can be served: no range of an encoded body, which could not be decoded.
     static func canServe(_ request: CacheRequest, _ stored: StoredVariant) -> Bool {
         !request.hasRange || !stored.head.fields.contains("Content-Encoding")
     }
 
-    /// The ranges of the stored body that a request asks for; empty if none is satisfiable. `nil` without a range, and for
-    /// one that is ignored: it is malformed or in another unit, `If-Range` does not match, or the stored status is not 200.
+    /// The ranges of the stored body that a request asks for, empty if none is satisfiable. `nil` without a range, or
+    /// if it is ignored: malformed, in another unit, `If-Range` does not match, or the stored status is not 200.
     private static func ranges(_ request: CacheRequest, _ stored: StoredVariant) -> [Range<UInt64>]? {
         guard request.hasRange else { return nil }
         let values = request.fields.values(of: "Range")
@@ -126,8 +116,7 @@ package struct CachedResponse: Equatable, Sendable {
 
     // MARK: Conditions (RFC 9111 §4.3.2, RFC 9110 §13.2.2)
 
-    /// Evaluates `If-None-Match`, or without it `If-Modified-Since`: whether the caller has the stored response. Conditions
-    /// apply to successes: other stored statuses are served as they are.
+    /// Whether the caller has the stored response, a success: by `If-None-Match`, or else `If-Modified-Since`.
     private static func isNotModified(_ request: CacheRequest, _ stored: StoredVariant) -> Bool {
         guard request.isConditional, (200..<300).contains(stored.head.status) else { return false }
         let tags = request.fields.rawValues(of: "If-None-Match")

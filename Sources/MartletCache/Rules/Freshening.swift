@@ -4,20 +4,19 @@ package import MartletWire
 package struct Freshening: Equatable, Sendable {
     /// The stored response, by index.
     package let variant: Int
-    /// Its new head.
     package let head: StoredHead
     /// Whether the response stays stored. With `no-store` or `Vary: *` in the 304, it was valid for this request only.
     package let isKept: Bool
 
     /// Updates a stored head from the head of a response that confirms it.
     ///
-    /// Each new field replaces all stored fields of its name. Exceptions are fields of the connection, and those that
-    /// describe the stored bytes: among them a weak tag if the new one is the same but strong, since that belongs to other
-    /// bytes (RFC 9110 §8.8.1). `Age` and `Date` belong to their message: without new ones, the old ones are removed.
+    /// Each new field replaces all stored fields of its name, except fields of the connection and those that describe
+    /// the stored bytes: among them a weak tag if the new one is the same but strong, since that belongs to other bytes
+    /// (RFC 9110 §8.8.1). `Age` and `Date` belong to their message: without new ones, the old ones are removed.
     /// - Parameter response: the head of a 304, or of a 200 to HEAD.
     package init(
-        variant: Int, _ old: StoredHead, by response: ResponseHead, to request: CacheRequest,
-        requestTime: WallTime, responseTime: WallTime
+        variant: Int, _ old: StoredHead, by response: ResponseHead, to request: CacheRequest, requestTime: WallTime,
+        responseTime: WallTime
     ) {
         self.variant = variant
         var head = old
@@ -27,27 +26,20 @@ package struct Freshening: Equatable, Sendable {
         }
         let replaced = Set(news.indices.map { news.name(at: $0).lowercasedText } + ["age"])
         head.fields = StoredFields.filtered(old.fields) { !replaced.contains($0) }
-        for index in news.indices {
-            head.fields.append(name: news.name(at: index), value: news.value(at: index))
-        }
+        for index in news.indices { head.fields.append(name: news.name(at: index), value: news.value(at: index)) }
         head.requestTime = requestTime
         head.responseTime = responseTime
         head.wasAuthorized = old.wasAuthorized || request.isAuthorized
 
         let control = CacheControl(response: head.fields)
         let vary = VaryRule(head.fields)
-        let isExclusive =
-            head.wasAuthorized && head.key.partition.isEmpty && !control.allowsSharing
+        let isExclusive = head.wasAuthorized && head.key.partition.isEmpty && !control.allowsSharing
         var isKept =
             !request.isNoStore && (!control.isNoStore || control.mustUnderstand) && !isExclusive
             && !StoredFields.connectionNamesRequiredField(response.fields)
         // The stored selections stay, unless the server now names other fields.
         if isKept, vary != .fields(old.selections.map(\.name)) {
-            if let selections = vary.selections(of: request) {
-                head.selections = selections
-            } else {
-                isKept = false
-            }
+            if let selections = vary.selections(of: request) { head.selections = selections } else { isKept = false }
         }
         self.head = head
         self.isKept = isKept
@@ -72,14 +64,11 @@ enum FresheningRule {
     /// A strong tag confirms all responses that have it; a weak one, or a date, the newest that has it. A 304 without
     /// validators confirms the offered response, if that was a single one: many servers omit the tag.
     /// - Parameter offered: those that the request offered, by index, the selected one first.
-    static func selected(
-        by response: ResponseHead, among variants: [StoredVariant], offered: [Int]
-    ) -> [Int] {
+    static func selected(by response: ResponseHead, among variants: [StoredVariant], offered: [Int]) -> [Int] {
         let candidates = variants.indices.filter { (200..<300).contains(variants[$0].head.status) }
         // The offered ones first, in their order; then the newest.
         func ordered(_ found: [Int]) -> [Int] {
-            offered.filter(found.contains)
-                + VariantRule.newestFirst(found.filter { !offered.contains($0) }, variants)
+            offered.filter(found.contains) + VariantRule.newestFirst(found.filter { !offered.contains($0) }, variants)
         }
         if let tag = EntityTag(of: response.fields) {
             let strong = candidates.filter { variants[$0].entityTag?.matchesStrongly(tag) ?? false }
@@ -89,9 +78,7 @@ enum FresheningRule {
             return tag.isWeak || weak == offered ? Array(ordered(weak).prefix(1)) : []
         }
         // An invalid tag confirms nothing that has a tag.
-        if response.fields.contains("ETag"), offered.contains(where: { variants[$0].entityTag != nil }) {
-            return []
-        }
+        if response.fields.contains("ETag"), offered.contains(where: { variants[$0].entityTag != nil }) { return [] }
         if response.fields.contains("Last-Modified") {
             let received = WallTime(milliseconds: 0)
             let date = MessageDates.single("Last-Modified", in: response.fields, received: received)
@@ -103,8 +90,7 @@ enum FresheningRule {
 
     /// Whether a response to HEAD describes, and so updates, a stored response to GET; otherwise that is out of date.
     ///
-    /// Tag, date and length in the new head must be those of the stored response. Without tag and date, only a different
-    /// length shows that the response has changed.
+    /// Its tag, date and length, as far as it has them, must be those of the stored response.
     static func isSame(_ response: ResponseHead, _ stored: StoredVariant) -> Bool {
         let fields = response.fields
         if fields.contains("ETag") {

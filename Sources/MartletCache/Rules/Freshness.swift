@@ -21,18 +21,16 @@ package struct Freshness: Equatable, Sendable {
 
     /// The seconds for which the response is fresh after its origin made it, 0…2^31.
     package let lifetime: Int64
-    /// The source of the lifetime.
     package let basis: Basis
     /// The age in milliseconds (RFC 9111 §4.2.3).
     package let ageInMilliseconds: Int64
-    /// Whether the wall clock was set back since the response was received, or meanwhile. The age is unknown then, and the
-    /// response counts as stale, however long its lifetime.
+    /// Whether the wall clock was set back since the request: the age is unknown, and the response counts as stale.
     package let isClockSetBack: Bool
 
     /// The freshness of a stored head.
     ///
-    /// `s-maxage` gives no lifetime, since this is a private cache. The age is that which the response's `Date` implies, or
-    /// the sum of its `Age` and the delay of its request, whichever is larger, plus the time since it was received.
+    /// `s-maxage` gives no lifetime, since this is a private cache. The age is the larger of the one that `Date`
+    /// implies and the sum of `Age` and the delay of the request, plus the time since the response was received.
     package init(of head: StoredHead, now: WallTime, defaults: DefaultFreshness = .none) {
         self.init(of: StoredVariant(head: head, bodyLength: 0), now: now, defaults: defaults)
     }
@@ -60,9 +58,7 @@ package struct Freshness: Equatable, Sendable {
     package var isFresh: Bool { !isClockSetBack && lifetime * 1000 > ageInMilliseconds }
 
     /// The milliseconds since it became stale: 0 while it is fresh, the maximum if the clock was set back.
-    package var stalenessInMilliseconds: Int64 {
-        isClockSetBack ? .max : max(0, ageInMilliseconds - lifetime * 1000)
-    }
+    package var stalenessInMilliseconds: Int64 { isClockSetBack ? .max : max(0, ageInMilliseconds - lifetime * 1000) }
 
     private static func lifetime(of variant: StoredVariant, defaults: DefaultFreshness) -> (Int64, Basis) {
         let (head, control, dates) = (variant.head, variant.control, variant.dates)
@@ -74,9 +70,7 @@ package struct Freshness: Equatable, Sendable {
         case .past: return (0, .expires)
         case .none: break
         }
-        guard StatusRule.heuristicallyCacheable.contains(head.status) || control.isPublic else {
-            return (0, .none)
-        }
+        guard StatusRule.heuristicallyCacheable.contains(head.status) || control.isPublic else { return (0, .none) }
         if let seconds = defaults.seconds(for: head.fields) { return (seconds, .rule) }
         guard let modified = dates.lastModified else { return (0, .none) }
         return (min(max(0, dates.date.clampedDifference(modified)) / 10, heuristicLimit), .heuristic)
@@ -87,7 +81,6 @@ package struct Freshness: Equatable, Sendable {
 package struct MessageDates: Equatable, Sendable {
     /// `Expires`.
     package enum Expiry: Equatable, Sendable {
-        /// There is no such field.
         case none
         /// The field is not a date (`0`, `-1`), or repeated with another value: it has expired already (RFC 9111 §5.3).
         case past
@@ -97,7 +90,6 @@ package struct MessageDates: Equatable, Sendable {
 
     /// `Date`, in seconds since 1970; the time of receipt if it is missing or invalid.
     package let date: Int64
-    /// `Expires`.
     package let expiry: Expiry
     /// `Last-Modified`, in seconds since 1970; `nil` if it is missing or invalid.
     package let lastModified: Int64?
@@ -118,9 +110,7 @@ package struct MessageDates: Equatable, Sendable {
     /// The date, in seconds since 1970, of a field that occurs once, or several times with the same value.
     static func single(_ name: String, in fields: FieldBlock, received: WallTime) -> Int64? {
         let values = fields.rawValues(of: name)
-        guard let first = values.first, first.count <= 64, values.allSatisfy({ $0 == first }) else {
-            return nil
-        }
+        guard let first = values.first, first.count <= 64, values.allSatisfy({ $0 == first }) else { return nil }
         let now = HTTPDate(secondsSinceEpoch: received.seconds)
         return HTTPDate(ByteText.string(first), now: now, ignoresCase: true)?.secondsSinceEpoch
     }

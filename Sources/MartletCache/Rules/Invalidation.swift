@@ -2,16 +2,11 @@ package import MartletWire
 
 /// The URLs that were invalidated, so that responses to earlier requests are not stored afterwards (RFC 9111 §4.4).
 ///
-/// Code that sends a request takes an ``Epoch`` first, and checks before storing that it still holds. The ledger is
+/// Code that sends a request takes an ``Epoch`` first, and checks before storing that it still holds. The log is
 /// bounded: a URL that it has forgotten counts as invalidated for all older requests.
 package struct InvalidationLog: Sendable {
     /// A moment between invalidations.
-    package struct Epoch: Hashable, Comparable, Sendable {
-        fileprivate let number: UInt64
-
-        /// Whether one epoch is before another.
-        package static func < (left: Epoch, right: Epoch) -> Bool { left.number < right.number }
-    }
+    package struct Epoch: Sendable { fileprivate let number: UInt64 }
 
     /// The maximum number of URLs, at least 1.
     private let limit: Int
@@ -66,15 +61,13 @@ package enum InvalidationRule {
         "GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY", "PRI",
     ]
 
-    /// The URLs that are out of date, in normal form and without duplicates: the request's first, then those that `Location`
-    /// and `Content-Location` name at the same origin. None after a safe method or an error.
+    /// The URLs that are out of date, in normal form: the request's, then those that `Location` and `Content-Location`
+    /// name at the same origin. None after a safe method or an error.
     /// - Parameter resolve: resolves a reference against the request's URL; `nil` if it is malformed.
-    package static func targets(
-        method: String, url: String, response: ResponseHead, resolve: (String) -> String?
-    ) -> [String] {
-        guard !safe.contains(method), (200..<400).contains(response.status), let target = KeyURL(url) else {
-            return []
-        }
+    package static func targets(method: String, url: String, response: ResponseHead, resolve: (String) -> String?)
+        -> [String]
+    {
+        guard !safe.contains(method), (200..<400).contains(response.status), let target = KeyURL(url) else { return [] }
         var targets = [target.text]
         for name in ["Location", "Content-Location"] {
             let other = response.fields.firstValue(of: name).flatMap(resolve).flatMap { KeyURL($0) }

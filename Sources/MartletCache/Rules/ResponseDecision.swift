@@ -4,14 +4,12 @@ package import MartletWire
 package struct ResponseDecision: Equatable, Sendable {
     /// The response that the caller receives.
     package enum Delivery: Equatable, Sendable {
-        /// The network's response.
         case network
         /// The stored response that the network confirmed, with its new head.
         case stored(CachedResponse)
         /// The stored response that replaces an error (RFC 5861 §4). The error is reported as an event.
         case staleOnError(CachedResponse)
-        /// None yet: the 304 confirms nothing that is stored, so the request is repeated without the conditions of the cache.
-        /// It must not be validated again.
+        /// None yet: the 304 confirms nothing stored. The request is repeated once without the cache's conditions.
         case repeatUnconditionally
     }
 
@@ -21,7 +19,7 @@ package struct ResponseDecision: Equatable, Sendable {
     package let storage: StorageDecision
     /// The stored responses whose heads are replaced.
     package private(set) var freshened: [Freshening] = []
-    /// The stored responses to remove now, by index: out of date, or not to stay stored. Their readers read on to the end.
+    /// The stored responses to remove now, by index: out of date, or not to be stored. Their readers read on.
     package private(set) var removed: [Int] = []
     /// The stored responses to remove, by index, if the new response finds no room: they are out of date nevertheless.
     package private(set) var superseded: [Int] = []
@@ -37,23 +35,17 @@ package struct CacheUpdateRule: Sendable {
     private let variants: [StoredVariant]
     private let policy: CachePolicy
 
-    /// Creates the decider of one request.
-    /// - Parameters:
-    ///   - variants: the stored responses of the decision, in the same order: all indices refer to these.
+    /// Creates the rule for one request.
+    /// - Parameter variants: the stored responses of the decision, in the same order: all indices refer to these.
     package init(
         _ request: CacheRequest, after decision: CacheDecision, variants: [StoredVariant],
         policy: CachePolicy = CachePolicy()
     ) {
-        self.request = request
-        plan = decision.plan
-        self.variants = variants
-        self.policy = policy
+        (self.request, plan, self.variants, self.policy) = (request, decision.plan, variants, policy)
     }
 
     /// Decides about a final response, by its head.
-    package func received(
-        _ response: ResponseHead, requestTime: WallTime, responseTime: WallTime
-    ) -> ResponseDecision {
+    package func received(_ response: ResponseHead, requestTime: WallTime, responseTime: WallTime) -> ResponseDecision {
         var status = CacheStatus(forwarding: plan?.reason, forwardStatus: response.status)
         if request.isNoStore { return ResponseDecision(storage: .refuse(.noStore), status: status) }
         let freshen = { (index: Int) in
@@ -64,16 +56,12 @@ package struct CacheUpdateRule: Sendable {
         if response.status == 304, request.method == "GET" {
             return notModified(response, responseTime, status, freshen)
         }
-        if StatusRule.errorsForStale.contains(response.status),
-            let answer = staleAnswer(now: responseTime, status)
-        {
-            return ResponseDecision(
-                delivery: .staleOnError(answer), storage: .refuse(.error), status: answer.status)
+        if StatusRule.errorsForStale.contains(response.status), let answer = staleAnswer(now: responseTime, status) {
+            return ResponseDecision(delivery: .staleOnError(answer), storage: .refuse(.error), status: answer.status)
         }
         let matching = VariantRule.matching(request, variants)
         if request.method == "HEAD" { return headed(response, matching, status, freshen) }
-        let storage = StorageDecision(
-            response, to: request, requestTime: requestTime, responseTime: responseTime)
+        let storage = StorageDecision(response, to: request, requestTime: requestTime, responseTime: responseTime)
         let isSuperseded = request.method == "GET" && StatusRule.supersedes(response.status)
         let superseded = isSuperseded && !request.hasRange ? matching : []
         guard case .store(let head) = storage else {
@@ -102,20 +90,17 @@ package struct CacheUpdateRule: Sendable {
         _ response: ResponseHead, _ now: WallTime, _ status: CacheStatus, _ freshen: (Int) -> Freshening
     ) -> ResponseDecision {
         let offered = plan?.offered.filter(variants.indices.contains) ?? []
-        let freshened = FresheningRule.selected(by: response, among: variants, offered: offered)
-            .map(freshen)
+        let freshened = FresheningRule.selected(by: response, among: variants, offered: offered).map(freshen)
         let kept = freshened.filter(\.isKept)
         let removed = freshened.filter { !$0.isKept }.map(\.variant).sorted()
         // A 304 to the caller's own conditions is passed to the caller.
         guard let plan, plan.isConditional else {
-            return ResponseDecision(
-                storage: .refuse(.status), freshened: kept, removed: removed, status: status)
+            return ResponseDecision(storage: .refuse(.status), freshened: kept, removed: removed, status: status)
         }
-        // A server may name a response that was not offered: in a coding that the request does not accept, it is useless.
+        // A server may name a response that was not offered, in a coding that the request does not accept.
         let usable = freshened.first { ContentCodingRule.accepts(variants[$0.variant], request) }
         guard let first = usable else {
-            return ResponseDecision(
-                delivery: .repeatUnconditionally, storage: .refuse(.status), status: status)
+            return ResponseDecision(delivery: .repeatUnconditionally, storage: .refuse(.status), status: status)
         }
         let stored = StoredVariant(head: first.head, bodyLength: variants[first.variant].bodyLength)
         let freshness = Freshness(of: stored, now: now, defaults: policy.defaults)
@@ -123,23 +108,19 @@ package struct CacheUpdateRule: Sendable {
         status.timeToLive = freshness.timeToLive
         status.isStored = first.isKept
         let answer = CachedResponse(
-            variant: first.variant, stored, to: request, freshness: freshness, isValidated: true,
-            status: status)
+            variant: first.variant, stored, to: request, freshness: freshness, isValidated: true, status: status)
         return ResponseDecision(
-            delivery: .stored(answer), storage: .refuse(.status), freshened: kept, removed: removed,
-            status: status)
+            delivery: .stored(answer), storage: .refuse(.status), freshened: kept, removed: removed, status: status)
     }
 
-    /// Decides about the response to HEAD: a success updates the stored responses to GET, or shows that they are out of date.
+    /// Decides about the response to HEAD: it updates stored responses to GET, or shows that they are out of date.
     private func headed(
         _ response: ResponseHead, _ matching: [Int], _ status: CacheStatus, _ freshen: (Int) -> Freshening
     ) -> ResponseDecision {
         let concerned = matching.filter { response.status == 200 && variants[$0].head.status == 200 }
-        let freshened = concerned.filter { FresheningRule.isSame(response, variants[$0]) }.map(freshen)
-            .filter(\.isKept)
+        let freshened = concerned.filter { FresheningRule.isSame(response, variants[$0]) }.map(freshen).filter(\.isKept)
         let removed = Set(concerned).subtracting(freshened.map(\.variant)).sorted()
-        return ResponseDecision(
-            storage: .refuse(.method), freshened: freshened, removed: removed, status: status)
+        return ResponseDecision(storage: .refuse(.method), freshened: freshened, removed: removed, status: status)
     }
 
     /// The stored response that replaces an error.
@@ -152,7 +133,6 @@ package struct CacheUpdateRule: Sendable {
         var status = asked
         status.timeToLive = freshness.timeToLive
         status.detail = "stale-if-error"
-        return CachedResponse(
-            variant: index, variants[index], to: request, freshness: freshness, status: status)
+        return CachedResponse(variant: index, variants[index], to: request, freshness: freshness, status: status)
     }
 }

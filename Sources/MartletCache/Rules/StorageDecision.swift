@@ -2,28 +2,22 @@ package import MartletWire
 
 /// Whether a response is stored, and with which head (RFC 9111 §3, §3.1, §3.5).
 ///
-/// The decision is based on the head. Before the response is stored, the caller must check that the body is complete
-/// according to its framing (RFC 9111 §3.3), and that the URL was not invalidated meanwhile (``InvalidationLog``).
+/// The decision is based on the head. Before it stores the response, the caller must check that the body is complete
+/// (RFC 9111 §3.3), and that the URL was not invalidated in the meantime (``InvalidationLog``).
 package enum StorageDecision: Equatable, Sendable {
-    /// It is stored with this head.
     case store(StoredHead)
-    /// It is not stored.
     case refuse(StorageRejection)
 
     /// Decides about a response, by its head as it was received.
-    package init(
-        _ response: ResponseHead, to request: CacheRequest, requestTime: WallTime, responseTime: WallTime
-    ) {
+    package init(_ response: ResponseHead, to request: CacheRequest, requestTime: WallTime, responseTime: WallTime) {
         if let refusal = StorageDecision.refusal(response, request) {
             self = .refuse(refusal)
         } else if let selections = VaryRule(response.fields).selections(of: request) {
             self = .store(
                 StoredHead(
-                    key: request.key, status: response.status,
-                    reason: response.isReasonLatin1 ? "" : response.reason,
-                    fields: StoredFields.kept(response.fields, received: responseTime),
-                    selections: selections, requestTime: requestTime, responseTime: responseTime,
-                    wasAuthorized: request.isAuthorized))
+                    key: request.key, status: response.status, reason: response.isReasonLatin1 ? "" : response.reason,
+                    fields: StoredFields.kept(response.fields, received: responseTime), selections: selections,
+                    requestTime: requestTime, responseTime: responseTime, wasAuthorized: request.isAuthorized))
         } else {
             self = .refuse(.vary)
         }
@@ -42,13 +36,10 @@ package enum StorageDecision: Equatable, Sendable {
         } else if control.isNoStore {
             return .noStore
         }
-        if request.isAuthorized, request.key.partition.isEmpty, !control.allowsSharing {
-            return .authorization
-        }
+        if request.isAuthorized, request.key.partition.isEmpty, !control.allowsSharing { return .authorization }
         if StoredFields.connectionNamesRequiredField(response.fields) { return .connection }
         let isExplicit =
-            control.isPublic || control.isPrivate != nil || control.maxAge != nil
-            || response.fields.contains("Expires")
+            control.isPublic || control.isPrivate != nil || control.maxAge != nil || response.fields.contains("Expires")
         return isExplicit || StatusRule.heuristicallyCacheable.contains(status) ? nil : .notCacheable
     }
 }
@@ -57,11 +48,9 @@ package enum StorageDecision: Equatable, Sendable {
 package enum StorageRejection: String, Equatable, Sendable {
     /// The request, its mode or the response specifies `no-store`.
     case noStore = "no-store"
-    /// The method is not GET.
     case method
     /// The status is 1xx, 206 or 304, or one that does not satisfy `must-understand`.
     case status
-    /// The request asked for ranges.
     case range
     /// The caller made the request conditional: the response refers to that.
     case condition
@@ -81,23 +70,20 @@ package enum StorageRejection: String, Equatable, Sendable {
 package enum SharingRule {
     /// Decides about a response that is to be stored.
     ///
-    /// A response that may be served without validation may be shared. Requests that were made before its head was received
-    /// may also share one that specifies no lifetime: it was made for a request of the same time.
+    /// A response that may be served without validation may be shared. Requests that were made before its head was
+    /// received may also share one that specifies no lifetime: it was made for a request of the same time.
     /// - Parameter askedBefore: whether the request was made before the head was received.
     package static func allows(
-        _ response: StoredVariant, for request: CacheRequest, askedBefore: Bool, now: WallTime,
-        policy: CachePolicy
+        _ response: StoredVariant, for request: CacheRequest, askedBefore: Bool, now: WallTime, policy: CachePolicy
     ) -> Bool {
         guard request.key == response.head.key, VaryRule.matches(response.head, request) else { return false }
-        if case .serve = CacheDecision(request, variants: [response], now: now, policy: policy) {
-            return true
-        }
+        if case .serve = CacheDecision(request, variants: [response], now: now, policy: policy) { return true }
         let control = response.control
         guard askedBefore, request.isShareable, !control.isNoCache else { return false }
         switch request.mode {
         case .standard, .cacheThenNetwork, .preferCache:
-            return control.maxAge == nil && !control.forbidsStale
-                && !response.head.fields.contains("Expires") && !request.control.isNoCache
+            return control.maxAge == nil && !control.forbidsStale && !response.head.fields.contains("Expires")
+                && !request.control.isNoCache
         case .reload, .revalidate, .cacheThenRevalidate:
             // They reject stored responses, but this one was not stored: it is as new as their own would be.
             return Freshness(of: response, now: now, defaults: policy.defaults).isFresh
@@ -111,20 +97,20 @@ enum StatusRule {
     /// Responses that may be stored, and whose lifetime may be estimated, without explicit permission.
     static let heuristicallyCacheable: Set = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
 
-    /// Responses that are never stored: parts, 304, those of a proxy itself, and those that RFC 6585 §3–6 forbids to store.
+    /// Statuses that are never stored: parts, 304, those of a proxy itself, and those of RFC 6585 §3–6.
     static let neverStored: Set = [206, 304, 407, 428, 429, 431, 511]
 
-    /// Statuses whose meaning for caches is known (`must-understand`, RFC 9111 §5.2.2.3). 206 is not: parts are not stored.
+    /// Statuses whose meaning is known (`must-understand`, RFC 9111 §5.2.2.3). Not 206: parts are not stored.
     static let understood: Set = [
-        200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 406, 409, 410, 411, 414, 415,
-        421, 422, 451, 500, 501, 502, 503, 504,
+        200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 406, 409, 410, 411, 414, 415, 421, 422,
+        451, 500, 501, 502, 503, 504,
     ]
 
     /// Errors that a stale response may replace (`stale-if-error`).
     static let errorsForStale: Set = [500, 502, 503, 504]
 
-    /// Whether a response to GET describes the current state, so that an older stored one is out of date even if the new one
-    /// may not be stored: not failures, parts, 304 and rejections that concern only the request.
+    /// Whether a response to GET makes an older stored one out of date, even if it may not be stored itself: not
+    /// failures, parts, 304 and rejections that concern only the request.
     static func supersedes(_ status: Int) -> Bool {
         status == 404 || status == 410 || (200..<400).contains(status) && status != 206 && status != 304
     }

@@ -5,14 +5,13 @@ import Synchronization
 enum StoredFields {
     /// The fields of a connection or proxy, which are never stored.
     private static let hopByHop: Set<String> = [
-        "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "upgrade",
-        "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "trailer",
+        "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "upgrade", "proxy-authenticate",
+        "proxy-authentication-info", "proxy-authorization", "trailer",
     ]
-    /// The fields that the use of a response depends on. A `Connection` field that names one, and so removes it, makes the
-    /// response doubtful (RFC 9110 §7.6.1).
+    /// The fields that the use of a response depends on: if `Connection` names one, it is doubtful (RFC 9110 §7.6.1).
     private static let needed: Set<String> = [
-        "cache-control", "vary", "date", "age", "expires", "etag", "last-modified", "content-type",
-        "content-encoding", "content-range", "content-location", "location", "pragma",
+        "cache-control", "vary", "date", "age", "expires", "etag", "last-modified", "content-type", "content-encoding",
+        "content-range", "content-location", "location", "pragma",
     ]
 
     /// The names in `Connection`, in lower case.
@@ -48,17 +47,13 @@ enum StoredFields {
     }
 }
 
-/// A complete stored response, with its fields parsed once. Immutable, and one reference: a hit passes it on a dozen times.
+/// A complete stored response, with its fields parsed once. One reference: a hit passes it on a dozen times.
 package final class StoredVariant: Sendable {
-    /// Its head.
     package let head: StoredHead
     /// The length of its body in bytes, as received.
     package let bodyLength: UInt64
-    /// Its directives.
     package let control: CacheControl
-    /// Its dates and age.
     package let dates: MessageDates
-    /// Its entity tag.
     package let entityTag: EntityTag?
     /// The codings of its stored body, by their names in lower case; mostly none.
     let codings: [String]

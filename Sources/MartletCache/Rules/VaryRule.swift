@@ -4,7 +4,7 @@ package import MartletWire
 package enum VaryRule: Equatable, Sendable {
     /// These fields: names in lower case, sorted, without duplicates; empty if there are none.
     case fields([String])
-    /// More than fields (`*`), an invalid name, or more than ``nameLimit`` names: the response answers no other request.
+    /// More than fields (`*`), an invalid name, or above ``nameLimit`` names: the response answers no other request.
     case everything
 
     /// The maximum number of names: more would make each lookup expensive.
@@ -12,17 +12,13 @@ package enum VaryRule: Equatable, Sendable {
     /// The maximum size, in bytes, of the request fields that are stored with a response; beyond it, it is not stored.
     package static let selectionLimit = 16_384
     /// The fields with secrets: only the result of ``CacheRequest/conceal`` is stored.
-    private static let secretNames: Set<String> = [
-        "authorization", "cookie", "cookie2", "proxy-authorization",
-    ]
+    private static let secretNames: Set<String> = ["authorization", "cookie", "cookie2", "proxy-authorization"]
 
     /// Parses the `Vary` fields of a response.
     package init(_ fields: FieldBlock) {
         var names: Set<String> = []
         for member in fields.rawValues(of: "Vary").lazy.flatMap({ ElementList($0) }) {
-            let isName =
-                !member.elementsEqual("*".utf8) && member.count <= 256
-                && member.allSatisfy(ByteClass.isToken)
+            let isName = !member.elementsEqual("*".utf8) && member.count <= 256 && member.allSatisfy(ByteClass.isToken)
             if isName { names.insert(member.lowercasedText) }
             guard isName, names.count <= VaryRule.nameLimit else {
                 self = .everything
@@ -32,8 +28,8 @@ package enum VaryRule: Equatable, Sendable {
         self = .fields(names.sorted())
     }
 
-    /// The values, in a request, of the fields that a response is selected by, to be stored with it. `nil` if the response
-    /// answers no other request, or if a secret cannot be concealed.
+    /// The values, in a request, of the fields that a response is selected by, to be stored with it. `nil` if the
+    /// response answers no other request, or if a secret cannot be concealed.
     package func selections(of request: CacheRequest) -> [StoredHead.Selection]? {
         guard case .fields(let names) = self else { return nil }
         var selections: [StoredHead.Selection] = []
@@ -52,11 +48,10 @@ package enum VaryRule: Equatable, Sendable {
         head.selections.allSatisfy { selection($0.name, in: request) == $0 }
     }
 
-    /// A field of a request, by its name in lower case, with its value in a form in which equal meanings are equal texts
-    /// (RFC 9111 §4.1). `nil` for a secret that cannot be concealed.
+    /// A field of a request, by its name in lower case, in a form in which equal meanings are equal texts (RFC 9111
+    /// §4.1). `nil` for a secret that cannot be concealed.
     ///
-    /// Lines are joined by commas, without blanks around them. Lists of codings, character sets and languages ignore case,
-    /// the first two also their order. All other values are used as they are.
+    /// Lines are joined by commas. Lists of codings, character sets and languages ignore case, the former two order.
     private static func selection(_ name: String, in request: CacheRequest) -> StoredHead.Selection? {
         let lines = request.fields.rawValues(of: name)
         guard !lines.isEmpty else { return StoredHead.Selection(name: name, value: nil) }
@@ -89,8 +84,8 @@ package enum VariantRule {
         newestFirst(variants.indices.filter { matches(request, variants[$0]) }, variants)
     }
 
-    /// Whether a variant matches a request: it was selected by the same values, and is in a coding that the request accepts.
-    /// A response that was made with credentials and is stored for everyone must allow that (RFC 9111 §3.5).
+    /// Whether a variant matches a request: it was selected by the same values, and is in an accepted coding. One that
+    /// was made with credentials and is stored for everyone must allow that (RFC 9111 §3.5).
     static func matches(_ request: CacheRequest, _ variant: StoredVariant) -> Bool {
         let head = variant.head
         guard head.key == request.key else { return false }
@@ -119,18 +114,16 @@ package enum VariantRule {
     /// Sorts indices by `Date`, then by time of receipt, then by place, the newest first.
     static func newestFirst(_ indices: [Int], _ variants: [StoredVariant]) -> [Int] {
         guard indices.count > 1 else { return indices }
-        let dated = indices.map { index in
-            (variants[index].dates.date, variants[index].head.responseTime, index)
-        }
+        let dated = indices.map { index in (variants[index].dates.date, variants[index].head.responseTime, index) }
         return dated.sorted(by: >).map { $0.2 }
     }
 }
 
 /// Whether a request accepts a stored response in the codings of its stored body (RFC 9110 §12.5.3).
 ///
-/// An encoded response is not served to a request that did not ask for the coding, whatever `Vary` specifies: many servers
-/// omit it, and nothing would decode the body. Without an `Accept-Encoding` field no coding is accepted, though the RFC
-/// would allow any.
+/// An encoded response is not served to a request that did not ask for the coding, even without `Vary`: many servers
+/// omit it, and nothing would decode the body. Without an `Accept-Encoding` field none is accepted, though RFC 9110
+/// allows any.
 enum ContentCodingRule {
     /// The codings that are negotiated (IANA's registry); a server that sends another one has its own reasons.
     private static let negotiated: Set<String> = ["gzip", "deflate", "compress", "br", "zstd"]

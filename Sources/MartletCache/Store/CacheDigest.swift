@@ -1,7 +1,6 @@
 import MartletStorage
 
-/// The name of a key on disk: 128 bits of SipHash-2-4 over URL and partition, with a fixed hash key, so that every process
-/// computes the same.
+/// The name of a key on disk: SipHash-2-4, 128 bits, of URL and partition, the same in every process.
 ///
 /// A collision, which an attacker may produce by a choice of URLs, costs no more than a miss: the full key is compared.
 struct CacheDigest: Hashable, Sendable {
@@ -25,9 +24,9 @@ extension CacheDigest {
 
     /// Parses 32 hexadecimal digits in lower case; `nil` for any other text.
     init?(text: Substring.UTF8View) {
-        guard text.count == 32, let high = Self.number(text.prefix(16)),
-            let low = Self.number(text.suffix(16))
-        else { return nil }
+        guard text.count == 32, let high = Self.number(text.prefix(16)), let low = Self.number(text.suffix(16)) else {
+            return nil
+        }
         self.init(high: high, low: low)
     }
 
@@ -39,9 +38,7 @@ extension CacheDigest {
 
     /// The value of 16 hexadecimal digits in lower case; `nil` for any other text.
     static func number(_ text: Substring.UTF8View) -> UInt64? {
-        guard text.count == 16, text.allSatisfy({ 0x30...0x39 ~= $0 || 0x61...0x66 ~= $0 }) else {
-            return nil
-        }
+        guard text.count == 16, text.allSatisfy({ 0x30...0x39 ~= $0 || 0x61...0x66 ~= $0 }) else { return nil }
         return UInt64(Substring(text), radix: 16)
     }
 
@@ -55,9 +52,7 @@ extension CacheDigest {
         private var count: UInt64 = 0
 
         mutating func update(_ number: UInt64) {
-            for shift in stride(from: UInt64(0), to: 64, by: 8) {
-                update(UInt8(truncatingIfNeeded: number >> shift))
-            }
+            for shift in stride(from: UInt64(0), to: 64, by: 8) { update(UInt8(truncatingIfNeeded: number >> shift)) }
         }
 
         mutating func update(_ byte: UInt8) {
@@ -116,7 +111,6 @@ struct BlockChecksums: Equatable, Sendable {
     /// Creates the checksums of an empty body, to be updated.
     init() {}
 
-    /// Creates stored checksums.
     init(values: [UInt32]) { self.values = values }
 
     /// Creates the checksums of all of these bytes.
@@ -130,7 +124,6 @@ struct BlockChecksums: Equatable, Sendable {
         byteCount / UInt64(blockByteCount) + (byteCount % UInt64(blockByteCount) == 0 ? 0 : 1)
     }
 
-    /// Adds bytes of the body.
     mutating func update(_ bytes: Span<UInt8>) {
         var offset = 0
         while offset < bytes.count {
@@ -142,7 +135,6 @@ struct BlockChecksums: Equatable, Sendable {
         }
     }
 
-    /// Completes the current block.
     mutating func finish() {
         guard pendingCount > 0 else { return }
         values.append(current.value)

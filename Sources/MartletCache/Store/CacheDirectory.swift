@@ -10,13 +10,11 @@ struct CacheDirectory: Sendable {
         /// It is missing and cannot be created, or is not a directory.
         case storage(StorageError)
 
-        /// The fault as an errno.
         var error: StorageError {
             switch self {
             case .refused(.ownedByAnotherUser(let path)), .refused(.accessibleByOthers(let path)):
                 StorageError(operation: "open", path: path, code: EACCES)
-            case .refused(.holdsOtherFiles(let path, _)):
-                StorageError(operation: "open", path: path, code: EEXIST)
+            case .refused(.holdsOtherFiles(let path, _)): StorageError(operation: "open", path: path, code: EEXIST)
             case .storage(let error): error
             }
         }
@@ -31,9 +29,7 @@ struct CacheDirectory: Sendable {
     func path(of file: CacheFile) -> String { "\(path)/\(file.name)" }
 
     /// The size of the directory itself, without its files, in bytes.
-    func allocatedByteCount() throws(StorageError) -> UInt64 {
-        try files.status(at: path + "/.").allocatedByteCount
-    }
+    func allocatedByteCount() throws(StorageError) -> UInt64 { try files.status(at: path + "/.").allocatedByteCount }
 
     /// Creates the directory if it is missing, checks its owner and mode, and returns the kind of its files.
     /// - Parameter withParents: whether directories above it may be created, too.
@@ -44,9 +40,7 @@ struct CacheDirectory: Sendable {
             if mayBeMade { try files.makeFolder(path, withParents: withParents) }
             return try files.status(at: path + "/.")
         }
-        guard status.kind == .folder else {
-            throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR))
-        }
+        guard status.kind == .folder else { throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR)) }
         guard status.access.isOwnedByThisUser else { throw .refused(.ownedByAnotherUser(path: path)) }
         guard !status.access.isReadableByOthers, !status.access.isWritableByOthers else {
             throw .refused(.accessibleByOthers(path: path))
@@ -55,14 +49,10 @@ struct CacheDirectory: Sendable {
     }
 
     private func converting<Value>(_ body: () throws(StorageError) -> Value) throws(Fault) -> Value {
-        do throws(StorageError) {
-            return try body()
-        } catch {
-            throw .storage(error)
-        }
+        do throws(StorageError) { return try body() } catch { throw .storage(error) }
     }
 
-    /// The kind of its files: a cache's, another program's, or none.
+    /// Determines the kind of its files: a cache's, another program's, or none.
     func look() throws(StorageError) -> FolderKind.Finding {
         try FolderKind.cache.look(at: path, files, isLock: { _ in false }) { name in
             switch CacheFile(name: name) {
@@ -91,8 +81,7 @@ enum CacheFile: Hashable, Sendable {
     var name: String {
         switch self {
         case .entry(let entry): "\(entry.digest.text).\(entry.slot)"
-        case .body(let entry, let generation):
-            "\(entry.digest.text).\(entry.slot).\(CacheDigest.text(of: generation))"
+        case .body(let entry, let generation): "\(entry.digest.text).\(entry.slot).\(CacheDigest.text(of: generation))"
         case .temporary(let number): "new.\(CacheDigest.text(of: number))"
         case .index: "index"
         case .lock: "lock"
@@ -109,8 +98,8 @@ enum CacheFile: Hashable, Sendable {
             guard let number = CacheDigest.number(parts[1].utf8) else { return nil }
             self = .temporary(number)
         case (_, 2...3):
-            guard let digest = CacheDigest(text: parts[0].utf8), parts[1].utf8.count == 1,
-                let slot = Int(parts[1]), slot < EntryName.slotLimit
+            guard let digest = CacheDigest(text: parts[0].utf8), parts[1].utf8.count == 1, let slot = Int(parts[1]),
+                slot < EntryName.slotLimit
             else { return nil }
             let entry = EntryName(digest: digest, slot: slot)
             self = .entry(entry)
@@ -136,8 +125,7 @@ public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConverti
         switch self {
         case .ownedByAnotherUser(let path):
             "\(path): the cache's folder belongs to another user; choose one of your own"
-        case .accessibleByOthers(let path):
-            "\(path): others may read or write the cache's folder; chmod 700 it"
+        case .accessibleByOthers(let path): "\(path): others may read or write the cache's folder; chmod 700 it"
         case .holdsOtherFiles(let path, let reason):
             "\(path): is not the folder of a response cache: \(reason); "
                 + "nothing in it was changed; choose a new or an empty one"
@@ -149,7 +137,6 @@ public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConverti
 package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertible {
     /// It belongs to another user, or other users may read or write it.
     case refused(CacheDirectoryError)
-    /// It does not exist.
     case missing(path: String)
     /// The path is not that of a directory.
     case notAFolder(path: String)
@@ -167,7 +154,6 @@ package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertib
         }
     }
 
-    /// The directory and the problem.
     package var description: String {
         switch self {
         case .refused(let error): error.description

@@ -6,33 +6,32 @@ import Synchronization
 ///
 /// The kernel releases it when its holder dies. Reading needs no lock.
 final class CacheLock: Sendable {
-    /// The time for which a process waits for a lock that another one holds, before it works without the directory.
+    /// The time for which a process waits for a lock that another one holds.
     private static let patience = Duration.seconds(1)
     /// The time after which a lock counts as held up. Before that, another process is just storing something.
     private static let grace = Duration.milliseconds(50)
-    /// The moments since which other processes have held the locks of directories, by path, for all caches of this process.
+    /// The moments since which other processes have held the locks of directories, by path, for all caches.
     private static let heldSince = Mutex<[String: ContinuousClock.Instant]>([:])
 
     private let folder: CacheDirectory
-    /// The lock file, once it was opened. Held by the thread that has the lock, also while it works, and not by those that
-    /// wait for another process.
+    /// The lock file, once it was opened. Held by the thread that has the lock, not by those that wait for a process.
     private let file = Mutex<OpenFile?>(nil)
 
     init(_ folder: CacheDirectory) { self.folder = folder }
 
-    /// Whether another process holds the lock for longer than storing takes: no response may wait for it. It does not block.
+    /// Whether another process holds the lock for longer than storing takes. It does not block.
     var isHeldUp: Bool {
         let since = CacheLock.heldSince.withLock { $0.isEmpty ? nil : $0[folder.path] }
         return since.map { $0.duration(to: .now) > CacheLock.grace } ?? false
     }
 
     /// Runs a closure with exclusive access to the directory. It must not acquire the lock again.
-    /// - Throws: the closure's error; `EWOULDBLOCK` if another process holds the lock for long, which only happens if that was
-    ///   stopped or writes to a disk that hangs; the error of opening the lock file. A process waits for such a lock once, for
-    ///   at most a second. After that each call tries once and fails, until one succeeds.
-    func withLock<Value: Sendable>(
-        _ body: (inout CacheUsage) throws(StorageError) -> Value
-    ) throws(StorageError) -> Value {
+    /// - Throws: the closure's error; the error of opening the lock file; `EWOULDBLOCK` if another process, stopped or
+    ///   with a disk that hangs, holds the lock: the first time after a second, then immediately, until a call
+    ///   succeeds.
+    func withLock<Value: Sendable>(_ body: (inout CacheUsage) throws(StorageError) -> Value) throws(StorageError)
+        -> Value
+    {
         while true {
             if let value = try withFreeLock(body) { return value }
             guard mayWait() else {
@@ -43,17 +42,15 @@ final class CacheLock: Sendable {
     }
 
     /// Runs a closure with exclusive access to the directory; `nil` if another process has the lock.
-    private func withFreeLock<Value: Sendable>(
-        _ body: (inout CacheUsage) throws(StorageError) -> Value
-    ) throws(StorageError) -> Value? {
+    private func withFreeLock<Value: Sendable>(_ body: (inout CacheUsage) throws(StorageError) -> Value)
+        throws(StorageError) -> Value?
+    {
         try file.withLock { (file) throws(StorageError) -> Value? in
             guard let held = try acquire(&file) else { return nil }
             defer { folder.files.unlock(held) }
             var ledger = try CacheUsage(held, folder.files)
             let value: Value
-            do throws(StorageError) {
-                value = try body(&ledger)
-            } catch {
+            do throws(StorageError) { value = try body(&ledger) } catch {
                 try? ledger.save()
                 throw error
             }
@@ -98,16 +95,12 @@ final class CacheLock: Sendable {
         throw StorageError(operation: "lock", path: path, code: ENOENT)
     }
 
-    /// Opens the lock file of a cache's directory, and marks the directory as one. All writes come after this, so that nothing
-    /// is written to the directory of another program.
+    /// Opens the lock file of a cache's directory, and marks the directory as one. All writes come after this, so that
+    /// nothing is written to the directory of another program.
     private func open(_ path: String) throws(StorageError) -> OpenFile {
         let finding: FolderKind.Finding
-        do throws(StorageError) {
-            finding = try folder.look()
-        } catch  where error.code == ENOENT {
-            do throws(CacheDirectory.Fault) {
-                finding = try folder.prepare(withParents: false)
-            } catch {
+        do throws(StorageError) { finding = try folder.look() } catch  where error.code == ENOENT {
+            do throws(CacheDirectory.Fault) { finding = try folder.prepare(withParents: false) } catch {
                 throw error.error
             }
         }
@@ -116,8 +109,8 @@ final class CacheLock: Sendable {
         if finding == .unmarked {
             // Another process may write the same bytes at the same time.
             try folder.files.write(all: FolderKind.cache.mark, to: file, at: 0)
-            // Only the mark is synced, so that after a power cut the directory is a cache's even if others have files in it.
-            // Some file systems cannot do that; then the cache's files identify the directory.
+            // Only the mark is synced, so that after a power cut the directory is a cache's even if others have files
+            // in it. Some file systems cannot do that; then the cache's files identify the directory.
             try? folder.files.sync(file)
             try? folder.files.syncFolder(folder.path)
         }

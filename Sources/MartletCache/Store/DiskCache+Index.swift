@@ -2,9 +2,8 @@ import MartletStorage
 import Synchronization
 
 extension DiskCache {
-    /// Completes the index and the count of stored bytes, and removes leftovers of processes that ended.
-    ///
-    /// To be called once, in the background; others may use the cache meanwhile. After an error, a later scan makes up for it.
+    /// Completes the index and the count of stored bytes, and removes leftovers of processes that ended. To be called
+    /// once, in the background, while others may use the cache. After an error, a later scan repeats it.
     package func load() {
         noting { () throws(StorageError) in
             let saved = savedIndex()
@@ -23,12 +22,10 @@ extension DiskCache {
         }
     }
 
-    /// Writes the order in which entries were used, for the next run. To be called at the end, and occasionally.
-    ///
-    /// Before the index is complete only the used entries are known: the records of the others stay, and these are newer.
+    /// Writes the order in which entries were used, for the next run. Before the index is complete only the used
+    /// entries are known: the records of the others stay, and these are newer.
     /// - Returns: whether it was written.
-    @discardableResult
-    package func saveIndex() -> Bool {
+    @discardableResult package func saveIndex() -> Bool {
         let isSaved = noting { () throws(StorageError) in
             try withLedger { (ledger) throws(StorageError) -> Bool in
                 let others = savedIndex() ?? []
@@ -60,9 +57,7 @@ extension DiskCache {
         guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else { return false }
         let old = try files.statusIfPresent(at: path)?.allocatedByteCount ?? 0
         let written = try writeTemporary(bytes, &ledger)
-        do throws(StorageError) {
-            try files.rename(written.path, to: path)
-        } catch {
+        do throws(StorageError) { try files.rename(written.path, to: path) } catch {
             try? files.remove(written.path)
             ledger.subtract(written.byteCount)
             throw error
@@ -72,9 +67,9 @@ extension DiskCache {
     }
 
     /// Writes a temporary file, whose size is added to the ledger.
-    func writeTemporary(
-        _ bytes: [UInt8], _ ledger: inout CacheUsage
-    ) throws(StorageError) -> (path: String, byteCount: UInt64, identity: UInt64) {
+    func writeTemporary(_ bytes: [UInt8], _ ledger: inout CacheUsage) throws(StorageError) -> (
+        path: String, byteCount: UInt64, identity: UInt64
+    ) {
         let path = folder.path(of: .temporary(.random(in: 0 ... .max)))
         let reserved = Self.blocks(UInt64(bytes.count))
         try ledger.add(reserved)
@@ -115,9 +110,7 @@ extension DiskCache {
     }
 
     /// Adds the result of a scan to the index.
-    private func finish(
-        _ scan: FolderScan, saved: [IndexRecord]?, isLoaded: Bool, isExact: Bool, added: UInt64
-    ) {
+    private func finish(_ scan: FolderScan, saved: [IndexRecord]?, isLoaded: Bool, isExact: Bool, added: UInt64) {
         let count = state.withLock { state in
             state.index.absorb(scan.entries, saved: isLoaded ? nil : saved ?? [], isExact: isExact)
             state.statistics.isIndexComplete = true
@@ -131,9 +124,7 @@ extension DiskCache {
 
     /// Removes leftovers of processes that ended: files that they were writing, and bodies without an entry.
     /// - Returns: whether there were any.
-    private func removeLeftovers(
-        _ scan: FolderScan, _ ledger: inout CacheUsage
-    ) throws(StorageError) -> Bool {
+    private func removeLeftovers(_ scan: FolderScan, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
         var hasRemoved = false
         for number in scan.temporaries {
             let path = folder.path(of: .temporary(number))
@@ -142,8 +133,7 @@ extension DiskCache {
             try discard(path: path, &ledger)
             hasRemoved = true
         }
-        for (name, generation) in scan.orphans
-        where EntryIdentity.read(folder, name)?.bodyGeneration != generation {
+        for (name, generation) in scan.orphans where EntryIdentity.read(folder, name)?.bodyGeneration != generation {
             try discard(path: folder.path(of: .body(name, generation: generation)), &ledger)
             hasRemoved = true
         }

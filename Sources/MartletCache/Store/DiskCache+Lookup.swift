@@ -21,26 +21,21 @@ extension DiskCache {
     /// All variants of a key, none of which counts as used until ``noteUse(of:)``.
     package func variants(of key: CacheKey) -> [EntryReader] { readers(of: key) { open($0) } }
 
-    /// All variants of a key, as by ``variants(of:)``, without waiting for a disk; `nil` if that might have to wait, or if
-    /// something is wrong with them, which that function handles.
+    /// The result of ``variants(of:)``, without waiting for a disk; `nil` if it might have to wait, or one is damaged.
     package func variantsNonBlocking(of key: CacheKey) -> [EntryReader]? {
         guard let filesAtHand else { return nil }
         return try? readers(of: key) { (name) throws(EntryReader.OpeningFailure) in
             do throws(EntryReader.OpeningFailure) {
                 return try EntryReader(name, of: self, from: filesAtHand)
-            } catch .absent {
-                return nil
-            }
+            } catch .absent { return nil }
         }
     }
 
-    private func readers<Failure: Error>(
-        of key: CacheKey, _ open: (EntryName) throws(Failure) -> EntryReader?
-    ) throws(Failure) -> [EntryReader] {
+    private func readers<Failure: Error>(of key: CacheKey, _ open: (EntryName) throws(Failure) -> EntryReader?)
+        throws(Failure) -> [EntryReader]
+    {
         let digest = CacheDigest(key)
-        let isHidden = state.withLock {
-            $0.hidesAll || $0.hidden.contains(digest) || $0.statistics.limit == 0
-        }
+        let isHidden = state.withLock { $0.hidesAll || $0.hidden.contains(digest) || $0.statistics.limit == 0 }
         guard !isHidden else { return [] }
         var readers: [EntryReader] = []
         for name in EntryName.all(of: digest) {
@@ -75,7 +70,7 @@ extension DiskCache {
         emit(.damaged(file: CacheFile.entry(name).name, fault))
     }
 
-    /// The size on disk, in allocated blocks, of the directory and all of the cache's files, determined without the lock.
+    /// The size on disk, in allocated blocks, of the directory and the cache's files, determined without the lock.
     package func occupiedByteCount() throws(StorageError) -> UInt64 {
         let scan = try FolderScan(folder)
         return scan.byteCount &+ scan.folderByteCount
@@ -87,12 +82,10 @@ extension DiskCache {
             return try files.names(inFolder: folder.path).compactMap { name in
                 if case .entry(let entry) = CacheFile(name: name) { entry } else { nil }
             }
-        } catch  where error.code == ENOENT {
-            return []
-        }
+        } catch  where error.code == ENOENT { return [] }
     }
 
-    /// The names of all entries, sorted by URL, partition and variant; at the end those that are not valid or cannot be read.
+    /// The names of all entries, sorted by URL, partition and variant; invalid and unreadable ones at the end.
     package func entryNamesByURL() throws(StorageError) -> [EntryName] {
         var known: [(key: CacheKey, name: EntryName)] = []
         var others: [EntryName] = []
@@ -104,8 +97,7 @@ extension DiskCache {
             }
         }
         known.sort { left, right in
-            (left.key.url, left.key.partition, left.name.slot)
-                < (right.key.url, right.key.partition, right.name.slot)
+            (left.key.url, left.key.partition, left.name.slot) < (right.key.url, right.key.partition, right.name.slot)
         }
         others.sort { CacheFile.entry($0).name < CacheFile.entry($1).name }
         return known.map { $0.name } + others
@@ -115,9 +107,8 @@ extension DiskCache {
     package func look(at name: EntryName) -> EntryInspection? {
         // A larger body may be removed, with its entry, between the opening of the two files.
         for isLast in [false, true] {
-            do throws(EntryReader.OpeningFailure) {
-                return .whole(try EntryReader(name, of: self, from: files))
-            } catch {
+            do throws(EntryReader.OpeningFailure) { return .whole(try EntryReader(name, of: self, from: files)) } catch
+            {
                 let file = CacheFile.entry(name).name
                 switch error {
                 case .absent: return nil
@@ -138,23 +129,21 @@ extension DiskCache {
         var result = (whole: 0, byteCount: UInt64(0), damaged: 0)
         for name in noting({ () throws(StorageError) in try entryNames() }) ?? [] {
             let before = state.withLock { $0.statistics.damaged }
-            if let reader = open(name), isWhole(reader) {
-                result.whole += 1
-                result.byteCount &+= reader.byteCount
-            } else {
+            guard let reader = open(name), isWhole(reader) else {
                 result.damaged += state.withLock { $0.statistics.damaged } - before
+                continue
             }
+            result.whole += 1
+            result.byteCount &+= reader.byteCount
         }
         return result
     }
 
     private func isWhole(_ reader: EntryReader) -> Bool {
         var offset: UInt64 = 0
-        while offset < reader.byteCount {
-            guard let bytes = try? reader.read(at: offset, limit: EntryReader.readLimit), !bytes.isEmpty
-            else { return false }
+        while let bytes = try? reader.read(at: offset, limit: EntryReader.readLimit), !bytes.isEmpty {
             offset += UInt64(bytes.count)
         }
-        return true
+        return offset == reader.byteCount
     }
 }

@@ -3,10 +3,8 @@ import MartletStorage
 import Synchronization
 
 extension DiskCache {
-    /// Removes all variants of a key. They are misses from then on, even if the disk is read-only.
-    ///
-    /// A response that is being written and must not be found either must not be committed: see
-    /// ``EntryWriter/commit(trailers:if:)``.
+    /// Removes all variants of a key. They are misses from then on, even if the disk is read-only. A response that is
+    /// being written must not be committed: see ``EntryWriter/commit(trailers:if:)``.
     package func remove(_ key: CacheKey) {
         let digest = CacheDigest(key)
         let names = EntryName.all(of: digest)
@@ -16,19 +14,16 @@ extension DiskCache {
         if !isGone { state.withLock { _ = $0.hidden.insert(digest) } }
     }
 
-    /// Removes one variant, unless it was replaced. If the disk is read-only, all variants of its key are misses from then on.
+    /// Removes one variant, unless it was replaced. On a read-only disk all variants of its key become misses.
     /// - Returns: whether it does not exist any more.
-    @discardableResult
-    package func remove(_ reader: EntryReader) -> Bool {
+    @discardableResult package func remove(_ reader: EntryReader) -> Bool {
         remove(reader.head.key, generation: reader.entry.generation, among: [reader.name])
     }
 
-    /// Removes the variant of a key that has a body, if it exists. If the disk is read-only, all variants of the key are misses
-    /// from then on.
+    /// Removes the variant of a key that has a body, if it exists; as ``remove(_:)-(EntryReader)`` otherwise.
     /// - Parameter names: the names among which it is; `nil` for all variants of the key.
     /// - Returns: whether it does not exist any more.
-    @discardableResult
-    func remove(_ key: CacheKey, generation: UInt64, among names: [EntryName]? = nil) -> Bool {
+    @discardableResult func remove(_ key: CacheKey, generation: UInt64, among names: [EntryName]? = nil) -> Bool {
         let digest = CacheDigest(key)
         do throws(StorageError) {
             try withLedger { (ledger) throws(StorageError) in
@@ -50,17 +45,13 @@ extension DiskCache {
 
     private func remove(_ names: [EntryName]) -> Bool {
         let done: Void? = noting(except: ENOENT) { () throws(StorageError) in
-            try withLedger { (ledger) throws(StorageError) in
-                for name in names { try discard(name, &ledger) }
-            }
+            try withLedger { (ledger) throws(StorageError) in for name in names { try discard(name, &ledger) } }
         }
         if done != nil { return true }
         // Without the lock nothing can be counted, but the files can still be removed.
         var isGone = true
         for name in names {
-            do throws(StorageError) {
-                try files.remove(folder.path(of: .entry(name)))
-            } catch {
+            do throws(StorageError) { try files.remove(folder.path(of: .entry(name))) } catch {
                 isGone = isGone && error.code == ENOENT
             }
         }
@@ -72,7 +63,7 @@ extension DiskCache {
     @discardableResult package func removeAll() -> Bool { removeAllCounting() != nil }
 
     /// Removes everything that is stored, as ``removeAll()`` does.
-    /// - Returns: the number of removed entries, and their size on disk and that of the index; `nil` if something is left.
+    /// - Returns: the number of removed entries, and the size on disk of all files; `nil` if something is left.
     package func removeAllCounting() -> (entryCount: Int, byteCount: UInt64)? {
         let removed = noting { () throws(StorageError) in
             try withLedger { (ledger) throws(StorageError) -> (entryCount: Int, byteCount: UInt64) in
@@ -88,9 +79,7 @@ extension DiskCache {
                     case .body, .index: break
                     case .temporary, .lock, nil: continue
                     }
-                    guard let byteCount = try discard(path: "\(folder.path)/\(name)", &ledger) else {
-                        continue
-                    }
+                    guard let byteCount = try discard(path: "\(folder.path)/\(name)", &ledger) else { continue }
                     removed.entryCount += isEntry ? 1 : 0
                     removed.byteCount &+= byteCount
                 }
@@ -156,9 +145,7 @@ extension DiskCache {
         let record = state.withLock { $0.index.remove(name) }
         guard let status = try files.statusIfPresent(at: path), status.kind == .file else { return }
         var generation = record?.bodyGeneration
-        if record?.identity != status.identity {
-            generation = EntryIdentity.read(folder, name)?.bodyGeneration
-        }
+        if record?.identity != status.identity { generation = EntryIdentity.read(folder, name)?.bodyGeneration }
         try files.remove(path)
         ledger.subtract(status.allocatedByteCount)
         if let generation { try discard(path: folder.path(of: .body(name, generation: generation)), &ledger) }
@@ -166,16 +153,13 @@ extension DiskCache {
 
     /// Removes a file of the cache, if it exists.
     /// - Returns: its size on disk; `nil` if it does not exist.
-    @discardableResult
-    func discard(path: String, _ ledger: inout CacheUsage) throws(StorageError) -> UInt64? {
+    @discardableResult func discard(path: String, _ ledger: inout CacheUsage) throws(StorageError) -> UInt64? {
         do throws(StorageError) {
             let status = try files.status(at: path)
             guard status.kind == .file else { return nil }
             try files.remove(path)
             ledger.subtract(status.allocatedByteCount)
             return status.allocatedByteCount
-        } catch  where error.code == ENOENT {
-            return nil
-        }
+        } catch  where error.code == ENOENT { return nil }
     }
 }

@@ -5,13 +5,11 @@ import Synchronization
 extension DiskCache {
     /// Starts to store a response.
     /// - Parameters:
-    ///   - expectedByteCount: the length of the body, if it is known. Room for all of it is reserved at once, and a body of
-    ///     another length is not stored.
+    ///   - expectedByteCount: the length of the body, if it is known: room is reserved, and no other length stored.
     ///   - generation: the number of its body; drawn if it is `nil`.
-    /// - Returns: the writer; `nil` for a body that is known to be too large, which an event reports, and with a limit of 0.
-    package func begin(
-        _ head: StoredHead, expectedByteCount: UInt64? = nil, generation: UInt64? = nil
-    ) -> EntryWriter? {
+    /// - Returns: the writer; `nil` for a body that is known to be too large, an event, and with a limit of 0.
+    package func begin(_ head: StoredHead, expectedByteCount: UInt64? = nil, generation: UInt64? = nil) -> EntryWriter?
+    {
         let limit = bodyLimit
         guard limit > 0 else { return nil }
         if let expectedByteCount, expectedByteCount > limit {
@@ -19,8 +17,7 @@ extension DiskCache {
             return nil
         }
         return EntryWriter(
-            head, expectedByteCount: expectedByteCount,
-            generation: generation ?? .random(in: 1 ... .max), in: self)
+            head, expectedByteCount: expectedByteCount, generation: generation ?? .random(in: 1 ... .max), in: self)
     }
 
     // MARK: Functions for writers
@@ -39,8 +36,7 @@ extension DiskCache {
 
     func countRefusal() { state.withLock { $0.statistics.refusals += 1 } }
 
-    /// The size, in bytes, up to which room for a body is only counted and not reserved in its file: it is written soon, and
-    /// reserving costs half as much as that.
+    /// The size in bytes up to which room is only counted: reserving it in the file costs half as much as writing it.
     static let preallocationThreshold: UInt64 = 1 << 20
 
     /// Creates a locked file for a larger body, with reserved room; `nil` if there is none.
@@ -74,15 +70,13 @@ extension DiskCache {
     }
 
     /// Counts bytes while a closure reserves them; `nil` if there is no room.
-    private func reserving<Value: Sendable>(
-        _ byteCount: UInt64, _ body: () throws(StorageError) -> Value
-    ) throws(StorageError) -> Value? {
+    private func reserving<Value: Sendable>(_ byteCount: UInt64, _ body: () throws(StorageError) -> Value)
+        throws(StorageError) -> Value?
+    {
         try withLedger { (ledger) throws(StorageError) -> Value? in
             guard try makeRoom(for: byteCount, &ledger) else { return nil }
             try ledger.add(byteCount)
-            do throws(StorageError) {
-                return try body()
-            } catch {
+            do throws(StorageError) { return try body() } catch {
                 ledger.subtract(byteCount)
                 throw error
             }
@@ -92,9 +86,7 @@ extension DiskCache {
     /// Counts the size of a body on disk instead of the room that was reserved for it.
     func settle(reserved: UInt64, allocated: UInt64) throws(StorageError) {
         guard reserved != allocated else { return }
-        try withLedger { (ledger) throws(StorageError) in
-            try ledger.settle(reserved: reserved, allocated: allocated)
-        }
+        try withLedger { (ledger) throws(StorageError) in try ledger.settle(reserved: reserved, allocated: allocated) }
     }
 
     /// Removes a body that is not stored.
@@ -111,12 +103,11 @@ extension DiskCache {
     /// Stores an entry, and returns its name; `nil` if there is no room, or the entry is out of date.
     /// - Parameters:
     ///   - body: the path of a larger body that waits for its entry.
-    ///   - displaced: receives the larger body that was replaced and has no name any more. Its room is freed when it is closed,
-    ///     which takes time that no caller need wait for.
+    ///   - displaced: receives the larger body that was replaced. Closing it takes time that no caller need wait for.
     ///   - isCurrent: called under the lock, which is also needed for removal.
-    func commit(
-        _ entry: StoredEntry, _ body: String?, displaced: inout OpenFile?, if isCurrent: () -> Bool
-    ) throws(StorageError) -> EntryName? {
+    func commit(_ entry: StoredEntry, _ body: String?, displaced: inout OpenFile?, if isCurrent: () -> Bool)
+        throws(StorageError) -> EntryName?
+    {
         guard let bytes = EntryCodec.encode(entry) else { return nil }
         var replacedBody: OpenFile?
         defer { displaced = replacedBody }
@@ -143,12 +134,9 @@ extension DiskCache {
     }
 
     /// Replaces the head of an entry by that of a 304, without its body (RFC 9111 §4.3.4).
-    /// - Parameter isCurrent: called at the last moment, while nothing can be removed: false if the response must not be found
-    ///   because of events since its request.
+    /// - Parameter isCurrent: called at the last moment, before anything can be removed: whether it may be found.
     /// - Returns: whether it was replaced; not if the entry was removed or replaced meanwhile.
-    package func updateHead(
-        of reader: EntryReader, to head: StoredHead, if isCurrent: () -> Bool = { true }
-    ) -> Bool {
+    package func updateHead(of reader: EntryReader, to head: StoredHead, if isCurrent: () -> Bool = { true }) -> Bool {
         var entry = reader.entry
         entry.head = head
         guard head.key == reader.head.key, let bytes = EntryCodec.encode(entry) else { return false }
@@ -181,8 +169,9 @@ extension DiskCache {
                 replaced.append(name)
             }
         }
-        replaced += VariantRule.displaced(by: head, in: variants.map(\.head), limit: EntryName.slotLimit)
-            .map { variants[$0].name }
+        replaced += VariantRule.displaced(by: head, in: variants.map(\.head), limit: EntryName.slotLimit).map {
+            variants[$0].name
+        }
         let free = names.filter { !held.contains($0) }
         let name = (replaced + free).min { $0.slot < $1.slot } ?? names[0]
         return (name, replaced.filter { $0 != name })
@@ -190,8 +179,8 @@ extension DiskCache {
 
     /// Renames an entry to its name, and its body first; the previous entry of the name is removed.
     private func put(
-        _ bytes: [UInt8], _ entry: StoredEntry, _ body: String?, as name: EntryName,
-        _ ledger: inout CacheUsage, displaced: inout OpenFile?
+        _ bytes: [UInt8], _ entry: StoredEntry, _ body: String?, as name: EntryName, _ ledger: inout CacheUsage,
+        displaced: inout OpenFile?
     ) throws(StorageError) {
         let path = folder.path(of: .entry(name))
         let bodyPath = folder.path(of: .body(name, generation: entry.generation))
@@ -201,9 +190,7 @@ extension DiskCache {
         let written = try writeTemporary(bytes, &ledger)
         do throws(StorageError) {
             if let body { try files.rename(body, to: bodyPath) }
-            do throws(StorageError) {
-                try files.rename(written.path, to: path)
-            } catch {
+            do throws(StorageError) { try files.rename(written.path, to: path) } catch {
                 // The body stays counted as its writer's, which removes it by its old name.
                 if let body { try? files.rename(bodyPath, to: body) }
                 throw error

@@ -3,9 +3,9 @@ import Synchronization
 
 /// Responses in a directory, which processes may share.
 ///
-/// All calls block on files and belong on a worker; none fails because of the disk: what cannot be read is a miss, what cannot
-/// be stored is not stored, and an event reports it. A new cache serves immediately, since a key's digest is the name of its
-/// file; ``load()``, to be called in the background, completes the index, which only eviction needs.
+/// All calls block on files and belong on a worker; none fails because of the disk: an unreadable entry is a miss, and
+/// an event reports it. A new cache serves immediately, since a key's digest is the name of its file; ``load()``, to be
+/// called in the background, completes the index, which only eviction needs.
 ///
 /// | file | content |
 /// |---|---|
@@ -37,7 +37,6 @@ package final class DiskCache: Sendable {
     /// The files in the page cache; `nil` if they cannot be read without blocking.
     let filesAtHand: NonBlockingFileSystem?
     let lock: CacheLock
-    /// Emits an event.
     let emit: @Sendable (DiskCacheEvent) -> Void
     /// Read and written by any thread, never while it waits for a file.
     let state: Mutex<State>
@@ -48,15 +47,14 @@ package final class DiskCache: Sendable {
 
     /// Creates a cache in a directory, which is created with its parents if it is missing.
     /// - Parameters:
-    ///   - directory: the directory. A new or empty one becomes the cache's; files that others put there later are ignored.
+    ///   - directory: a new or empty one becomes the cache's; files that others put there later are ignored.
     ///   - limit: the maximum size on disk in bytes, in allocated blocks, with the cache's own files; 0 stores nothing.
     ///   - onEvent: called immediately, on any thread that uses the cache: it must not take long or call the cache.
-    /// - Throws: if the directory belongs to another user, others may read or write it, or it has files and is not a cache's.
-    ///   A directory that cannot be used for other reasons is an event.
+    /// - Throws: if the directory belongs to another user, others may read or write it, or it has files and is not a
+    ///   cache's. A directory that cannot be used for other reasons is an event.
     package init(
         directory: String, limit: UInt64, order: EvictionOrder = .leastRecentlyUsed,
-        files: any FileSystem = LinuxFileSystem(),
-        onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
+        files: any FileSystem = LinuxFileSystem(), onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
     ) throws(CacheDirectoryError) {
         let folder = CacheDirectory(path: directory, files: files)
         self.folder = folder
@@ -66,9 +64,7 @@ package final class DiskCache: Sendable {
         state = Mutex(State(index: DiskIndex(order), statistics: DiskStatistics(limit: limit)))
         do throws(CacheDirectory.Fault) {
             let finding = try folder.prepare(withParents: true)
-            if case .foreign(let reason) = finding {
-                throw .refused(.holdsOtherFiles(path: directory, reason: reason))
-            }
+            if case .foreign(let reason) = finding { throw .refused(.holdsOtherFiles(path: directory, reason: reason)) }
             if finding == .unmarked { noting { () throws(StorageError) in try lock.mark() } }
         } catch {
             if case .refused(let refusal) = error { throw refusal }
@@ -78,8 +74,8 @@ package final class DiskCache: Sendable {
 
     /// Opens an existing cache, to inspect or to clear it while others may use it.
     ///
-    /// The directory is not created, and is not changed until something is removed. There is no limit, since that of others is
-    /// not known, and nothing is evicted.
+    /// The directory is not created, and is not changed until something is removed. There is no limit, since that of
+    /// others is not known, and nothing is evicted.
     /// - Throws: if there is no directory, or it is not a cache's, belongs to another user or is open to others.
     package init(
         existing directory: String, files: any FileSystem = LinuxFileSystem(),
@@ -91,9 +87,7 @@ package final class DiskCache: Sendable {
         emit = onEvent
         state = Mutex(State(index: DiskIndex(.leastRecentlyUsed), statistics: DiskStatistics(limit: .max)))
         let finding: FolderKind.Finding
-        do throws(CacheDirectory.Fault) {
-            finding = try folder.prepare(withParents: false)
-        } catch {
+        do throws(CacheDirectory.Fault) { finding = try folder.prepare(withParents: false) } catch {
             switch error {
             case .refused(let refusal): throw .refused(refusal)
             case .storage(let fault): throw CacheOpeningError(fault, directory)
@@ -116,13 +110,10 @@ package final class DiskCache: Sendable {
 
     // MARK: Events
 
-    /// Sets a closure to call with the generation of each body that this process replaces or removes, but does not evict. It is
-    /// called under the lock: it must not take long or call the cache.
-    func onBodyRemoved(_ body: @escaping @Sendable (CacheKey, UInt64) -> Void) {
-        endHandler.withLock { $0 = body }
-    }
+    /// Sets a closure to call, under the lock, with each body that this process replaces or removes, but not evicts.
+    func onBodyRemoved(_ body: @escaping @Sendable (CacheKey, UInt64) -> Void) { endHandler.withLock { $0 = body } }
 
-    /// Reports removed bodies; those found under the names of a key may belong to another key of the same digest.
+    /// Reports removed bodies, which may belong to another key of the same digest.
     func notifyRemoved(_ key: CacheKey, _ generations: [UInt64]) {
         guard !generations.isEmpty, let handler = endHandler.withLock({ $0 }) else { return }
         for generation in generations { handler(key, generation) }
@@ -130,8 +121,7 @@ package final class DiskCache: Sendable {
 
     /// The generations of the bodies that entries name, if removed bodies are reported.
     func generations(of names: [EntryName]) -> [UInt64] {
-        guard isWatched else { return [] }
-        return names.compactMap { EntryIdentity.read(folder, $0)?.generation }
+        isWatched ? names.compactMap { EntryIdentity.read(folder, $0)?.generation } : []
     }
 
     /// Whether removed bodies are reported.
@@ -149,23 +139,20 @@ package final class DiskCache: Sendable {
     /// Records that something was stored.
     func noteSuccess() { if state.withLock({ $0.fault.take() }) != nil { emit(.recovered) } }
 
-    /// Runs a closure that uses files. After an error, which is recorded unless it has an expected code, it returns `nil`.
-    @discardableResult
-    func noting<Value>(
-        except expected: Int32? = nil, _ body: () throws(StorageError) -> Value
-    ) -> Value? {
-        do throws(StorageError) {
-            return try body()
-        } catch {
+    /// Runs a closure that uses files. After an error, which is recorded unless it is expected, it returns `nil`.
+    @discardableResult func noting<Value>(except expected: Int32? = nil, _ body: () throws(StorageError) -> Value)
+        -> Value?
+    {
+        do throws(StorageError) { return try body() } catch {
             if error.code != expected { note(error) }
             return nil
         }
     }
 
     /// Runs a closure under the lock, and records the stored amount afterwards.
-    func withLedger<Value: Sendable>(
-        _ body: (inout CacheUsage) throws(StorageError) -> Value
-    ) throws(StorageError) -> Value {
+    func withLedger<Value: Sendable>(_ body: (inout CacheUsage) throws(StorageError) -> Value) throws(StorageError)
+        -> Value
+    {
         try lock.withLock { (ledger) throws(StorageError) -> Value in
             let before = ledger.added
             defer {
@@ -196,7 +183,6 @@ package enum DiskCacheEvent: Sendable, Equatable {
     case damaged(file: String, EntryFormatError)
     /// The directory cannot be used as intended; reported once, until that changes.
     case unavailable(StorageError)
-    /// The directory can be used again.
     case recovered
     /// Entries were evicted.
     case evicted(count: Int, byteCount: UInt64)
@@ -210,22 +196,16 @@ package struct DiskStatistics: Equatable, Sendable {
     package var entryCount = 0
     /// The size on disk when the lock was last held: the files of all processes, the index and the directory itself.
     package var byteCount: UInt64 = 0
-    /// The limit of that size.
     package var limit: UInt64 = 0
     /// Whether all entries of the directory are known.
     package var isIndexComplete = false
-    /// Lookups that found a response.
     package var hits = 0
-    /// Lookups that found none.
     package var misses = 0
-    /// Stored responses.
     package var stores = 0
     /// Heads that were replaced by those of a 304.
     package var updates = 0
     /// Responses that were not stored: too large, no room, a failing disk.
     package var refusals = 0
-    /// Evicted entries.
     package var evictions = 0
-    /// Damaged entries that were removed.
     package var damaged = 0
 }

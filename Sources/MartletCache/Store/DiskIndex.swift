@@ -7,7 +7,6 @@ struct DiskIndex: Sendable {
         var byteCount: UInt64
         /// The generation that names its larger body; `nil` if it has none.
         var bodyGeneration: UInt64?
-        /// The number of its file.
         var identity: UInt64
         var tick: UInt64 = 0
     }
@@ -22,7 +21,6 @@ struct DiskIndex: Sendable {
 
     init(_ order: EvictionOrder) { policy = EvictionPolicy(order) }
 
-    /// The number of known entries.
     var count: Int { places.count }
 
     /// Adds an entry as the newest, in place of one of its name.
@@ -50,9 +48,7 @@ struct DiskIndex: Sendable {
         return true
     }
 
-    /// Removes an entry.
-    @discardableResult
-    mutating func remove(_ name: EntryName) -> Record? {
+    @discardableResult mutating func remove(_ name: EntryName) -> Record? {
         guard let place = places.removeValue(forKey: name), let record = records[place] else { return nil }
         policy.remove(place)
         records[place] = nil
@@ -61,9 +57,7 @@ struct DiskIndex: Sendable {
     }
 
     /// Removes the entry to evict next, and returns it.
-    mutating func removeVictim() -> Record? {
-        policy.victim().flatMap { records[$0] }.flatMap { remove($0.name) }
-    }
+    mutating func removeVictim() -> Record? { policy.victim().flatMap { records[$0] }.flatMap { remove($0.name) } }
 
     /// The content of the index file.
     var saved: [IndexRecord] {
@@ -77,7 +71,7 @@ struct DiskIndex: Sendable {
     /// Takes ticks of another process into account, so that later uses are newer than all of them.
     mutating func advance(to tick: UInt64) { lastTick = max(lastTick, tick) }
 
-    /// Makes uses before the saved ticks were known newer than all of these. It has an effect once: later ticks are newer.
+    /// Makes uses before the saved ticks were known newer than these. It has an effect once.
     mutating func raise(above tick: UInt64) {
         guard !isRaised else { return }
         isRaised = true
@@ -88,23 +82,22 @@ struct DiskIndex: Sendable {
     /// Adds the entries that a scan of the directory found.
     /// - Parameters:
     ///   - found: the entries, with the times at which they were stored.
-    ///   - saved: the records of the index file; `nil` if they were added before. Then unknown entries were stored by another
-    ///     process since, and count as new; otherwise they were stored before this process started.
+    ///   - saved: the records of the index file; `nil` if they were added before, so that unknown entries are new.
     ///   - isExact: whether nothing was stored meanwhile, so that entries that were not found do not exist.
     mutating func absorb(_ found: [(record: Record, time: Int64)], saved: [IndexRecord]?, isExact: Bool) {
         if isExact {
             let names = Set(found.map(\.record.name))
             for name in Array(places.keys) where !names.contains(name) { remove(name) }
         }
-        let unknown = found.filter { places[$0.record.name] == nil }.sorted { $0.time < $1.time }.map(
-            \.record)
+        let unknown = found.filter { places[$0.record.name] == nil }.sorted { $0.time < $1.time }.map(\.record)
         guard let saved else {
             for record in unknown { put(record) }
             return
         }
         let known = Dictionary(saved.map { ($0.name, $0) }) { $0.tick > $1.tick ? $0 : $1 }
-        let ordered = unknown.compactMap { record in known[record.name].map { (record, $0) } }
-            .sorted { $0.1.tick < $1.1.tick }
+        let ordered = unknown.compactMap { record in known[record.name].map { (record, $0) } }.sorted {
+            $0.1.tick < $1.1.tick
+        }
         let own = marked.sorted { $0.record.tick < $1.record.tick }
         self = DiskIndex(policy.order)
         for (record, saved) in ordered {

@@ -12,8 +12,8 @@ import MartletWire
 /// | 12 | 4 | CRC-32C of the 12 bytes before and of the metadata |
 /// | 16 | | metadata, followed by an inline body to the file's end |
 ///
-/// Numbers are little endian; texts and fields follow their lengths. The metadata contains a CRC-32C of each 64 KiB of the
-/// body. Decoded entries are encoded to the same bytes again.
+/// Numbers are little endian; texts and fields follow their lengths. The metadata contains a CRC-32C of each 64 KiB of
+/// the body. Decoded entries are encoded to the same bytes again.
 package enum EntryCodec {
     /// The version that is written, and the only one that is read.
     package static let version: UInt16 = 2
@@ -21,7 +21,6 @@ package enum EntryCodec {
     package static let inlineLimit = 32_768
     /// The maximum length of the metadata: heads are much smaller; checksums of 128 GiB take 8 MiB.
     package static let metadataLimit = 16_777_216
-    /// The length of the preamble.
     package static let preambleByteCount = 16
     private static let magic: [UInt8] = [0x4D, 0x52, 0x54, 0x65]
     /// The maximum number of fields of a head or trailer; more than any message has.
@@ -116,11 +115,7 @@ package enum EntryCodec {
         _ bytes: ArraySlice<UInt8>, _ read: (inout RecordReader) throws(RecordReader.Fault) -> Value
     ) throws(EntryFormatError) -> Value {
         var reader = RecordReader(bytes)
-        do throws(RecordReader.Fault) {
-            return try read(&reader)
-        } catch {
-            throw .record(error)
-        }
+        do throws(RecordReader.Fault) { return try read(&reader) } catch { throw .record(error) }
     }
 
     private static func metadata(_ reader: inout RecordReader) throws(RecordReader.Fault) -> StoredEntry {
@@ -155,12 +150,11 @@ package enum EntryCodec {
         let wasAuthorized = try reader.flag("authorized")
         guard reader.remainingCount == 0 else { throw reader.fault("end") }
         let head = StoredHead(
-            key: CacheKey(url: url, partition: partition), status: Int(status), reason: reason,
-            fields: fields, trailers: trailers, selections: selections, requestTime: requestTime,
-            responseTime: responseTime, wasAuthorized: wasAuthorized)
+            key: CacheKey(url: url, partition: partition), status: Int(status), reason: reason, fields: fields,
+            trailers: trailers, selections: selections, requestTime: requestTime, responseTime: responseTime,
+            wasAuthorized: wasAuthorized)
         return StoredEntry(
-            head: head, generation: generation, bodyByteCount: bodyByteCount,
-            inlineBodyLimit: isInline ? [] : nil,
+            head: head, generation: generation, bodyByteCount: bodyByteCount, inlineBodyLimit: isInline ? [] : nil,
             checksums: BlockChecksums(values: checksums))
     }
 
@@ -209,7 +203,6 @@ package enum EntryCodec {
 
 /// The content of an entry's file.
 package struct StoredEntry: Equatable, Sendable {
-    /// The head.
     package var head: StoredHead
     /// A number drawn for each body that is stored. It is part of the name of a larger body's file.
     package var generation: UInt64
@@ -243,14 +236,13 @@ struct EntryIdentity: Equatable, Sendable {
 
 /// The name of a stored response: the digest of its key, and the number of the variant.
 package struct EntryName: Hashable, Sendable {
-    /// The maximum number of variants of a URL (RFC 9111 §4.1). A server with endless variants costs no more than these.
+    /// The maximum number of variants of a URL (RFC 9111 §4.1), however many its server has.
     static let slotLimit = 8
 
     let digest: CacheDigest
     /// 0..<``slotLimit``.
     let slot: Int
 
-    /// The names of all variants of a key.
     static func all(of digest: CacheDigest) -> [EntryName] {
         (0..<slotLimit).map { EntryName(digest: digest, slot: $0) }
     }
@@ -264,14 +256,11 @@ package enum EntryFormatError: Error, Hashable, Sendable, CustomStringConvertibl
     case version(UInt16)
     /// It is shorter or longer than its lengths specify.
     case length
-    /// A checksum does not match.
     case checksum
     /// A field of the record is invalid.
     case record(RecordReader.Fault)
-    /// The file could not be read.
     case unreadable(StorageError)
 
-    /// The problem with the file.
     package var description: String {
         switch self {
         case .foreign: "is not an entry"

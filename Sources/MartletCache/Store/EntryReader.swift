@@ -12,7 +12,6 @@ package final class EntryReader: Sendable {
     let entry: StoredEntry
     /// The size of its files on disk, in bytes.
     package let storedByteCount: UInt64
-    /// The larger body.
     private let body: OpenFile?
     /// The number of the entry's file.
     private let identity: UInt64
@@ -22,7 +21,6 @@ package final class EntryReader: Sendable {
     enum OpeningFailure: Error {
         /// There is no file of the name.
         case absent
-        /// The file system failed.
         case storage(StorageError)
         /// The entry is intact, and its body is missing.
         case bodyIsMissing(identity: UInt64)
@@ -31,30 +29,22 @@ package final class EntryReader: Sendable {
     }
 
     /// Opens an entry's file, and that of its body.
-    init(
-        _ name: EntryName, of cache: DiskCache, from files: any ReadableFileSystem
-    ) throws(OpeningFailure) {
+    init(_ name: EntryName, of cache: DiskCache, from files: any ReadableFileSystem) throws(OpeningFailure) {
         let folder = cache.folder
         let status: FileStatus
         let bytes: [UInt8]
         do throws(StorageError) {
             let file = try files.open(folder.path(of: .entry(name)), for: .reading)
             status = try files.status(of: file)
-            guard status.kind == .file else {
-                throw StorageError(operation: "open", path: file.path, code: ELOOP)
-            }
+            guard status.kind == .file else { throw StorageError(operation: "open", path: file.path, code: ELOOP) }
             let limit = EntryCodec.preambleByteCount + EntryCodec.metadataLimit + EntryCodec.inlineLimit
             // One byte more than the limit shows that the file is too long to be an entry.
             bytes = try files.read(file, count: Int(min(status.byteCount, UInt64(limit) + 1)), at: 0)
-        } catch {
-            throw error.code == ENOENT || error.code == ELOOP ? .absent : .storage(error)
-        }
+        } catch { throw error.code == ENOENT || error.code == ELOOP ? .absent : .storage(error) }
         self.name = name
         self.cache = cache
         identity = status.identity
-        do throws(EntryFormatError) {
-            entry = try EntryCodec.decode(bytes)
-        } catch {
+        do throws(EntryFormatError) { entry = try EntryCodec.decode(bytes) } catch {
             throw .damaged(error, identity: status.identity)
         }
         guard entry.inlineBodyLimit == nil else {
@@ -78,7 +68,6 @@ package final class EntryReader: Sendable {
         storedByteCount = status.allocatedByteCount &+ bodyStatus.allocatedByteCount
     }
 
-    /// The head.
     package var head: StoredHead { entry.head }
 
     /// The length of the body in bytes.
@@ -90,15 +79,11 @@ package final class EntryReader: Sendable {
             identity: identity)
     }
 
-    /// Reads bytes of the body from an offset: at least one and at most so many, none at the end.
-    ///
-    /// The body is read and checked in blocks of 64 KiB, and a piece ends with a block if possible: with limits that are
-    /// multiples of that, no block is read twice.
+    /// Reads bytes of the body from an offset: at least one and at most so many, none at the end. Blocks of 64 KiB are
+    /// read and checked; with limits that are multiples of that, none is read twice.
     /// - Throws: the fault, whereupon the entry is removed, unless it is an error of the file system.
     package func read(at offset: UInt64, limit: Int) throws(EntryFormatError) -> [UInt8] {
-        do throws(EntryFormatError) {
-            return try read(at: offset, limit: limit, from: cache.files)
-        } catch {
+        do throws(EntryFormatError) { return try read(at: offset, limit: limit, from: cache.files) } catch {
             if case .unreadable(let error) = error {
                 cache.note(error)
             } else {
@@ -108,15 +93,15 @@ package final class EntryReader: Sendable {
         }
     }
 
-    /// Reads as ``read(at:limit:)`` does, if that waits for no disk; `nil` if it might, and after a fault, for that to handle.
+    /// Reads as ``read(at:limit:)`` does, without waiting for a disk; `nil` if that is not possible, and after a fault.
     package func readAtHand(at offset: UInt64, limit: Int) -> [UInt8]? {
         guard let files = cache.filesAtHand else { return nil }
         return try? read(at: offset, limit: limit, from: files)
     }
 
-    private func read(
-        at offset: UInt64, limit: Int, from files: any ReadableFileSystem
-    ) throws(EntryFormatError) -> [UInt8] {
+    private func read(at offset: UInt64, limit: Int, from files: any ReadableFileSystem) throws(EntryFormatError)
+        -> [UInt8]
+    {
         guard offset < byteCount, limit > 0 else { return [] }
         let available = min(UInt64(min(limit, Self.readLimit)), byteCount - offset)
         if let whole = entry.inlineBodyLimit {
@@ -132,9 +117,7 @@ package final class EntryReader: Sendable {
         if wantedEnd < byteCount, boundary > offset { wantedEnd = boundary }
         let blocksEnd = min(byteCount, (wantedEnd + blockCount - 1) / blockCount * blockCount)
         let bytes: [UInt8]
-        do throws(StorageError) {
-            bytes = try files.read(body, count: Int(blocksEnd - start), at: start)
-        } catch {
+        do throws(StorageError) { bytes = try files.read(body, count: Int(blocksEnd - start), at: start) } catch {
             throw .unreadable(error)
         }
         guard UInt64(bytes.count) == blocksEnd - start else { throw .length }
@@ -149,9 +132,7 @@ package final class EntryReader: Sendable {
     package func contents(limit: Int) throws(EntryFormatError) -> [UInt8] {
         guard byteCount <= UInt64(max(0, limit)) else { throw .length }
         var bytes = try read(at: 0, limit: Self.readLimit)
-        while UInt64(bytes.count) < byteCount {
-            bytes += try read(at: UInt64(bytes.count), limit: Self.readLimit)
-        }
+        while UInt64(bytes.count) < byteCount { bytes += try read(at: UInt64(bytes.count), limit: Self.readLimit) }
         return bytes
     }
 }
@@ -169,7 +150,6 @@ package enum EntryInspection: Sendable {
     package struct Damage: Sendable {
         /// The name of the file in the cache's directory.
         package let file: String
-        /// The fault.
         package let fault: EntryFormatError
         /// The number of the file that was read.
         let identity: UInt64

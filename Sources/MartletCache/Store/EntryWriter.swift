@@ -4,14 +4,12 @@ import Synchronization
 
 /// A response that is being written to disk, as its body is received.
 ///
-/// Up to 32 KiB are held in memory; a longer body is written to a temporary file. Calls block, and belong on a worker. The
-/// response cannot be found before it is committed. A writer that is released before that abandons it.
+/// Up to 32 KiB are held in memory; a longer body is written to a temporary file. Calls block, and belong on a worker.
+/// The response cannot be found before it is committed, and is abandoned if the writer is released before that.
 package final class EntryWriter: Sendable {
     /// The progress of a writer.
     package enum Phase: Sendable, Equatable {
-        /// More may come.
         case writing
-        /// The response is stored.
         case committed
         /// The response is not stored and will not be.
         case abandoned
@@ -29,7 +27,6 @@ package final class EntryWriter: Sendable {
         var checksums = BlockChecksums()
         /// The name of the stored entry.
         var name: EntryName?
-        /// The body that it replaced.
         var displaced: OpenFile?
     }
 
@@ -42,15 +39,12 @@ package final class EntryWriter: Sendable {
     private let state = Mutex(State())
 
     init(_ head: StoredHead, expectedByteCount: UInt64?, generation: UInt64, in cache: DiskCache) {
-        self.head = head
-        self.expectedByteCount = expectedByteCount
-        self.generation = generation
-        self.cache = cache
+        (self.head, self.expectedByteCount) = (head, expectedByteCount)
+        (self.generation, self.cache) = (generation, cache)
     }
 
     deinit { abandon() }
 
-    /// The progress.
     package var phase: Phase { state.withLock { $0.phase } }
 
     /// The name of the stored entry; `nil` before it is stored.
@@ -58,8 +52,7 @@ package final class EntryWriter: Sendable {
 
     /// Appends bytes to the body.
     /// - Returns: whether the response can still be stored. If not, the bytes written so far are discarded.
-    @discardableResult
-    package func append(_ bytes: [UInt8]) -> Bool {
+    @discardableResult package func append(_ bytes: [UInt8]) -> Bool {
         state.withLock { state in
             guard state.phase == .writing else { return false }
             guard !bytes.isEmpty else { return true }
@@ -70,9 +63,7 @@ package final class EntryWriter: Sendable {
                 } else if total <= expectedByteCount ?? .max, try write(bytes, total, &state) {
                     return true
                 }
-            } catch {
-                cache.refuse(error)
-            }
+            } catch { cache.refuse(error) }
             end(&state)
             return false
         }
@@ -114,11 +105,9 @@ package final class EntryWriter: Sendable {
     }
 
     /// Stores the response once its body is complete.
-    /// - Parameter isCurrent: called at the last moment, while nothing can be removed: false if the response must not be found
-    ///   because of events since its request.
+    /// - Parameter isCurrent: called at the last moment, before anything can be removed: whether it may be found.
     /// - Returns: whether it is stored; not if the body is shorter than announced.
-    @discardableResult
-    package func commit(trailers: FieldBlock? = nil, if isCurrent: () -> Bool = { true }) -> Bool {
+    @discardableResult package func commit(trailers: FieldBlock? = nil, if isCurrent: () -> Bool = { true }) -> Bool {
         state.withLock { state in
             guard state.phase == .writing else { return state.phase == .committed }
             guard state.byteCount == expectedByteCount ?? state.byteCount else {
@@ -133,26 +122,22 @@ package final class EntryWriter: Sendable {
                     return true
                 }
                 cache.countRefusal()
-            } catch {
-                cache.refuse(error)
-            }
+            } catch { cache.refuse(error) }
             end(&state)
             return false
         }
     }
 
-    private func store(
-        _ trailers: FieldBlock?, _ isCurrent: () -> Bool, _ state: inout State
-    ) throws(StorageError) -> EntryName? {
+    private func store(_ trailers: FieldBlock?, _ isCurrent: () -> Bool, _ state: inout State) throws(StorageError)
+        -> EntryName?
+    {
         state.checksums.finish()
         var head = head
         if let trailers { head.trailers = trailers }
         var body: String?
         if let file = state.file {
             // Releases the reserved room that is not needed.
-            if state.reserved > DiskCache.preallocationThreshold {
-                try cache.files.truncate(file, to: state.byteCount)
-            }
+            if state.reserved > DiskCache.preallocationThreshold { try cache.files.truncate(file, to: state.byteCount) }
             let allocated = try cache.files.status(of: file).allocatedByteCount
             try cache.settle(reserved: state.reserved, allocated: allocated)
             state.reserved = allocated
@@ -164,8 +149,7 @@ package final class EntryWriter: Sendable {
         return try cache.commit(entry, body, displaced: &state.displaced, if: isCurrent)
     }
 
-    /// Releases the room of the body that was replaced, unless it is being read: to be called when nothing waits any more. It
-    /// also happens when the writer is released.
+    /// Releases the room of the body that was replaced, unless it is being read, as releasing the writer also does.
     package func releaseReplacedBody() { _ = state.withLock { $0.displaced.take() } }
 
     /// Abandons the response, unless it is stored.

@@ -2,13 +2,13 @@
 package enum EvictionOrder: Sendable, CaseIterable {
     /// The least recently used first.
     case leastRecentlyUsed
-    /// SIEVE (Zhang et al., NSDI 2024): a hand moves from the oldest entry to the newest, spares those used since it passed,
-    /// and evicts the first that was not. One pass over many entries, as a crawler makes it, evicts less.
+    /// SIEVE (Zhang et al., NSDI 2024): a hand moves from the oldest entry to the newest, and evicts the first that was
+    /// not used since it passed. One pass over many entries, as a crawler makes it, evicts less.
     case sieve
 }
 
-/// The entries of a cache in the order of their eviction. Entries are small, dense numbers, in a doubly linked list; each call
-/// takes the same time however many there are.
+/// The entries of a cache in the order of their eviction. Entries are small, dense numbers, in a doubly linked list;
+/// each call takes the same time however many there are.
 package struct EvictionPolicy: Sendable {
     private struct Link {
         var newer: Int?
@@ -17,7 +17,6 @@ package struct EvictionPolicy: Sendable {
         var isMarked = false
     }
 
-    /// The order of eviction.
     package let order: EvictionOrder
     /// The links of the entries; `nil` for numbers that are not entries.
     private var links: [Link?] = []
@@ -26,7 +25,6 @@ package struct EvictionPolicy: Sendable {
     /// The position of the hand of SIEVE; `nil` for the oldest entry.
     private var hand: Int?
 
-    /// Creates a policy without entries.
     package init(_ order: EvictionOrder) { self.order = order }
 
     private func link(_ entry: Int) -> Link? { links.indices.contains(entry) ? links[entry] : nil }
@@ -53,7 +51,6 @@ package struct EvictionPolicy: Sendable {
         }
     }
 
-    /// Removes an entry.
     package mutating func remove(_ entry: Int) {
         guard let link = link(entry) else { return }
         if hand == entry { hand = link.newer }

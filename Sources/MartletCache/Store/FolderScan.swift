@@ -19,8 +19,8 @@ struct FolderScan: Sendable {
         folderByteCount = try folder.allocatedByteCount()
         var bodies: [EntryName: [(generation: UInt64, byteCount: UInt64)]] = [:]
         for name in try files.names(inFolder: folder.path) {
-            guard let file = CacheFile(name: name),
-                let status = try files.statusIfPresent(at: folder.path(of: file)), status.kind == .file
+            guard let file = CacheFile(name: name), let status = try files.statusIfPresent(at: folder.path(of: file)),
+                status.kind == .file
             else { continue }
             let allocated = status.allocatedByteCount
             // The lock file has no blocks until its first numbers are written, which is about to happen.
@@ -53,8 +53,8 @@ struct FolderScan: Sendable {
 
 /// The amount that is stored, shared by all processes that use the directory: in the lock file, under the lock.
 ///
-/// Additions are written before anything is stored, subtractions after it was removed. So a process that is killed leaves a
-/// number that is too high, never too low, until the directory is scanned again.
+/// Additions are written before anything is stored, subtractions after it was removed. So a process that is killed
+/// leaves a number that is too high, never too low, until the directory is scanned again.
 struct CacheUsage: Sendable {
     private static let magic = FolderKind.cache.mark
     private static let byteCount = 28
@@ -71,7 +71,6 @@ struct CacheUsage: Sendable {
     private let files: any FileSystem
     private let file: OpenFile
 
-    /// Reads the numbers.
     init(_ file: OpenFile, _ files: any FileSystem) throws(StorageError) {
         self.files = files
         self.file = file
@@ -80,8 +79,7 @@ struct CacheUsage: Sendable {
         var reader = RecordReader(bytes[4...])
         guard let version: UInt16 = try? reader.number("version"), version == Self.version,
             let _: UInt16 = try? reader.number("flags"), let used: UInt64 = try? reader.number("used"),
-            let added: UInt64 = try? reader.number("added"),
-            let checksum: UInt32 = try? reader.number("checksum"),
+            let added: UInt64 = try? reader.number("added"), let checksum: UInt32 = try? reader.number("checksum"),
             checksum == RecordChecksum(bytes.span.extracting(0..<24)).value
         else { return }
         (self.used, self.added) = (used, added)
@@ -94,9 +92,7 @@ struct CacheUsage: Sendable {
         let before = self
         used = used.addingReportingOverflow(byteCount).overflow ? .max : used &+ byteCount
         added &+= byteCount
-        do throws(StorageError) {
-            try write()
-        } catch {
+        do throws(StorageError) { try write() } catch {
             self = before
             throw error
         }
@@ -121,7 +117,6 @@ struct CacheUsage: Sendable {
         isChanged = true
     }
 
-    /// Writes changes.
     mutating func save() throws(StorageError) { if isChanged { try write() } }
 
     private mutating func write() throws(StorageError) {

@@ -2,15 +2,13 @@ import MartletStorage
 
 /// The format of the index file: 12 bytes, and 32 for each entry, each with its own checksum.
 ///
-/// It only holds the order in which entries were used; the entries themselves are found in the directory. So a damaged record
-/// costs one entry its place in the order, and a damaged file costs all of them theirs.
+/// It only holds the order of use: a damaged record costs one entry its place, a damaged file all of them.
 package enum IndexCodec {
     private static let magic: [UInt8] = [0x4D, 0x52, 0x54, 0x69]
     private static let version: UInt16 = 1
     private static let headerByteCount = 12
     private static let recordByteCount = 32
 
-    /// Encodes an index file.
     package static func encode(_ records: [IndexRecord]) -> [UInt8] {
         var writer = RecordWriter()
         writer.reserve(headerByteCount + records.count * recordByteCount)
@@ -36,21 +34,19 @@ package enum IndexCodec {
         guard bytes.count >= headerByteCount, bytes.starts(with: magic) else { return nil }
         var header = RecordReader(bytes[4..<headerByteCount])
         guard let version: UInt16 = try? header.number("version"), version == Self.version,
-            let _: UInt16 = try? header.number("flags"),
-            let checksum: UInt32 = try? header.number("checksum"),
+            let _: UInt16 = try? header.number("flags"), let checksum: UInt32 = try? header.number("checksum"),
             checksum == RecordChecksum(bytes.span.extracting(0..<8)).value
         else { return nil }
         return (0..<(bytes.count - headerByteCount) / recordByteCount).compactMap { place in
             let start = headerByteCount + place * recordByteCount
             let end = start + recordByteCount
-            return try? record(
-                bytes[start..<end], RecordChecksum(bytes.span.extracting(start..<(end - 4))).value)
+            return try? record(bytes[start..<end], RecordChecksum(bytes.span.extracting(start..<(end - 4))).value)
         }
     }
 
-    private static func record(
-        _ bytes: ArraySlice<UInt8>, _ checksum: UInt32
-    ) throws(RecordReader.Fault) -> IndexRecord? {
+    private static func record(_ bytes: ArraySlice<UInt8>, _ checksum: UInt32) throws(RecordReader.Fault)
+        -> IndexRecord?
+    {
         var reader = RecordReader(bytes)
         let digest = CacheDigest(high: try reader.number("digest"), low: try reader.number("digest"))
         let tick: UInt64 = try reader.number("tick")

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Responses in memory, bounded by their cost in bytes.
 ///
-/// Calls take a lock and do not block: they may be made from anywhere. Evicted entries that are not on disk are returned to
-/// the caller, who may write them there.
+/// Calls take a lock and do not block: they may be made from anywhere. Evicted entries that are not on disk are
+/// returned to the caller, who may write them there.
 package final class MemoryCache: Sendable {
     /// The content and the use of the cache.
     package struct Statistics: Equatable, Sendable {
@@ -12,9 +12,7 @@ package final class MemoryCache: Sendable {
         package var entryCount = 0
         /// Their cost in bytes.
         package var byteCount = 0
-        /// Lookups that found a response.
         package var hits = 0
-        /// Lookups that found none.
         package var misses = 0
         /// Entries that were evicted for others, or because memory was short.
         package var evictions = 0
@@ -42,7 +40,6 @@ package final class MemoryCache: Sendable {
         var policy: EvictionPolicy
         var statistics = Statistics()
 
-        /// The entries of a key.
         func slots(of key: CacheKey) -> [Slot] { (places[key] ?? []).compactMap { slots[$0] } }
 
         /// The place of an entry of a key that passes a test.
@@ -59,9 +56,7 @@ package final class MemoryCache: Sendable {
             slots[place] = Slot(entry, isOnDisk: isOnDisk, at: place)
         }
 
-        /// Removes an entry.
-        @discardableResult
-        mutating func remove(_ place: Int) -> Slot? {
+        @discardableResult mutating func remove(_ place: Int) -> Slot? {
             guard let slot = slots[place] else { return nil }
             let key = slot.entry.head.key
             places[key]?.removeAll { $0 == place }
@@ -89,15 +84,13 @@ package final class MemoryCache: Sendable {
     /// Creates a cache of so many bytes; one of 0 stores nothing.
     /// - Parameters:
     ///   - hasDisk: whether evicted entries move to a disk.
-    ///   - onEnd: called with each entry that is removed, or replaced by one of another body, but not when it is evicted. It
-    ///     is called under the lock: it must not take long or call the cache.
+    ///   - onEnd: called with each entry that is removed, or replaced by another body, but not evicted. It is called
+    ///     under the lock: it must not take long or call the cache.
     package init(
         limit: Int, order: EvictionOrder = .leastRecentlyUsed, hasDisk: Bool = false,
         onEnd: @escaping @Sendable (MemoryEntry) -> Void = { _ in }
     ) {
-        self.limit = max(0, limit)
-        self.onEnd = onEnd
-        self.hasDisk = hasDisk
+        (self.limit, self.onEnd, self.hasDisk) = (max(0, limit), onEnd, hasDisk)
         state = Mutex(State(policy: EvictionPolicy(order)))
     }
 
@@ -107,14 +100,10 @@ package final class MemoryCache: Sendable {
     // MARK: Lookup
 
     /// The keys of a URL with stored variants, in no order.
-    func keys(of url: String) -> [CacheKey] {
-        state.withLock { state in state.places.keys.filter { $0.url == url } }
-    }
+    func keys(of url: String) -> [CacheKey] { state.withLock { state in state.places.keys.filter { $0.url == url } } }
 
     /// All variants of a key, none of which counts as used until ``noteUse(of:at:)``.
-    package func variants(of key: CacheKey) -> [MemoryEntry] {
-        state.withLock { $0.slots(of: key).map(\.entry) }
-    }
+    package func variants(of key: CacheKey) -> [MemoryEntry] { state.withLock { $0.slots(of: key).map(\.entry) } }
 
     /// All variants of a key as lookups return them; none if the disk may have others.
     func responses(of key: CacheKey) -> [StoredResponse] {
@@ -162,17 +151,14 @@ package final class MemoryCache: Sendable {
 
     // MARK: Changes
 
-    /// Stores an entry in place of those that it replaces (see ``VariantRule``).
-    ///
-    /// An entry above an eighth of the limit is not stored; what it would have replaced is removed nevertheless.
+    /// Stores an entry. Those that it replaces (``VariantRule``) are removed even if it is too large to be stored.
     /// - Parameters:
     ///   - isOnDisk: whether it need not be written to disk when it is evicted.
     ///   - isComplete: whether all variants of its key that the disk has are in memory then; `nil` for no change.
     /// - Returns: the evicted entries that are not on disk, oldest first.
-    @discardableResult
-    package func insert(
-        _ entry: MemoryEntry, isOnDisk: Bool, isComplete: Bool? = nil
-    ) -> [MemoryEntry] {
+    @discardableResult package func insert(_ entry: MemoryEntry, isOnDisk: Bool, isComplete: Bool? = nil)
+        -> [MemoryEntry]
+    {
         state.withLock { state in
             displace(by: entry.head, entry.representation, &state)
             guard entry.cost <= limit / 8 else { return isOnDisk ? [] : [entry] }
@@ -194,11 +180,11 @@ package final class MemoryCache: Sendable {
     /// Replaces the head of an entry by that of a 304, without its body (RFC 9111 §4.3.4).
     /// - Parameter isOnDisk: whether the disk has the new head, too.
     /// - Returns: the new entry, and evicted ones that are not on disk; `nil` if it was removed or replaced meanwhile.
-    package func updateHead(
-        of entry: MemoryEntry, to head: StoredHead, isOnDisk: Bool
-    ) -> (entry: MemoryEntry, unwritten: [MemoryEntry])? {
+    package func updateHead(of entry: MemoryEntry, to head: StoredHead, isOnDisk: Bool) -> (
+        entry: MemoryEntry, unwritten: [MemoryEntry]
+    )? {
         guard head.key == entry.head.key else { return nil }
-        let updated = entry.updated(to: head)
+        let updated = entry.with(StoredVariant(head: head, bodyLength: UInt64(entry.body.count)))
         return state.withLock { state in
             guard let place = state.place(of: entry) else { return nil }
             state.replace(place, by: updated, isOnDisk: isOnDisk)
@@ -219,7 +205,7 @@ package final class MemoryCache: Sendable {
 
     /// Records the name of an entry on disk, if it is still stored.
     package func markOnDisk(_ entry: MemoryEntry, as name: EntryName? = nil) {
-        let stored = name.map { entry.stored(as: $0) } ?? entry
+        let stored = name.map { entry.with(name: $0) } ?? entry
         state.withLock { state in
             if let place = state.place(of: entry) { state.replace(place, by: stored, isOnDisk: true) }
         }
@@ -235,15 +221,12 @@ package final class MemoryCache: Sendable {
         state.withLock { state in if let place = state.place(of: entry) { state.remove(place) } }
     }
 
-    /// Removes all variants of a key.
     package func remove(_ key: CacheKey) {
         state.withLock { state in for place in state.places[key] ?? [] { end(place, &state) } }
     }
 
     /// Removes everything, also entries that are not on disk.
-    package func removeAll() {
-        state.withLock { state in for place in state.slots.indices { end(place, &state) } }
-    }
+    package func removeAll() { state.withLock { state in for place in state.slots.indices { end(place, &state) } } }
 
     /// Evicts entries until they cost no more than so many bytes; the limit stays.
     /// - Returns: those that are not on disk, oldest first.
@@ -260,14 +243,11 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    private func end(_ place: Int, _ state: inout State) {
-        if let slot = state.remove(place) { onEnd(slot.entry) }
-    }
+    private func end(_ place: Int, _ state: inout State) { if let slot = state.remove(place) { onEnd(slot.entry) } }
 
     private func shrink(to byteCount: Int, _ state: inout State) -> [MemoryEntry] {
         var unwritten: [MemoryEntry] = []
-        while state.statistics.byteCount > byteCount, let place = state.policy.victim(),
-            let slot = state.remove(place)
+        while state.statistics.byteCount > byteCount, let place = state.policy.victim(), let slot = state.remove(place)
         {
             if !slot.isOnDisk { unwritten.append(slot.entry) }
             let key = slot.entry.head.key
@@ -282,9 +262,7 @@ package final class MemoryCache: Sendable {
 package final class MemoryEntry: Sendable {
     /// The head, with its fields parsed, so that a hit parses none.
     package let variant: StoredVariant
-    /// The head.
     package var head: StoredHead { variant.head }
-    /// The body.
     package let body: [UInt8]
     /// The cost in bytes: the body, the texts of the head, and 512 for the containers.
     package let cost: Int
@@ -302,10 +280,8 @@ package final class MemoryEntry: Sendable {
 
     /// Creates an entry of a body that has a number.
     init(_ variant: StoredVariant, body: [UInt8], representation: UInt64, name: EntryName?) {
-        self.variant = variant
+        (self.variant, self.representation, self.name) = (variant, representation, name)
         self.body = Self.exact(body)
-        self.representation = representation
-        self.name = name
         cost = Self.cost(of: variant.head) + body.count
     }
 
@@ -314,26 +290,15 @@ package final class MemoryEntry: Sendable {
         var cost = 512 + head.key.url.utf8.count + head.key.partition.utf8.count
         cost += head.reason.utf8.count
         for fields in [head.fields, head.trailers].compactMap(\.self) {
-            for index in fields.indices {
-                cost += fields.name(at: index).count + fields.value(at: index).count + 16
-            }
+            for index in fields.indices { cost += fields.name(at: index).count + fields.value(at: index).count + 16 }
         }
-        for selection in head.selections {
-            cost += selection.name.utf8.count + (selection.value?.utf8.count ?? 0) + 32
-        }
+        for selection in head.selections { cost += selection.name.utf8.count + (selection.value?.utf8.count ?? 0) + 32 }
         return cost
     }
 
-    /// The same body under another head.
-    func updated(to head: StoredHead) -> MemoryEntry {
-        MemoryEntry(
-            StoredVariant(head: head, bodyLength: UInt64(body.count)), body: body,
-            representation: representation, name: name)
-    }
-
-    /// The same entry, which is on disk now.
-    func stored(as name: EntryName) -> MemoryEntry {
-        MemoryEntry(variant, body: body, representation: representation, name: name)
+    /// The same body with another head, or with its name on disk.
+    func with(_ variant: StoredVariant? = nil, name: EntryName? = nil) -> MemoryEntry {
+        MemoryEntry(variant ?? self.variant, body: body, representation: representation, name: name ?? self.name)
     }
 
     /// The bytes without spare capacity: an array that grew as the body was received may be twice as large as needed.

@@ -7,9 +7,8 @@ extension ResponseStore {
     ///   - expectedByteCount: the length of the body, if it is known; a body of another length is not stored.
     ///   - epoch: the time of the request: if its URL is invalidated since, the response is not stored.
     /// - Returns: the writer; `nil` if no tier can store the response, which counts as refused.
-    package func begin(
-        _ head: StoredHead, expectedByteCount: UInt64?, epoch: InvalidationLog.Epoch
-    ) -> ResponseWriter? {
+    package func begin(_ head: StoredHead, expectedByteCount: UInt64?, epoch: InvalidationLog.Epoch) -> ResponseWriter?
+    {
         let expected = expectedByteCount ?? 0
         let limit = memory.bodyLimit(for: head).flatMap { expected <= UInt64($0) ? $0 : nil }
         let representation = UInt64.random(in: 1 ... .max)
@@ -31,8 +30,8 @@ extension ResponseStore {
 
     /// Stores a response whose body is complete: gathered if memory can store it, in a writer if the disk can.
     func commit(
-        _ head: StoredHead, gathered: [UInt8]?, _ writer: EntryWriter?, trailers: FieldBlock?,
-        representation: UInt64, epoch: InvalidationLog.Epoch
+        _ head: StoredHead, gathered: [UInt8]?, _ writer: EntryWriter?, trailers: FieldBlock?, representation: UInt64,
+        epoch: InvalidationLog.Epoch
     ) -> StoredResponse? {
         var head = head
         if let trailers { head.trailers = trailers }
@@ -56,8 +55,8 @@ extension ResponseStore {
                 return found(head.key, representation, seen: nil)
             }
             let entry = MemoryEntry(
-                StoredVariant(head: head, bodyLength: UInt64(body.count)), body: body,
-                representation: representation, name: writer?.name)
+                StoredVariant(head: head, bodyLength: UInt64(body.count)), body: body, representation: representation,
+                name: writer?.name)
             if !isOnDisk { removeDisplaced(by: head) }
             leaving += memory.insert(entry, isOnDisk: isOnDisk)
             persist(&leaving)
@@ -69,9 +68,9 @@ extension ResponseStore {
     ///
     /// Nothing is stored if it was removed or replaced, or its URL invalidated since the epoch. It blocks on files.
     /// - Returns: the response with the new head, whether that is stored or not.
-    package func freshen(
-        _ response: StoredResponse, to head: StoredHead, epoch: InvalidationLog.Epoch
-    ) -> StoredResponse {
+    package func freshen(_ response: StoredResponse, to head: StoredHead, epoch: InvalidationLog.Epoch)
+        -> StoredResponse
+    {
         let (key, representation) = (response.head.key, response.representation)
         let freshened =
             head.key != key
@@ -98,22 +97,20 @@ extension ResponseStore {
         return freshened ?? StoredResponse(response, head: head)
     }
 
-    /// Records that the stored responses of a URL have changed. It has to be the last step of a change: responses that are
-    /// found during it may be removed by it, and must not be promoted to memory afterwards.
-    @discardableResult
-    func noteChange(_ url: String) -> InvalidationLog.Epoch {
+    /// Records that the stored responses of a URL have changed, as the last step of a change: responses that are found
+    /// during it must not be promoted to memory afterwards.
+    @discardableResult func noteChange(_ url: String) -> InvalidationLog.Epoch {
         changes.withLock { changes in
             changes.invalidate(url)
             return changes.epoch
         }
     }
 
-    private func found(
-        _ key: CacheKey, _ representation: UInt64, seen: InvalidationLog.Epoch?
-    ) -> StoredResponse? {
+    private func found(_ key: CacheKey, _ representation: UInt64, seen: InvalidationLog.Epoch?) -> StoredResponse? {
         let readers = disk?.variants(of: key) ?? []
-        return readers.first { $0.entry.generation == representation }
-            .map { StoredResponse($0, seen: seen, isLastOnDisk: readers.count == 1) }
+        return readers.first { $0.entry.generation == representation }.map {
+            StoredResponse($0, seen: seen, isLastOnDisk: readers.count == 1)
+        }
     }
 
     /// Removes the responses on disk that one in memory replaces, so that they are not found again when it is evicted.
@@ -130,37 +127,24 @@ extension ResponseStore {
     }
 }
 
-/// The URLs that unsafe requests have made out of date, with the times, for responses that cannot be found by their URL alone:
-/// those stored for other credentials, or in other partitions (RFC 9111 §4.4).
+/// The URLs that unsafe requests have made out of date, with the times, for responses that cannot be found by their URL
+/// alone: those stored for other credentials, or in other partitions (RFC 9111 §4.4).
 ///
-/// Bounded: of more than ``limit`` URLs the first half is forgotten, and the responses of others to these count again. Times
-/// are those of the wall clock: if it is set back, responses of such a URL are not used until it has reached that time again.
-struct InvalidatedURLs: Sendable {
-    /// The maximum number of URLs.
-    static let limit = 1024
+/// The responses of others to a URL that was forgotten count again. Times are those of the wall clock: if it is set
+/// back, responses of such a URL are not used until it has reached that time again.
+typealias InvalidatedURLs = RecentKeys<String, WallTime>
 
-    private var times: [String: WallTime] = [:]
-    /// The URLs in the order in which they were added.
-    private var order: [String] = []
-
-    /// Records that responses to requests up to now are out of date.
-    mutating func note(_ url: String, at now: WallTime) {
-        if times.updateValue(now, forKey: url) == nil { order.append(url) }
-        guard order.count > InvalidatedURLs.limit else { return }
-        for url in order.prefix(InvalidatedURLs.limit / 2) { times[url] = nil }
-        order.removeFirst(InvalidatedURLs.limit / 2)
-    }
-
+extension InvalidatedURLs {
     /// The time at which a request counts as sent: after its URL went out of date, also within the same millisecond.
     func requestTime(for url: String, now: WallTime) -> WallTime {
-        guard !times.isEmpty, times[url] == now, now.milliseconds < .max else { return now }
+        guard !isEmpty, self[url] == now, now.milliseconds < .max else { return now }
         return WallTime(milliseconds: now.milliseconds + 1)
     }
 
-    /// Whether the request of a response was sent before its URL went out of date. A request of another process in the same
-    /// millisecond counts as older, which costs a request at most.
+    /// Whether the request of a response was sent before its URL went out of date. A request of another process in the
+    /// same millisecond counts as older, which costs a request at most.
     func cover(_ head: StoredHead) -> Bool {
-        guard !times.isEmpty, let time = times[head.key.url] else { return false }
+        guard !isEmpty, let time = self[head.key.url] else { return false }
         return head.requestTime <= time
     }
 }

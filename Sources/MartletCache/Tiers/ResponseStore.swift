@@ -2,11 +2,11 @@ import Synchronization
 
 /// A store of responses in two tiers, memory and disk, either of which may be missing.
 ///
-/// Responses are stored on disk, and in memory if they are small. One that the disk cannot store stays in memory, and is
-/// written to disk when memory evicts it. If one tier fails, the other works on.
+/// Responses are stored on disk, and in memory if they are small. One that the disk cannot store stays in memory, and
+/// is written to disk when memory evicts it. If one tier fails, the other works on.
 ///
-/// Changes of both tiers are made under one lock, so that they never hold different bodies of a response. Lookups do not take
-/// it: they may find a response that is being replaced, but never one that was invalidated before the lookup.
+/// Changes of both tiers are made under one lock, so that they never hold different bodies of a response. Lookups do
+/// not take it: they may find a response that is being replaced, but never one that was invalidated before the lookup.
 package final class ResponseStore: Sendable {
     struct Counts: Sendable {
         var stores = 0
@@ -16,8 +16,8 @@ package final class ResponseStore: Sendable {
     let memory: MemoryCache
     let disk: DiskCache?
     let ends: RepresentationRemovalObservers
-    /// Entries that memory has evicted and that are not on disk yet. Held while both tiers are changed, files included: by
-    /// workers, and by others only if it is free. Taken before the locks of the tiers, never within them.
+    /// Entries that memory has evicted and that are not on disk yet. Held while both tiers are changed, files included:
+    /// by workers, and by others only if it is free. Taken before the locks of the tiers, never within them.
     let changing = Mutex<[MemoryEntry]>([])
     /// The URLs that are out of date. Read and written by anybody, also under the locks of the tiers.
     let ledger = Mutex(InvalidationLog())
@@ -50,12 +50,11 @@ package final class ResponseStore: Sendable {
     package var statistics: TierStatistics {
         let counts = counts.withLock { $0 }
         return TierStatistics(
-            memory: memory.statistics, disk: disk?.statistics, stores: counts.stores,
-            refusals: counts.refusals)
+            memory: memory.statistics, disk: disk?.statistics, stores: counts.stores, refusals: counts.refusals)
     }
 
-    /// Adds a closure to call with each body that this process replaces, removes or invalidates, but does not evict, until it
-    /// returns false. It is called under the locks of the tiers: it must not take long or call the store.
+    /// Adds a closure to call with each body that this process replaces, removes or invalidates, but does not evict,
+    /// until it returns false. It is called under the locks of the tiers: it must not take long or call the store.
     package func whenRepresentationEnds(_ body: @escaping @Sendable (CacheKey, UInt64) -> Bool) {
         ends.add(body)
         disk?.onBodyRemoved { [ends] key, representation in ends.note(key, representation) }
@@ -66,8 +65,7 @@ package final class ResponseStore: Sendable {
     /// The current epoch, for a request that is about to be sent.
     package var epoch: InvalidationLog.Epoch { ledger.withLock { $0.epoch } }
 
-    /// The time at which a request for a URL that is sent now counts as sent: its response is newer than any that were out of
-    /// date before, however recently.
+    /// The time at which a request that is sent now counts as sent: after its URL went out of date, however recently.
     package func requestTime(for url: String, now: WallTime) -> WallTime {
         outdated.withLock { $0.requestTime(for: url, now: now) }
     }
@@ -92,7 +90,7 @@ package final class ResponseStore: Sendable {
 
     /// All variants of a key in both tiers; none counts as used. It blocks on files.
     ///
-    /// Of two variants for the same requests the later counts, which another process may have stored; of equal ones memory's.
+    /// Of two variants for the same requests the later counts (another process may have stored it), or memory's.
     package func all(_ key: CacheKey) -> [StoredResponse] {
         guard let disk else { return inMemory(key) }
         _ = changing.withLockIfAvailable { persist(&$0) }
@@ -115,9 +113,8 @@ package final class ResponseStore: Sendable {
         return disk.variantsNonBlocking(of: key).map { join(held, $0, seen: seen) }
     }
 
-    private func join(
-        _ held: [MemoryEntry], _ readers: [EntryReader], seen: InvalidationLog.Epoch
-    ) -> [StoredResponse] {
+    private func join(_ held: [MemoryEntry], _ readers: [EntryReader], seen: InvalidationLog.Epoch) -> [StoredResponse]
+    {
         var (held, readers) = (held.filter { !isOutdated($0.head) }, readers.filter { !isOutdated($0.head) })
         for entry in held {
             let rivals = VariantRule.displaced(by: entry.head, in: readers.map(\.head), limit: .max)
@@ -130,17 +127,14 @@ package final class ResponseStore: Sendable {
             let isSameBody = newer.contains { $0.entry.generation == entry.representation }
             if isSameBody { memory.drop(entry) } else { memory.remove(entry) }
         }
-        if readers.isEmpty, let key = held.first?.head.key, changes.withLock({ $0.holds(seen, for: key.url) })
-        {
+        if readers.isEmpty, let key = held.first?.head.key, changes.withLock({ $0.holds(seen, for: key.url) }) {
             memory.noteComplete(key)
         }
         let isLast = readers.count == 1
-        return held.map { StoredResponse($0) }
-            + readers.map { StoredResponse($0, seen: seen, isLastOnDisk: isLast) }
+        return held.map { StoredResponse($0) } + readers.map { StoredResponse($0, seen: seen, isLastOnDisk: isLast) }
     }
 
-    /// Records which response was served to a request: it counts as used in both tiers; none is a miss. To be called once for
-    /// each request. It does not block.
+    /// Records the response of a request, once: it counts as used in both tiers; none is a miss. It does not block.
     package func noteUse(of response: StoredResponse?) {
         if let entry = response?.entry {
             memory.noteUse(of: entry, at: response?.place)
@@ -151,9 +145,8 @@ package final class ResponseStore: Sendable {
         }
     }
 
-    /// Copies a small response that was found on disk to memory; one with its body in its own file stays there.
-    ///
-    /// It does not block, and does nothing during a change of both tiers, or if the URL has changed since the lookup.
+    /// Copies a response that was found on disk to memory, unless its body has its own file, or the URL has changed
+    /// since the lookup. It does not block, and does nothing during a change of both tiers.
     package func promote(_ response: StoredResponse) {
         guard let reader = response.reader, let seen = response.seen, case .bytes(let body) = response.body,
             let limit = memory.bodyLimit(for: response.head), body.count <= limit
@@ -172,8 +165,7 @@ package final class ResponseStore: Sendable {
 
     // MARK: Writing to disk
 
-    /// Evicts entries in memory until they cost no more than so many bytes; the limit stays. Those that are not on disk are
-    /// written there, if there is one. It blocks on files.
+    /// Evicts entries until memory costs no more than so many bytes, and writes them to disk. It blocks on files.
     package func trim(to byteCount: Int) {
         changing.withLock { leaving in
             leaving += memory.trim(to: byteCount)
@@ -181,15 +173,12 @@ package final class ResponseStore: Sendable {
         }
     }
 
-    /// Writes the entries that are not on disk, and the order in which entries were used: to be called before the process
-    /// ends. Memory is not changed. It blocks on files.
+    /// Writes the entries that are not on disk, and the order of use, before the process ends. It blocks on files.
     package func flush() {
         guard let disk else { return }
         changing.withLock { leaving in
             persist(&leaving)
-            for entry in memory.unwritten {
-                if let name = written(entry) { memory.markOnDisk(entry, as: name) }
-            }
+            for entry in memory.unwritten { if let name = written(entry) { memory.markOnDisk(entry, as: name) } }
         }
         disk.saveIndex()
     }
@@ -234,10 +223,10 @@ package final class ResponseStore: Sendable {
         }
     }
 
-    /// Invalidates the responses of a key's URL (RFC 9111 §4.4): those of the key and of the URL's common key are removed, and
-    /// those to earlier requests are not stored afterwards. It blocks on files.
-    /// - Parameter others: the current time, if the responses of other keys of the URL, which are not known, must not be found
-    ///   any more either. With `nil` they stay.
+    /// Invalidates the responses of a key's URL (RFC 9111 §4.4): those of the key and of the URL's common key are
+    /// removed, and those to earlier requests are not stored afterwards. It blocks on files.
+    /// - Parameter others: the current time, if the responses of other keys of the URL, which are not known, must not
+    ///   be found any more either. With `nil` they stay.
     package func invalidate(_ key: CacheKey, others: WallTime? = nil) {
         // The first step: a commit either sees it at its last moment, or is finished before anything is removed.
         ledger.withLock { $0.invalidate(key.url) }
@@ -257,15 +246,13 @@ package final class ResponseStore: Sendable {
         }
     }
 
-    /// Prevents responses to requests for a URL up to now from being found, whatever their partition. It does not block.
-    package func noteOutdated(_ url: String, at now: WallTime) { outdated.withLock { $0.note(url, at: now) } }
+    /// Prevents responses to requests for a URL until now from being found, in all partitions. It does not block.
+    package func noteOutdated(_ url: String, at now: WallTime) { outdated.withLock { _ = $0.update(now, for: url) } }
 
-    /// Removes the responses of a URL from both tiers, whatever their partition. It blocks on files, and reads the head of each
-    /// entry on disk, since only that contains its URL.
+    /// Removes the responses of a URL in all partitions. It blocks: the head of each entry on disk is read.
     package func removeAll(of url: String) {
         var keys = Set(
-            changing.withLock { leaving in
-                leaving.lazy.map(\.head.key).filter { $0.url == url } + memory.keys(of: url)
+            changing.withLock { leaving in leaving.lazy.map(\.head.key).filter { $0.url == url } + memory.keys(of: url)
             })
         keys.insert(CacheKey(url: url))
         for key in keys { invalidate(key) }

@@ -3,16 +3,13 @@ import Synchronization
 
 /// A response that is being written to both tiers, as its body is received.
 ///
-/// A body that is small enough for memory is gathered; if there is a disk, it is written there at the same time. It can be read
-/// meanwhile, from the beginning. The response cannot be found before it is committed. A writer that is released before that
-/// abandons it.
+/// A body that is small enough for memory is gathered; if there is a disk, it is written there at the same time. It can
+/// be read meanwhile. It cannot be found before it is committed, and is abandoned if the writer is released.
 package final class ResponseWriter: Sendable {
     private enum Phase {
-        /// More may come.
         case writing
         /// The body is complete, and is being stored.
         case committing
-        /// The response is stored.
         case committed
         /// The response is not stored and will not be.
         case abandoned
@@ -20,7 +17,7 @@ package final class ResponseWriter: Sendable {
 
     private struct State {
         var phase: Phase = .writing
-        /// The received bytes, while they are few enough for memory. They stay for readers, unless the disk has all of them.
+        /// The received bytes, while they fit in memory. They stay for readers, unless the disk has all of them.
         var gathered: [UInt8] = []
         /// Whether memory can still store the body: whether `gathered` is all of it so far.
         var isGathering: Bool
@@ -42,7 +39,6 @@ package final class ResponseWriter: Sendable {
     private let epoch: InvalidationLog.Epoch
     private let memoryLimit: Int
     private let entryWriter: EntryWriter?
-    /// The store.
     package let store: ResponseStore
     /// Held while a piece is written or the response is stored, so that both tiers get the same.
     private let turn = Mutex(())
@@ -50,16 +46,12 @@ package final class ResponseWriter: Sendable {
     private let state: Mutex<State>
 
     init(
-        _ head: StoredHead, expectedByteCount: UInt64?, representation: UInt64,
-        epoch: InvalidationLog.Epoch, memoryLimit: Int?, entryWriter: EntryWriter?, in store: ResponseStore
+        _ head: StoredHead, expectedByteCount: UInt64?, representation: UInt64, epoch: InvalidationLog.Epoch,
+        memoryLimit: Int?, entryWriter: EntryWriter?, in store: ResponseStore
     ) {
-        self.head = head
-        self.representation = representation
-        self.expectedByteCount = expectedByteCount
-        self.epoch = epoch
-        self.memoryLimit = memoryLimit ?? 0
-        self.entryWriter = entryWriter
-        self.store = store
+        (self.head, self.representation, self.epoch) = (head, representation, epoch)
+        (self.expectedByteCount, self.memoryLimit) = (expectedByteCount, memoryLimit ?? 0)
+        (self.entryWriter, self.store) = (entryWriter, store)
         state = Mutex(State(isGathering: memoryLimit != nil, isWriting: entryWriter != nil))
     }
 
@@ -68,8 +60,7 @@ package final class ResponseWriter: Sendable {
 
     /// Appends bytes to the body. It blocks on files.
     /// - Returns: whether the response can still be stored. If not, earlier bytes can still be read.
-    @discardableResult
-    package func append(_ bytes: [UInt8]) -> Bool {
+    @discardableResult package func append(_ bytes: [UInt8]) -> Bool {
         turn.withLock { _ in
             let (phase, isWriting) = state.withLock { ($0.phase, $0.isWriting) }
             guard phase == .writing else { return false }
@@ -116,10 +107,9 @@ package final class ResponseWriter: Sendable {
     }
 
     /// Stores the response once its body is complete. It blocks on files.
-    /// - Returns: the stored response; `nil` if no tier stores it: the body is shorter than announced, the URL was invalidated
-    ///   since the request was sent, or there is no room. Also `nil` on later calls.
-    @discardableResult
-    package func commit(trailers: FieldBlock?) -> StoredResponse? {
+    /// - Returns: the stored response; `nil` if no tier stores it: the body is shorter than announced, the URL was
+    ///   invalidated since the request was sent, or there is no room. Also `nil` on later calls.
+    @discardableResult package func commit(trailers: FieldBlock?) -> StoredResponse? {
         turn.withLock { _ in
             let whole = state.withLock { state -> (isWhole: Bool, gathered: [UInt8]?, isWriting: Bool)? in
                 guard state.phase == .writing else { return nil }
@@ -154,13 +144,12 @@ package final class ResponseWriter: Sendable {
     /// Abandons the response, unless it is stored or being stored. It blocks on files; readers keep what was received.
     package func abandon() { if end(from: .writing) { entryWriter?.abandon() } }
 
-    /// Abandons the response while a piece of it is being written, which then removes what was written. It does not block.
+    /// Abandons the response during a write, which then removes what was written. It does not block.
     package func giveUp() { if end(from: .writing) { store.countRefusal() } }
 
-    /// Abandons an invalid response, even if it is stored or being stored. It blocks on files; readers keep what was received.
+    /// Abandons an invalid response, even a stored one. It blocks on files; readers keep what was received.
     /// - Returns: whether it was stored.
-    @discardableResult
-    package func withdraw() -> Bool {
+    @discardableResult package func withdraw() -> Bool {
         abandon()
         // After a commit that is in progress.
         let isStored = turn.withLock { _ in end(from: .committed) }

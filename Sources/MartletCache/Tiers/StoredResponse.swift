@@ -7,7 +7,6 @@ import Synchronization
 package final class StoredResponse: Sendable {
     /// The location of its body.
     package enum Body: Sendable {
-        /// In memory.
         case bytes([UInt8])
         /// In a file, to be read by calls that block.
         case file(EntryReader)
@@ -15,8 +14,7 @@ package final class StoredResponse: Sendable {
 
     /// The head, parsed, and the length of the body.
     package let variant: StoredVariant
-    /// The number of the body. It stays the same while heads are replaced by those of 304s, in both tiers and in later runs;
-    /// each body that is stored has its own.
+    /// The number of the body, unique to it. It stays when a 304 replaces the head, in both tiers and later runs.
     package let representation: UInt64
     /// The body, as received.
     package let body: Body
@@ -26,24 +24,17 @@ package final class StoredResponse: Sendable {
     let place: Int?
     /// Its entry on disk; `nil` if it was found in memory.
     let reader: EntryReader?
-    /// The time of the lookup, as an epoch of the changes of the store; `nil` if it must not be taken for the stored response.
+    /// The epoch of changes at the lookup; `nil` if it must not be taken for the stored response.
     let seen: InvalidationLog.Epoch?
     /// Whether the disk had no other variant of its key that memory did not have.
     let isLastOnDisk: Bool
 
-    /// The head.
     package var head: StoredHead { variant.head }
 
     /// A response that was found in memory.
     init(_ entry: MemoryEntry, at place: Int? = nil) {
-        variant = entry.variant
-        representation = entry.representation
-        body = .bytes(entry.body)
-        self.entry = entry
-        self.place = place
-        reader = nil
-        seen = nil
-        isLastOnDisk = true
+        (variant, representation, body) = (entry.variant, entry.representation, .bytes(entry.body))
+        (self.entry, self.place, reader, seen, isLastOnDisk) = (entry, place, nil, nil, true)
     }
 
     /// A response that was found on disk.
@@ -51,23 +42,14 @@ package final class StoredResponse: Sendable {
         variant = StoredVariant(head: reader.head, bodyLength: reader.byteCount)
         representation = reader.entry.generation
         body = reader.entry.inlineBodyLimit.map { .bytes($0) } ?? .file(reader)
-        entry = nil
-        place = nil
-        self.reader = reader
-        self.seen = seen
-        self.isLastOnDisk = isLastOnDisk
+        (entry, place, self.reader, self.seen, self.isLastOnDisk) = (nil, nil, reader, seen, isLastOnDisk)
     }
 
     /// The body of another response, with a head that is not stored.
     package init(_ other: StoredResponse, head: StoredHead) {
         variant = StoredVariant(head: head, bodyLength: other.variant.bodyLength)
-        representation = other.representation
-        body = other.body
-        entry = other.entry
-        place = other.place
-        reader = other.reader
-        seen = nil
-        isLastOnDisk = false
+        (representation, body) = (other.representation, other.body)
+        (entry, place, reader, seen, isLastOnDisk) = (other.entry, other.place, other.reader, nil, false)
     }
 }
 
@@ -80,7 +62,6 @@ package struct StoredHead: Equatable, Sendable {
         /// Its normalized value in the request; `nil` if the request had no such field.
         package var value: String?
 
-        /// Creates a selection.
         package init(name: String, value: String?) {
             self.name = name
             self.value = value
@@ -89,7 +70,6 @@ package struct StoredHead: Equatable, Sendable {
 
     /// The key: URL and owner.
     package var key: CacheKey
-    /// The status code.
     package var status: Int
     /// The reason phrase, as received; empty if it was not UTF-8.
     package var reason: String
@@ -106,11 +86,9 @@ package struct StoredHead: Equatable, Sendable {
     /// Whether the request had an `Authorization` field (RFC 9111 §3.5).
     package var wasAuthorized: Bool
 
-    /// Creates a head.
     package init(
         key: CacheKey, status: Int, reason: String, fields: FieldBlock, trailers: FieldBlock? = nil,
-        selections: [Selection] = [], requestTime: WallTime, responseTime: WallTime,
-        wasAuthorized: Bool = false
+        selections: [Selection] = [], requestTime: WallTime, responseTime: WallTime, wasAuthorized: Bool = false
     ) {
         (self.key, self.status, self.reason) = (key, status, reason)
         (self.fields, self.trailers, self.selections) = (fields, trailers, selections)
@@ -128,13 +106,12 @@ final class RepresentationRemovalObservers: Sendable {
     private struct State {
         var listeners: [UInt64: Listener] = [:]
         var lastListener: UInt64 = 0
-        var told = RecentKeys<Void>()
+        var told = RecentKeys<UInt64, Void>()
     }
 
     /// Read and written by any thread that uses a tier, for the time of a lookup.
     private let state = Mutex(State())
 
-    /// Adds a listener.
     func add(_ listener: @escaping Listener) {
         state.withLock { state in
             state.lastListener += 1
@@ -156,25 +133,22 @@ final class RepresentationRemovalObservers: Sendable {
     }
 }
 
-/// Values of numbered keys. Of more than a thousand, the key that was added first is removed.
-package struct RecentKeys<Value> {
-    /// The maximum number of keys.
+/// Values by key. Of more than a thousand keys, the one that was added first is removed.
+package struct RecentKeys<Key: Hashable, Value> {
     package static var limit: Int { 1024 }
 
-    private var values: [UInt64: Value] = [:]
-    private var ring: [UInt64] = []
+    private var values: [Key: Value] = [:]
+    private var ring: [Key] = []
     private var next = 0
+    var isEmpty: Bool { values.isEmpty }
 
-    /// Creates an empty table.
     package init() {}
 
-    /// The value of a key.
-    package subscript(key: UInt64) -> Value? { values[key] }
+    package subscript(key: Key) -> Value? { values[key] }
 
     /// Sets the value of a key.
     /// - Returns: whether the key is new.
-    @discardableResult
-    package mutating func update(_ value: Value, for key: UInt64) -> Bool {
+    @discardableResult package mutating func update(_ value: Value, for key: Key) -> Bool {
         if values.updateValue(value, forKey: key) != nil { return false }
         if ring.count < Self.limit {
             ring.append(key)
@@ -187,7 +161,7 @@ package struct RecentKeys<Value> {
     }
 }
 
-extension RecentKeys: Sendable where Value: Sendable {}
+extension RecentKeys: Sendable where Key: Sendable, Value: Sendable {}
 
 /// The content of both tiers of a store, and their use.
 ///

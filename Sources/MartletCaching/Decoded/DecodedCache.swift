@@ -13,25 +13,21 @@ import Synchronization
 /// let picture = try await thumbnails.value(for: "https://example.com/a.jpg")
 /// ```
 ///
-/// Each request is sent through the session, whose response cache decides whether a stored response may be used. If its body is
-/// the one that a stored value was decoded from, that value is returned; otherwise the body is decoded. A value is stored as long
-/// as the response cache stores its body and there is room; a response that is not stored is decoded for the current callers
-/// only.
+/// Each request is sent through the session, whose response cache decides whether a stored response may be used. If its
+/// body is the one that a stored value was decoded from, that value is returned; otherwise the body is decoded. A value
+/// is stored as long as the response cache stores its body and there is room. While memory is short
+/// (``MemoryPressure/warning``) the limits are halved, while it is critical nothing is stored.
 ///
-/// Identical GET and HEAD requests (URL, fields and all options) are sent once for all callers until the response is received,
-/// and a body is decoded once for all callers that wait for its value. Cancelling a waiting task throws `CancellationError` there
-/// immediately and does not affect the others; with the last one the request, or the decoding, is cancelled. Requests with their
-/// own validator, proxy or authentication handler are never identical, since closures cannot be compared; nor are those of
-/// different priorities, so that an urgent one does not wait for one that is not.
+/// Identical GET and HEAD requests (URL, fields and all options) are sent once for all callers until the response is
+/// received, and a body is decoded once for all that wait for its value. Cancelling a waiting task throws
+/// `CancellationError` there immediately; with the last one the request or decoding is cancelled. Requests with their
+/// own validator, proxy or authentication handler are never identical, as closures are not comparable, nor those of
+/// different priorities.
 ///
-/// Only responses with a 2xx status are decoded. Decoding runs on the concurrent pool, in a separate task; it must not request
-/// the same value from this cache, since it would wait for itself. Its error is thrown to all waiting callers, and nothing is
-/// stored: the next request decodes again.
+/// Only responses with a 2xx status are decoded, in a separate task on the concurrent pool, which must not request the
+/// same value: it would wait for itself. An error is thrown to all waiting callers, and the next request decodes again.
 ///
-/// A cache is for one kind of value. Thumbnails of two sizes need two caches, each with its own limit: both use the body in the
-/// session's response cache.
-///
-/// While memory is short (``MemoryPressure/warning``) the limits are halved, while it is critical nothing is stored.
+/// A cache is for one kind of value: thumbnails of two sizes need two, which share the body in the response cache.
 public final class DecodedCache<Value: Sendable>: Sendable {
     /// Decodes a response with a 2xx status.
     public typealias Decode = @Sendable (HTTPExchange) async throws -> Value
@@ -69,8 +65,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     ///   - memoryPressure: The source that reports when memory is short; `nil` for none.
     ///   - cost: The cost of a value, usually its size in bytes; below 0 counts as 0. Called once for each value.
     ///   - decode: Decodes a response.
-    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the session has no ``SessionConfiguration/cache``: values are
-    ///   tied to bodies that it stores, so that none could be kept.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the session has no cache, so that none is kept.
     public convenience init(
         session: HTTPSession, limit: ByteCount = .mebibytes(64), countLimit: Int = 10_000,
         memoryPressure: MemoryPressureSource? = .system, cost: @escaping @Sendable (Value) -> Int,
@@ -95,9 +90,8 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     /// Creates a cache of values that a ``ResponseDecoder`` decodes, from content types that it accepts; as
     /// ``init(session:limit:countLimit:memoryPressure:cost:decode:)`` otherwise.
     public convenience init<Decoder: ResponseDecoder>(
-        session: HTTPSession, using decoder: Decoder, limit: ByteCount = .mebibytes(64),
-        countLimit: Int = 10_000, memoryPressure: MemoryPressureSource? = .system,
-        cost: @escaping @Sendable (Value) -> Int
+        session: HTTPSession, using decoder: Decoder, limit: ByteCount = .mebibytes(64), countLimit: Int = 10_000,
+        memoryPressure: MemoryPressureSource? = .system, cost: @escaping @Sendable (Value) -> Int
     ) throws(HTTPError) where Decoder.Output == Value {
         try self.init(
             session: session, limit: limit, countLimit: countLimit, memoryPressure: memoryPressure, cost: cost
@@ -105,15 +99,11 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     }
 
     init(
-        fetch: @escaping Fetch, limit: ByteCount, countLimit: Int = 10_000,
-        memoryPressure: MemoryPressureSource? = nil, cost: @escaping @Sendable (Value) -> Int,
-        decode: @escaping Decode
+        fetch: @escaping Fetch, limit: ByteCount, countLimit: Int = 10_000, memoryPressure: MemoryPressureSource? = nil,
+        cost: @escaping @Sendable (Value) -> Int, decode: @escaping Decode
     ) {
-        self.fetch = fetch
-        self.limit = limit
-        self.countLimit = max(0, countLimit)
-        costOfValue = cost
-        self.decode = decode
+        (self.fetch, costOfValue, self.decode) = (fetch, cost, decode)
+        (self.limit, self.countLimit) = (limit, max(0, countLimit))
         state = Mutex(State(machine: DecodingMachine(limit: limit.bytes, countLimit: countLimit)))
         guard let memoryPressure else { return }
         // Unstructured, since it lives as long as the cache, which it does not retain.
@@ -140,37 +130,28 @@ public final class DecodedCache<Value: Sendable>: Sendable {
 
     /// The value of a URL or a request.
     /// - Parameters:
-    ///   - target: The URL, or a request with a method and header fields. A user name and password in a URL are for its origin.
+    ///   - target: The URL, with a user name and password for its origin, or a request with a method and header fields.
     ///   - headers: Fields that replace those of the request.
-    ///   - options: ``RequestOptions/priority`` and ``RequestOptions/order`` determine which request is sent first while
-    ///     connections are busy.
-    /// - Throws: An ``HTTPError``, with `.unacceptableStatus` for a status that is not 2xx; the error of decoding;
-    ///   `CancellationError`.
+    ///   - options: Its priority and order determine which request is sent first while connections are busy.
+    /// - Throws: An ``HTTPError``, also for a status that is not 2xx; the error of decoding; `CancellationError`.
     public func value(
-        for target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(),
-        options: RequestOptions = RequestOptions()
-    ) async throws -> Value {
-        try await value(of: try DecodedCall(target, headers: headers, options: options))
-    }
+        for target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions = RequestOptions()
+    ) async throws -> Value { try await value(of: try DecodedCall(target, headers: headers, options: options)) }
 
-    /// Removes the values of a URL, whatever the methods and fields of their requests. Values that are being decoded are
-    /// delivered to waiting callers, and not stored. The response cache is not changed.
+    /// Removes the values of a URL, whatever the methods and fields of their requests; as ``removeAll()`` otherwise.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL`.
     public func remove(for url: String) throws(HTTPError) {
         let request = HTTPRequest(method: .get, url: try HTTPSession.url(url))
         discard { $0.removed { $0.isAtURL(of: request) } }
     }
 
-    /// Removes the values of a request; as ``remove(for:)-(String)`` otherwise.
-    public func remove(for request: HTTPRequest) {
-        discard { $0.removed { $0.request == request } }
-    }
+    /// Removes the values of a request; as ``removeAll()`` otherwise.
+    public func remove(for request: HTTPRequest) { discard { $0.removed { $0.request == request } } }
 
-    /// Removes all values. Values that are being decoded are delivered to waiting callers, and not stored. The response cache is
-    /// not changed.
+    /// Removes all values. Those being decoded are delivered and not stored. The response cache is not changed.
     public func removeAll() { discard { $0.removed { _ in true } } }
 
-    /// Removes the values of a body that is removed from the response cache, or invalid. It does not block; any thread may call it.
+    /// Removes the values of a body that is removed or invalid. It does not block; any thread may call it.
     /// - Parameter representation: The number of the body, as in ``HTTPExchange/representation``.
     package func representationEnded(_ representation: UInt64) {
         let hasEnded = state.withLock { state in
@@ -182,11 +163,8 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     }
 
     private func releaseEnded() {
-        let ended = state.withLock { state in
-            defer { state.ended = [] }
-            return state.ended
-        }
-        withExtendedLifetime(ended) {}
+        var ended: [Value] = []
+        state.withLock { swap(&$0.ended, &ended) }
     }
 
     /// Changes the machine, and releases the removed values outside of the lock.
@@ -216,11 +194,9 @@ public final class DecodedCache<Value: Sendable>: Sendable {
             if !asked.isNew, let outcome = state.outcomes[number] { return (number, outcome) }
             let outcome = Outcome<Value>()
             state.outcomes[number] = outcome
-            // Unstructured, since all callers share it, and each may leave. On the pool, whatever executor the callers prefer:
-            // decoding takes long, and the event loop's thread serves all. It starts separately, not under this lock.
-            state.tasks[number] = Task(executorPreference: globalConcurrentExecutor) {
-                await self.run(number, call)
-            }
+            // Unstructured, since all callers share it. On the pool, whatever executor they prefer: decoding takes
+            // long, and the event loop's thread serves all. It starts separately, not under this lock.
+            state.tasks[number] = Task(executorPreference: globalConcurrentExecutor) { await self.run(number, call) }
             return (number, outcome)
         }
     }
@@ -238,9 +214,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     private func run(_ number: UInt64, _ call: DecodedCall) async {
         do {
             let exchange = try await fetch(call)
-            let answered = state.withLock {
-                $0.machine.answered(number, representation: exchange.representation)
-            }
+            let answered = state.withLock { $0.machine.answered(number, representation: exchange.representation) }
             switch answered {
             case .joined, .abandoned: finish(number, [], nil)
             case .taken(let value): finish(number, [number], .success(value))
@@ -251,9 +225,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
                 finish(number, flights, .success(value))
                 withExtendedLifetime(dropped) {}
             }
-        } catch {
-            finish(number, state.withLock { $0.machine.failed(number) }, .failure(error))
-        }
+        } catch { finish(number, state.withLock { $0.machine.failed(number) }, .failure(error)) }
     }
 
     /// Removes a task that has ended, and delivers its result to the callers of these flights.
@@ -279,20 +251,18 @@ extension DecodedCache: CustomStringConvertible, CustomReflectable {
 
 /// A request for a value, as it is sent through the session.
 struct DecodedCall: Sendable {
-    /// The resource.
     let resource: DecodedResource
     /// The options that override the session's configuration.
     let options: RequestOptions
 
     /// Creates a call.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL` or `.invalidHeader`.
-    init(
-        _ target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions
-    ) throws(HTTPError) {
+    init(_ target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions) throws(HTTPError) {
         let url: HTTPURL
         switch target.httpTarget {
         case .text(let text): url = try HTTPSession.url(text)
         case .url(let given): url = given
+        case .segments: throw HTTPSession.segmentsWithoutHost
         case .request(var request):
             request.headerFields = try headers.checked(nil, over: request.headerFields)
             self.init(request, secretURL: nil, options)
@@ -300,7 +270,7 @@ struct DecodedCall: Sendable {
         }
         // A request cannot hold a user name and password: they are passed in the URL, as in a session's `get`.
         self.init(
-            HTTPRequest(method: .get, url: url, headerFields: try headers.checked(url)),
+            HTTPRequest(method: .get, url: url, headers: try headers.checked(url)),
             secretURL: url.userInfo == nil ? nil : url, options)
     }
 
@@ -314,19 +284,17 @@ struct DecodedCall: Sendable {
     func send(through session: HTTPSession) async throws -> HTTPExchange {
         let request = resource.request
         guard let url = resource.secretURL else { return try await session.send(request, options: options) }
-        return try await session.send(
-            request.method, url, headers: HTTPHeaders(request.headerFields), options: options)
+        return try await session.send(request.method, url, headers: HTTPHeaders(request.headerFields), options: options)
     }
 }
 
 /// The resource of a value: the request, and the form in which its body is received.
 struct DecodedResource: Hashable, Sendable {
-    /// The request.
     let request: HTTPRequest
     /// The URL with its user name and password; `nil` if it has none.
     let secretURL: HTTPURL?
-    /// Whether content codings are decoded, and whether the body is wanted as received, or up to the end of the connection; the
-    /// fields that are not sent: `Accept-Encoding` affects the form of the body.
+    /// Whether content codings are decoded, and whether the body is wanted as received, or up to the end of the
+    /// connection; the fields that are not sent: `Accept-Encoding` affects the form of the body.
     private let form: HashableValues
 
     /// Creates the resource of a request with these options.

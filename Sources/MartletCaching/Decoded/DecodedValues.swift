@@ -16,9 +16,8 @@ struct DecodedValues<Value: Sendable>: Sendable {
 
     private var slots: [Slot?] = []
     private var free: [Int] = []
-    private var places: [DecodedValueKey: Int] = [:]
-    /// The places of the values of a body: mostly one.
-    private var placesByRepresentation: [UInt64: [Int]] = [:]
+    /// The places of the values of each body: mostly one.
+    private var places: [UInt64: [Int]] = [:]
     private var order = EvictionPolicy(.leastRecentlyUsed)
     private let limit: Int
     private let countLimit: Int
@@ -26,8 +25,7 @@ struct DecodedValues<Value: Sendable>: Sendable {
 
     /// The cost of all values; never above the limit.
     private(set) var cost = 0
-    /// The number of values.
-    var count: Int { places.count }
+    private(set) var count = 0
 
     /// Creates an empty store. Limits below 0 count as 0; with a limit of 0 nothing is stored.
     init(limit: Int, countLimit: Int) {
@@ -46,18 +44,20 @@ struct DecodedValues<Value: Sendable>: Sendable {
 
     /// The value of a key, which then is the most recently used.
     mutating func value(of key: DecodedValueKey) -> Value? {
-        guard let place = places[key] else { return nil }
+        guard let place = place(of: key) else { return nil }
         order.touch(place)
         return slots[place]?.value
     }
 
-    /// Stores a value as the most recently used, in place of one with its key.
-    ///
-    /// A value that costs more than the limit is not stored, and nothing is evicted for it.
-    /// - Parameter cost: A cost below 0 counts as 0.
+    private func place(of key: DecodedValueKey) -> Int? {
+        places[key.representation]?.first { slots[$0]?.key == key }
+    }
+
+    /// Stores a value as the most recently used, in place of one with its key. One that costs more than the limit is
+    /// not stored, and evicts nothing; a cost below 0 counts as 0.
     /// - Returns: The removed values.
     mutating func keep(_ value: Value, cost: Int, for key: DecodedValueKey) -> [Value] {
-        var dropped = places[key].map { remove([$0]) } ?? []
+        var dropped = place(of: key).map { remove([$0]) } ?? []
         let cost = max(0, cost)
         let room = room
         guard room.cost > 0, room.count > 0, cost <= room.cost else { return dropped }
@@ -65,9 +65,9 @@ struct DecodedValues<Value: Sendable>: Sendable {
         let place = free.popLast() ?? slots.count
         if place == slots.count { slots.append(nil) }
         slots[place] = Slot(key: key, value: value, cost: cost)
-        places[key] = place
-        placesByRepresentation[key.representation, default: []].append(place)
+        places[key.representation, default: []].append(place)
         order.insert(place)
+        count += 1
         // It cannot overflow: the sum was reduced to the limit less this.
         self.cost += cost
         return dropped
@@ -76,13 +76,13 @@ struct DecodedValues<Value: Sendable>: Sendable {
     /// Removes the values of a body.
     /// - Returns: The removed values.
     mutating func removeAll(of representation: UInt64) -> [Value] {
-        remove(placesByRepresentation[representation] ?? [])
+        remove(places[representation] ?? [])
     }
 
     /// Removes the values of resources that pass a test, by a search of all values.
     /// - Returns: The removed values.
     mutating func removeAll(where matchesIfRange: (DecodedResource) -> Bool) -> [Value] {
-        remove(places.compactMap { key, place in matchesIfRange(key.resource) ? place : nil })
+        remove(slots.indices.filter { slots[$0].map { matchesIfRange($0.key.resource) } ?? false })
     }
 
     /// Sets the pressure on memory, and evicts the values that exceed the new limits.
@@ -94,9 +94,7 @@ struct DecodedValues<Value: Sendable>: Sendable {
 
     private mutating func shrink(to cost: Int, count: Int) -> [Value] {
         var dropped: [Value] = []
-        while self.cost > cost || self.count > count, let place = order.victim() {
-            dropped += remove([place])
-        }
+        while self.cost > cost || self.count > count, let place = order.victim() { dropped += remove([place]) }
         return dropped
     }
 
@@ -106,14 +104,12 @@ struct DecodedValues<Value: Sendable>: Sendable {
             guard let slot = slots[place] else { continue }
             slots[place] = nil
             free.append(place)
-            places[slot.key] = nil
             let representation = slot.key.representation
-            placesByRepresentation[representation]?.removeAll { $0 == place }
-            if placesByRepresentation[representation]?.isEmpty == true {
-                placesByRepresentation[representation] = nil
-            }
+            places[representation]?.removeAll { $0 == place }
+            if places[representation]?.isEmpty == true { places[representation] = nil }
             order.remove(place)
             cost -= slot.cost
+            count -= 1
             dropped.append(slot.value)
         }
         return dropped
@@ -122,24 +118,20 @@ struct DecodedValues<Value: Sendable>: Sendable {
 
 /// The key of a stored value: the resource, and the body that the response cache stores for it.
 struct DecodedValueKey: Hashable, Sendable {
-    /// The resource.
     let resource: DecodedResource
     /// The number of the stored body (``HTTPExchange/representation``).
     let representation: UInt64
 }
 
-/// The key by which identical requests share a response.
-///
-/// It contains everything that may affect the response, its time, or its visibility. Closures cannot be compared: requests
-/// whose options have one are never identical.
+/// The key by which identical requests share a response: all that may affect it, its time, or its visibility.
 struct DecodedSharingKey: Hashable, Sendable {
     private let values: HashableValues
 
-    /// The key of a request; `nil` for one that shares with none: its method is not GET or HEAD (RFC 9110 §9.2.1), or its
-    /// options contain a closure or other values that cannot be compared.
+    /// The key of a request; `nil` for one that shares with none: its method is not GET or HEAD (RFC 9110 §9.2.1), or
+    /// its options contain a closure or other values that cannot be compared.
     init?(_ resource: DecodedResource, options: RequestOptions) {
-        guard resource.request.method == .get || resource.request.method == .head,
-            options.validator == nil, options.proxy == nil
+        guard resource.request.method == .get || resource.request.method == .head, options.validator == nil,
+            options.proxy == nil
         else { return nil }
         let authentication = options.authentication
         if let authentication {
@@ -148,13 +140,13 @@ struct DecodedSharingKey: Hashable, Sendable {
             else { return nil }
         }
         values = HashableValues([
-            resource, options.timeouts, options.priority, options.queueOrder, options.bodyLimit,
-            options.version, options.serviceClass, options.meteredNetworks,
-            options.trailers, options.redirects, options.retry, authentication?.credentials,
+            resource, options.timeouts, options.priority, options.queueOrder, options.bodyLimit, options.version,
+            options.serviceClass, options.meteredNetworks, options.trailers, options.redirects, options.retry,
+            authentication?.credentials,
             // Distinguishes empty settings, which override the session's, from none.
-            authentication?.attemptLimit,
-            options.usesCookies, options.idempotencyKey, options.bandwidth, options.bandwidthGroup?.number,
-            options.cacheMode, options.cachePartition, options.allowsResendingNonIdempotentMethods,
+            authentication?.attemptLimit, options.usesCookies, options.idempotencyKey, options.bandwidth,
+            options.bandwidthGroup?.number, options.cacheMode, options.cachePartition,
+            options.allowsResendingNonIdempotentMethods,
         ])
     }
 }

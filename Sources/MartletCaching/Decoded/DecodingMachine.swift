@@ -4,9 +4,8 @@ import MartletCore
 
 /// The state machine of requests and decodings, and of the callers that share them; it also holds the stored values.
 ///
-/// A *flight* is a request that is sent once for all callers with identical requests until its response is received. After that
-/// its callers get a stored value, or wait for a *decoding*: that of their own flight, or one of the same body that is already
-/// running. Flights and decodings have numbers; a decoding has that of the flight which runs it.
+/// A *flight* is a request that is sent once for all callers with identical requests. After its response they get a
+/// stored value, or wait for a *decoding*, with the number of its flight: their own, or a running one of the body.
 struct DecodingMachine<Value: Sendable>: Sendable {
     private struct Flight {
         /// The key by which callers join it, until its response is received.
@@ -33,13 +32,11 @@ struct DecodingMachine<Value: Sendable>: Sendable {
         case joined
         /// The response is decoded, for them and for flights that join.
         case decode
-        /// There are no callers any more.
         case abandoned
     }
 
     /// The result of a call.
     struct Asked: Equatable {
-        /// Its flight.
         var flight: UInt64
         /// Whether that has to be started.
         var isNew: Bool
@@ -60,9 +57,9 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     private var decodingsToJoin: [DecodedValueKey: UInt64] = [:]
     private var fetchCount = 0
     private var lastFlight: UInt64 = 0
-    /// The last flight that had started when a body was removed, for flights that bring one of these bodies. A body that is
-    /// forgotten here only takes room, until its value is evicted: no request is ever answered with it.
-    private var endings = RecentKeys<UInt64>()
+    /// The last flight that had started when a body was removed, for flights that bring one of these bodies. A body
+    /// that is forgotten here only takes room, until its value is evicted: no request is ever answered with it.
+    private var endings = RecentKeys<UInt64, UInt64>()
 
     /// Creates a machine without flights and values.
     init(limit: Int, countLimit: Int) { values = DecodedValues(limit: limit, countLimit: countLimit) }
@@ -71,11 +68,9 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     var kept: (count: Int, cost: Int) { (values.count, values.cost) }
     /// Whether there are no flights and decodings, and no remains of earlier ones.
     var isIdle: Bool {
-        flights.isEmpty && flightsToJoin.isEmpty && decodings.isEmpty && decodingsToJoin.isEmpty
-            && fetchCount == 0
+        flights.isEmpty && flightsToJoin.isEmpty && decodings.isEmpty && decodingsToJoin.isEmpty && fetchCount == 0
     }
 
-    /// The number of all callers.
     var waiterCount: Int { flights.values.reduce(0) { $0 + $1.waiterCount } }
 
     /// Adds a caller.
@@ -117,9 +112,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
 
     /// Stores the value of a decoding.
     /// - Returns: The flights that get the value, and the values that were evicted for it.
-    mutating func decoded(
-        _ number: UInt64, _ value: Value, cost: Int
-    ) -> (flights: [UInt64], dropped: [Value]) {
+    mutating func decoded(_ number: UInt64, _ value: Value, cost: Int) -> (flights: [UInt64], dropped: [Value]) {
         guard let decoding = end(number) else { return ([], []) }
         for flight in decoding.flights { flights[flight] = nil }
         let dropped = decoding.key.map { values.keep(value, cost: cost, for: $0) }

@@ -5,9 +5,8 @@ import Synchronization
 
 /// A request to the network that several calls share, and the transfer of its response into the store.
 ///
-/// It belongs to none of them: a separate task sends the request and receives the body, at the pace of the fastest reader, and
-/// stops when no member is left. Received bytes are held in memory for a while; slower readers read them back from the store. So
-/// about a mebibyte of a body is held, whatever its size.
+/// A separate task sends the request and receives the body, at the pace of the fastest reader, and stops when no member
+/// is left. About a mebibyte of the body is held in memory; slower readers read the rest back from the store.
 final class CacheFlight: Sendable {
     /// The number of bytes that are received ahead of the fastest reader.
     private static let readAhead: UInt64 = 256 * 1024
@@ -19,7 +18,6 @@ final class CacheFlight: Sendable {
     private static let patience = Duration.seconds(1)
 
     let loop: EventLoop
-    /// The control of the request.
     let control: TransferControl
     /// Pauses the exchange once a call that may pause has taken it.
     let gate = FlightGate()
@@ -30,12 +28,8 @@ final class CacheFlight: Sendable {
     let isCurrent: @Sendable () -> Bool
 
     /// Creates a flight, which ``FlightDriver`` runs.
-    init(
-        loop: EventLoop, watcher: CallTracer?, isUnattended: Bool, isCurrent: @escaping @Sendable () -> Bool
-    ) {
-        self.loop = loop
-        self.isUnattended = isUnattended
-        self.isCurrent = isCurrent
+    init(loop: EventLoop, watcher: CallTracer?, isUnattended: Bool, isCurrent: @escaping @Sendable () -> Bool) {
+        (self.loop, self.isUnattended, self.isCurrent) = (loop, isUnattended, isCurrent)
         control = TransferControl(tellsProgress: false, watcher: watcher)
     }
 
@@ -48,9 +42,7 @@ final class CacheFlight: Sendable {
     }
 
     /// Changes the state, and then resumes the members that wait on what the change returns.
-    func update<Result: Sendable>(
-        _ change: (inout State) -> (waiters: [OneShot<Void>], result: Result)
-    ) -> Result {
+    func update<Result: Sendable>(_ change: (inout State) -> (waiters: [OneShot<Void>], result: Result)) -> Result {
         let (waiters, result) = state.withLock { change(&$0) }
         for waiter in waiters { waiter.fulfill(()) }
         return result
@@ -63,8 +55,7 @@ final class CacheFlight: Sendable {
 
     // MARK: Members
 
-    /// Joins; `nil` if it is too late: no member was left, the first bytes are not held any more, the resource has changed, or
-    /// the request has failed, which is no response to later requests.
+    /// Joins; `nil` if no member was left, the first bytes are lost, the resource has changed, or the request failed.
     func join() -> FlightMember? {
         guard isCurrent() else { return nil }
         let number = state.withLock { state -> UInt64? in
@@ -78,8 +69,8 @@ final class CacheFlight: Sendable {
             let wasEarly: Bool
             switch state.stage {
             case .asking: wasEarly = true
-            case .landed(.transfer(_, .coming)), .landed(.transfer(_, .whole)),
-                .landed(.transfer(_, .released)), .landed(.transfer(_, .ended(.complete))):
+            case .landed(.transfer(_, .coming)), .landed(.transfer(_, .whole)), .landed(.transfer(_, .released)),
+                .landed(.transfer(_, .ended(.complete))):
                 wasEarly = false
             case .abandoned, .landed: return nil
             }
@@ -90,20 +81,19 @@ final class CacheFlight: Sendable {
         return number.map { FlightMember(self, $0) }
     }
 
-    /// Removes a member. Without members the transfer is cancelled, unless all of the body was received: then it is stored for
-    /// later requests, which join until it is.
+    /// Removes a member. The last one cancels the transfer, unless all of the body was received and can be stored.
     func leave(_ member: UInt64) {
         let (isLast, unclaimed) = state.withLock { state -> (Bool, StreamedResponse?) in
             guard state.readers.removeValue(forKey: member) != nil else { return (false, nil) }
             trim(&state)
-            guard state.readers.isEmpty, !isUnattended else { return (false, nil) }
+            guard state.readers.isEmpty else { return (false, nil) }
             switch state.stage {
-            case .asking: state.stage = .abandoned
-            case .landed(.transfer(_, .coming)) where !state.isWhole: state.advance(to: .abandoned)
+            case .asking where !isUnattended: state.stage = .abandoned
+            case .landed(.transfer(_, .coming)) where !isUnattended && !state.isWhole: state.advance(to: .abandoned)
             case .landed(.offer(let offer, isTaken: false)):
                 state.stage = .landed(.offer(offer, isTaken: true))
                 return (false, offer.network)
-            case .abandoned, .landed: return (false, nil)
+            case .asking, .abandoned, .landed: return (false, nil)
             }
             return (true, nil)
         }
@@ -128,17 +118,14 @@ final class CacheFlight: Sendable {
 
     /// Sets the outcome of the request, and notifies the members.
     /// - Returns: Whether there are any.
-    @discardableResult
-    func land(_ landing: Landing) -> Bool {
+    @discardableResult func land(_ landing: Landing) -> Bool {
         update { state in
             state.land(landing)
             return (state.takeWaiters(), !state.readers.isEmpty)
         }
     }
 
-    /// Takes the network's response with its exchange; `nil` if another member has it, or if the member for which the request
-    /// was made is still there and will take it.
-    /// - Parameter isFirst: Whether it is taken for that member.
+    /// Takes the network's response with its exchange; `nil` if another member has it, or the first one will take it.
     func claim(isFirst: Bool = true) -> Offer? {
         state.withLock { state in
             let isFree = isFirst || isUnattended || state.readers[CacheFlight.firstMember] == nil
@@ -148,8 +135,7 @@ final class CacheFlight: Sendable {
         }
     }
 
-    /// Records that the exchange is over and the body complete: it remains to be written and stored.
-    /// - Parameter finish: Called where all of it was written: it must end the body.
+    /// Records that the body is complete. The closure is called when all of it was written: it must end the body.
     func noteWhole(_ finish: @escaping @Sendable () -> Void) {
         let writes = update { state in
             state.advance(to: .whole)
@@ -160,7 +146,6 @@ final class CacheFlight: Sendable {
         if writes { write() }
     }
 
-    /// Ends the body.
     func end(_ end: End) {
         update { state in
             state.advance(to: .ended(end))
@@ -176,7 +161,7 @@ final class CacheFlight: Sendable {
         }
     }
 
-    /// Prevents the body from being stored, and requests from joining; readers continue. A stored body is removed.
+    /// Prevents requests from joining, and removes the body from the store; readers continue.
     /// - Returns: Whether it was stored.
     func withdraw() async -> Bool {
         let writer = state.withLock { state in
@@ -189,9 +174,8 @@ final class CacheFlight: Sendable {
 
     // MARK: Receiving
 
-    /// Starts to store a body.
-    /// - Parameter byteCount: Its length, if it is known. A brief body is written when it is complete: passing a piece to a
-    ///   worker costs as much as writing a hundred kilobytes.
+    /// Starts to store a body. One whose length is known and brief is written when it is complete: passing a piece to a
+    /// worker costs as much as writing a hundred kilobytes.
     func begin(_ writer: ResponseWriter, byteCount: UInt64?) {
         state.withLock { state in
             state.writer = writer
@@ -199,7 +183,6 @@ final class CacheFlight: Sendable {
         }
     }
 
-    /// Adds received bytes.
     func append(_ bytes: [UInt8]) {
         let writes = update { state in
             state.hold(bytes)
@@ -248,14 +231,17 @@ final class CacheFlight: Sendable {
         wakePump()
     }
 
-    /// Waits until more of the body is wanted, and there is room for it.
-    /// - Returns: Whether that is so; false without members.
+    /// Waits until more of the body is wanted, and there is room for it; false if it is abandoned.
     func waitForDemand() async -> Bool {
         // The readers that have read up to this offset keep others from reading on.
         var stall: (offset: UInt64, since: MonotonicTime)?
         while true {
             let wait = OneShot<Void>()
             let (isWanted, obstacle) = state.withLock { state -> (Bool?, Obstacle) in
+                // A body for nobody that cannot be stored may never end.
+                if isUnattended, state.readers.isEmpty, state.writer?.isAlive != true, !state.isWhole {
+                    state.advance(to: .abandoned)
+                }
                 if state.isAbandoned { return (false, .none) }
                 if self.isWanted(state) { return (true, .none) }
                 state.pump = wait
@@ -305,9 +291,9 @@ final class CacheFlight: Sendable {
     }
 
     private func isWanted(_ state: State) -> Bool {
-        guard state.pendingByteCount < CacheFlight.most,
-            state.received - state.start < UInt64(CacheFlight.most)
-        else { return false }
+        guard state.pendingByteCount < CacheFlight.most, state.received - state.start < UInt64(CacheFlight.most) else {
+            return false
+        }
         if isUnattended || state.isWhole { return true }
         guard let fastest = state.fastest else { return false }
         if state.holding.isBrief, state.readers.values.contains(where: \.isCollecting) { return true }

@@ -7,7 +7,6 @@ extension CacheFlight {
     struct State {
         var stage = Stage.asking
 
-        /// The members, by number.
         var readers: [UInt64: Reader] = [:]
         /// The former members that were too slow for the others.
         var detached: Set<UInt64> = []
@@ -34,11 +33,9 @@ extension CacheFlight {
 
     /// The stage of the request.
     enum Stage {
-        /// The head was not received yet.
         case asking
         /// The head was not received yet, and no member is left.
         case abandoned
-        /// The request has an outcome.
         case landed(Landing)
     }
 
@@ -50,16 +47,14 @@ extension CacheFlight {
         case transfer(Transfer, Progress)
         /// The stored response is still valid. Its confirmation may have set cookies.
         case stored(StoredResponse, CachedResponse, setCookies: [[UInt8]])
-        /// There was no response.
         case failed(any Error)
     }
 
     /// A response that one member gets, with its exchange.
     struct Offer {
         let network: StreamedResponse
-        /// Its status for `Cache-Status`.
         let status: CacheStatus
-        /// Whether it is an error that a stored response may replace for the other members; otherwise they send their requests.
+        /// Whether a stored response may replace it, an error, for other members; otherwise they send requests.
         var hasStandIn = false
     }
 
@@ -67,13 +62,11 @@ extension CacheFlight {
     struct Transfer {
         let variant: StoredVariant
         let network: StreamedResponse
-        /// Its status for `Cache-Status`.
         let status: CacheStatus
     }
 
     /// The progress of a transfer's body.
     enum Progress {
-        /// More is to be received.
         case coming
         /// No member was left before it was complete: no more is received.
         case abandoned
@@ -81,7 +74,6 @@ extension CacheFlight {
         case whole
         /// The same, but readers do not wait until it is stored.
         case released
-        /// The body has ended.
         case ended(End)
     }
 
@@ -89,7 +81,6 @@ extension CacheFlight {
     enum End {
         /// It is complete, and stored if possible.
         case complete(StoredResponse?)
-        /// It is incomplete.
         case failed(any Error)
     }
 
@@ -120,9 +111,7 @@ extension CacheFlight {
 
     /// The state of writing the body.
     enum Writing {
-        /// Nothing is being written.
         case idle
-        /// The pending bytes are being written.
         case busy
         /// The last pending bytes are being written; after that the closure stores the body, and ends it.
         case last(@Sendable () -> Void)
@@ -155,7 +144,6 @@ extension CacheFlight.State {
         }
     }
 
-    /// The end of the body.
     var end: CacheFlight.End? { if case .landed(.transfer(_, .ended(let end))) = stage { end } else { nil } }
 
     /// Whether members that have read all received bytes wait: for more, or until the body is stored.
@@ -169,8 +157,7 @@ extension CacheFlight.State {
     /// Whether the exchange is over, and the body complete.
     var isOver: Bool {
         switch stage {
-        case .landed(.transfer(_, .whole)), .landed(.transfer(_, .released)),
-            .landed(.transfer(_, .ended(.complete))):
+        case .landed(.transfer(_, .whole)), .landed(.transfer(_, .released)), .landed(.transfer(_, .ended(.complete))):
             true
         case .asking, .abandoned, .landed: false
         }
@@ -196,9 +183,7 @@ extension CacheFlight.State {
     }
 
     /// Ends the waits of all members that meet a condition, and returns them.
-    mutating func takeWaiters(where matchesIfRange: (CacheFlight.Reader) -> Bool = { _ in true }) -> [OneShot<
-        Void
-    >] {
+    mutating func takeWaiters(where matchesIfRange: (CacheFlight.Reader) -> Bool = { _ in true }) -> [OneShot<Void>] {
         var waiters: [OneShot<Void>] = []
         // A list of the indices would share the table, which would be copied when it is changed.
         var index = readers.startIndex
@@ -224,7 +209,6 @@ extension CacheFlight.State {
         return wait
     }
 
-    /// Holds received bytes for readers.
     mutating func hold(_ bytes: [UInt8]) {
         received += UInt64(bytes.count)
         guard case .gathered(let byteCount) = holding else { return chunks.gather(bytes) }
@@ -242,16 +226,14 @@ extension CacheFlight.State {
     mutating func dropPending() { (pending, pendingByteCount) = ([], 0) }
 }
 
-/// The maximum size, in bytes, of several pieces that are gathered into one: a server may send a body byte by byte, and each
-/// piece costs as much as a large one.
+/// The maximum size, in bytes, of several pieces that are gathered into one: a server may send a body byte by byte, and
+/// each piece costs as much as a large one.
 private let gatheredByteCount = 16 * 1024
 
 extension [[UInt8]] {
     /// Adds a piece, to the last one if both are small.
     mutating func gather(_ bytes: [UInt8]) {
-        guard let last = indices.last, self[last].count + bytes.count <= gatheredByteCount else {
-            return append(bytes)
-        }
+        guard let last = indices.last, self[last].count + bytes.count <= gatheredByteCount else { return append(bytes) }
         self[last] += bytes
     }
 }

@@ -3,6 +3,7 @@ import MartletCore
 import MartletCache
 import MartletConnections
 import MartletWire
+import Synchronization
 
 /// Sends the request of a shared transfer and receives its body, in a separate task.
 struct FlightDriver: Sendable {
@@ -10,7 +11,6 @@ struct FlightDriver: Sendable {
     let cache: ResponseCache
     let core: SessionCore
     let dialer: Dialer
-    /// The first call.
     let call: Call
     let request: CacheRequest
     let decision: CacheDecision
@@ -21,9 +21,7 @@ struct FlightDriver: Sendable {
     /// Runs the transfer to its end.
     /// - Parameter ended: Called when no request can join any more.
     func run(_ ended: @escaping @Sendable () -> Void) async {
-        do {
-            if try await request(ended) { return }
-        } catch {
+        do { if try await request(ended) { return } } catch {
             noteFailure(error)
             flight.land(.failed(error))
         }
@@ -45,8 +43,7 @@ struct FlightDriver: Sendable {
         while true {
             let sent = cache.store.requestTime(for: request.key.url, now: .now)
             let runner = CallRunner(
-                core: core, dialer: dialer, call: call.asking(fields), control: flight.control,
-                gate: flight.gate)
+                core: core, dialer: dialer, call: call.asking(fields), control: flight.control, gate: flight.gate)
             let network = try await runner.run()
             let cookies = network.head.fields.rawValues(of: "set-cookie").map { Array($0) }
             if flight.isUnattended, !cookies.isEmpty {
@@ -65,8 +62,7 @@ struct FlightDriver: Sendable {
                 noteFailure()
                 hand(over: CacheFlight.Offer(network: network, status: decided.status))
             case .stored(let answer):
-                flight.land(
-                    .stored(freshened[answer.variant] ?? found[answer.variant], answer, setCookies: cookies))
+                flight.land(.stored(freshened[answer.variant] ?? found[answer.variant], answer, setCookies: cookies))
                 await end(network)
             case .staleOnError:
                 noteFailure()
@@ -88,9 +84,7 @@ struct FlightDriver: Sendable {
         if case .store(let head) = decided.storage, try await mayStore(network) {
             let writer =
                 cache.isTransient
-                ? nil
-                : cache.store.begin(
-                    head, expectedByteCount: network.expectedContentLength, epoch: epoch)
+                ? nil : cache.store.begin(head, expectedByteCount: network.expectedContentLength, epoch: epoch)
             if writer != nil || cache.isTransient { kept = (head, writer) }
         }
         var status = decided.status
@@ -112,7 +106,7 @@ struct FlightDriver: Sendable {
             try await receive(network)
             let (cache, flight, trailers) = (cache, flight, network.trailers)
             let storing = cache.store.hasDisk ? StoreWork<Void>(in: cache.store, on: core.loop) : nil
-            // The thread that wrote the last bytes stores the body and resumes the readers: one switch less for each body.
+            // The thread that wrote the last bytes stores the body and resumes the readers: one switch less for each.
             flight.noteWhole {
                 let stored = writer?.commit(trailers: trailers)
                 if let stored {
@@ -129,22 +123,22 @@ struct FlightDriver: Sendable {
                 writer?.releaseReplacedBody()
                 storing?.finish(())
             }
-            if let storing, await storing.value == nil { flight.release() }
+            if let storing, await storing.value() == nil { flight.release() }
             return true
         } catch {
             noteFailure(error)
-            if let writer {
-                _ = await StoreWork.run(in: cache.store, on: core.loop) { writer.abandon() }
+            // A body that nobody reads is abandoned if it cannot be stored: the stored response is out of date.
+            if flight.isUnattended, flight.state.withLock(\.isAbandoned) {
+                await cache.remove(superseded, on: core.loop)
             }
+            if let writer { _ = await StoreWork.run(in: cache.store, on: core.loop) { writer.abandon() } }
             network.finish()
             flight.end(.failed(error))
             return false
         }
     }
 
-    /// Whether the delegate lets the response be stored.
-    ///
-    /// It belongs to the transfer rather than to the first call, which may end before.
+    /// Whether the delegate lets the response be stored, in the name of the transfer, not of the first call.
     private func mayStore(_ network: StreamedResponse) async throws -> Bool {
         guard let delegate = call.settings.configuration.delegate else { return true }
         let (response, request) = (HeadConversion.response(network.head), network.call.publicRequest)

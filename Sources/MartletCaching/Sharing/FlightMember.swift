@@ -7,27 +7,22 @@ import Synchronization
 final class FlightMember: Sendable {
     /// The next piece of the body.
     enum Piece {
-        /// Bytes.
         case bytes([UInt8])
         /// Bytes that have to be read back from the store, from this offset.
         case stored(ResponseWriter, at: UInt64)
-        /// The end.
         case end
-        /// The transfer failed.
         case failed(any Error)
-        /// Nothing yet.
         case wait(OneShot<Void>)
     }
 
-    /// The maximum rest of an unwanted body, in bytes, that is received so that its connection can carry another request.
+    /// The maximum rest of an unwanted body, in bytes, that is received to keep its connection.
     private static let drainLimit: UInt64 = 64 * 1024
 
     let flight: CacheFlight
     let number: UInt64
 
     init(_ flight: CacheFlight, _ number: UInt64) {
-        self.flight = flight
-        self.number = number
+        (self.flight, self.number) = (flight, number)
     }
 
     deinit { leave() }
@@ -40,21 +35,17 @@ final class FlightMember: Sendable {
 
     // MARK: Leaving
 
-    /// Leaves the transfer.
     func leave() { flight.leave(number) }
 
-    /// Leaves the transfer once the rest of a small body was received, so that it is stored and its connection can carry another
-    /// request. A rest that takes longer is waited for in the background, for a second.
-    /// - Parameters:
-    ///   - deadline: The end of the caller's wait.
-    ///   - control: The control of the caller, which may cancel the wait.
+    /// Leaves the transfer once the rest of a small body was received, so that it is stored and its connection can
+    /// carry another request. After the deadline the rest is waited for in the background, for a second.
     func leave(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {
         while let waiter = ending() {
             control.begin(.pausing(waiter))
             let outcome = await waiter.wait(until: deadline, on: flight.loop)
             if control.isCancelled { break }
             guard case .timedOut = outcome else { continue }
-            // Unstructured, since the caller is finished and must not wait for a peer. It ends after a second at the latest.
+            // Unstructured, since the caller must not wait for a peer. It ends after a second at the latest.
             Task {
                 let deadline = MonotonicTime.now().advanced(by: .seconds(1))
                 while let waiter = ending() {
@@ -72,9 +63,9 @@ final class FlightMember: Sendable {
         flight.state.withLock { state in
             let announced = state.transfer?.0.network.expectedContentLength
             let left = announced.map { $0 - min($0, state.received) } ?? state.received
-            guard state.readers[number] != nil, !state.isOver, state.end == nil,
-                left <= FlightMember.drainLimit
-            else { return nil }
+            guard state.readers[number] != nil, !state.isOver, state.end == nil, left <= FlightMember.drainLimit else {
+                return nil
+            }
             state.readers[number]?.isCollecting = false
             return state.wait(of: number)
         }
@@ -87,9 +78,7 @@ final class FlightMember: Sendable {
         flight.state.withLock { state in
             guard state.readers[number] != nil else { return }
             state.readers[number]?.isCollecting = true
-            if case .brief(let byteCount) = state.holding, !state.isWhole {
-                state.holding = .gathered(byteCount)
-            }
+            if case .brief(let byteCount) = state.holding, !state.isWhole { state.holding = .gathered(byteCount) }
         }
         flight.wakePump()
     }
@@ -97,15 +86,15 @@ final class FlightMember: Sendable {
     /// The bytes of a brief body that are held for a member that takes it as a whole and has read nothing.
     var collected: [UInt8] {
         flight.state.withLock { state in
-            guard let reader = state.readers[number], reader.isCollecting, reader.offset == 0,
-                state.holding.isBrief, state.start == 0
+            guard let reader = state.readers[number], reader.isCollecting, reader.offset == 0, state.holding.isBrief,
+                state.start == 0
             else { return [] }
             return Array(state.chunks.joined())
         }
     }
 
-    /// Waits for the outcome of the request; a cancel ends the wait, and so does the call's total timeout.
-    /// - Throws: ``HTTPError``, or `CancellationError`.
+    /// Waits for the outcome of the request.
+    /// - Throws: ``HTTPError`` at the total timeout; `CancellationError`.
     func landing(for call: Call, _ control: TransferControl) async throws -> CacheFlight.Landing {
         while true {
             let waiter = OneShot<Void>()
@@ -121,18 +110,14 @@ final class FlightMember: Sendable {
 
     /// The next bytes of the body; `nil` at the end.
     /// - Throws: ``HTTPError``, or `CancellationError`.
-    func next(for call: Call, _ control: TransferControl, until patience: MonotonicTime) async throws
-        -> [UInt8]?
-    {
+    func next(for call: Call, _ control: TransferControl, until patience: MonotonicTime) async throws -> [UInt8]? {
         while true {
             switch piece() {
             case .bytes(let bytes): return bytes
             case .end: return nil
             case .failed(let error): throw error
             case .stored(let writer, let offset):
-                let read = await BlockingThreadPool.shared.run {
-                    try? writer.read(at: offset, limit: 256 * 1024)
-                }
+                let read = await BlockingThreadPool.shared.run { try? writer.read(at: offset, limit: 256 * 1024) }
                 if control.isCancelled { throw CancellationError() }
                 guard let bytes = read, !bytes.isEmpty else {
                     // No request joins a transfer whose first bytes are only on this disk.
@@ -145,8 +130,7 @@ final class FlightMember: Sendable {
                 }
                 flight.wakePump()
                 return bytes
-            case .wait(let waiter):
-                try await wait(waiter, for: call, control, until: patience, .receivingBody)
+            case .wait(let waiter): try await wait(waiter, for: call, control, until: patience, .receivingBody)
             }
         }
     }
@@ -160,13 +144,9 @@ final class FlightMember: Sendable {
                 return .failed(isDetached ? FlightMember.tooSlow : CancellationError())
             }
             let offset = reader.offset
-            if reader.isCollecting, state.holding.isBrief, state.continues {
-                return .wait(state.wait(of: number))
-            }
+            if reader.isCollecting, state.holding.isBrief, state.continues { return .wait(state.wait(of: number)) }
             if offset < state.start {
-                guard let writer = state.writer, offset < state.stored else {
-                    return .failed(FlightMember.lost)
-                }
+                guard let writer = state.writer, offset < state.stored else { return .failed(FlightMember.lost) }
                 return .stored(writer, at: offset)
             }
             var position = state.start
@@ -201,13 +181,12 @@ final class FlightMember: Sendable {
         let isTotal = MonotonicTime.now() >= call.totalDeadline
         throw HTTPError(
             .timedOut, phase: phase,
-            message:
-                "the \(isTotal ? "total" : "idle") timeout expired while the cache waited for the server",
+            message: "the \(isTotal ? "total" : "idle") timeout expired while the cache waited for the server",
             wasSent: true, method: call.method, url: call.url, timeout: isTotal ? .total : .idle,
             elapsed: MonotonicTime.now().since(call.start))
     }
 
-    /// The error of a reader that the others could not wait for. A call that has delivered nothing yet repeats its request.
+    /// The error of a reader that was too slow. A call that has delivered nothing yet repeats its request.
     private static let tooSlow = HTTPError(
         .cachedBodyCorrupted, phase: .receivingBody,
         message:
@@ -216,6 +195,5 @@ final class FlightMember: Sendable {
 
     /// The error of a reader whose next bytes the store has lost.
     private static let lost = HTTPError(
-        .cachedBodyCorrupted, phase: .receivingBody,
-        message: "what was stored of the body cannot be read back")
+        .cachedBodyCorrupted, phase: .receivingBody, message: "what was stored of the body cannot be read back")
 }

@@ -6,8 +6,7 @@ import Synchronization
 
 /// The shared transfers of a session.
 final class FlightRegistry: Sendable {
-    /// The properties that requests must have in common to share a transfer: all that a response may be selected by, and the
-    /// timeouts, rate and priority of its transfer. Each call has its own total timeout.
+    /// The common properties of requests that share a transfer; each call has its own total timeout.
     struct Key: Hashable {
         fileprivate let stored: CacheKey
         private let values: HashableValues
@@ -24,17 +23,15 @@ final class FlightRegistry: Sendable {
             let (options, configuration) = (call.options, call.settings.configuration)
             stored = request.key
             values = HashableValues([
-                ObjectIdentifier(cache), ObjectIdentifier(dialer), call.proxy?.description ?? "",
-                request.mode, fields, timeouts, options.bandwidth, options.bandwidthGroup?.number,
-                call.priority, options.queueOrder ?? configuration.queueOrder, options.serviceClass,
-                call.supplement?.networkDenial,
+                ObjectIdentifier(cache), ObjectIdentifier(dialer), call.proxy?.description ?? "", request.mode, fields,
+                timeouts, options.bandwidth, options.bandwidthGroup?.number, call.priority,
+                options.queueOrder ?? configuration.queueOrder, options.serviceClass, call.supplement?.networkDenial,
             ])
         }
     }
 
     /// The decision about a request.
     enum Place {
-        /// It joins a transfer.
         case joined(FlightMember)
         /// It is the first member of a new transfer, which the caller must start.
         case first(FlightMember)
@@ -49,7 +46,7 @@ final class FlightRegistry: Sendable {
         /// The last transfers that ended, the oldest first.
         var ended: [(key: Key, number: UInt64)] = []
 
-        /// The keys whose last response could not be shared, and the times until which requests for them are not shared.
+        /// The keys whose last response could not be shared, and the times until which this counts.
         var unshareable: [CacheKey: MonotonicTime] = [:]
 
         subscript(_ key: Key) -> CacheFlight? {
@@ -79,8 +76,7 @@ final class FlightRegistry: Sendable {
     /// The number of transfers that have ended: to be read before a lookup in the store.
     var endCount: UInt64 { state.withLock { $0.endCount } }
 
-    /// Whether requests for a key may share a response: not for a while after one that could not be shared, since each would wait
-    /// for the head of another's response and then send its own request.
+    /// Whether requests for a key may share a response: not for a while after one that could not be shared.
     func mayShare(_ key: CacheKey) -> Bool {
         state.withLock { state in
             guard !state.unshareable.isEmpty, let end = state.unshareable[key] else { return true }
@@ -103,20 +99,15 @@ final class FlightRegistry: Sendable {
         }
     }
 
-    /// All transfers.
     var all: [CacheFlight] { state.withLock { $0.flights.values.flatMap { $0.values } } }
 
     // MARK: Joining
 
-    /// Joins a transfer, if there is one with members.
-    ///
-    /// A background validation is not joined: the stale response may be served to the request as well.
-    /// - Parameters:
-    ///   - stored: The key of the response.
-    ///   - key: Creates the key of the request, which is only needed if there is a transfer of the response.
+    /// Joins a transfer of a stored key, but not a background validation, whose stale response may be served.
+    /// - Parameter key: Creates the key of the request, which is only needed if there is a transfer of the response.
     func join(_ stored: CacheKey, _ key: () -> Key) -> FlightMember? {
-        guard let flights = state.withLock({ $0.flights[stored] }), let flight = flights[key()],
-            !flight.isUnattended, flight.isCurrent()
+        guard let flights = state.withLock({ $0.flights[stored] }), let flight = flights[key()], !flight.isUnattended,
+            flight.isCurrent()
         else { return nil }
         return flight.join()
     }
@@ -125,7 +116,6 @@ final class FlightRegistry: Sendable {
     /// - Parameters:
     ///   - key: The key of the request; `nil` for a new transfer that no other request joins.
     ///   - seen: The number of transfers that had ended before the lookup in the store.
-    ///   - make: Creates a transfer.
     func enter(_ key: Key?, seen: UInt64, make: () -> CacheFlight) -> Place {
         guard let key else { return make().join().map { .first($0) } ?? .lookAgain }
         return state.withLock { state in

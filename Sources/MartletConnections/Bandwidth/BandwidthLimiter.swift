@@ -1,9 +1,8 @@
 package import MartletTransport
 import Synchronization
 
-/// Holds transfers to their limits: each read and each write asks for the number of bytes that may move now.
-///
-/// While there is no limit, the query whether there is one costs the load of a flag.
+/// Holds transfers to their limits: each read and each write asks for the number of bytes that may move now. While
+/// there is no limit, the query whether there is one costs the load of a flag.
 package final class BandwidthLimiter: TimerTarget {
     /// The wait of a transfer for the number of bytes that it is granted. Cancelling the transfer interrupts it.
     package typealias Wait = OneShot<Int>
@@ -24,8 +23,7 @@ package final class BandwidthLimiter: TimerTarget {
         }
 
         mutating func takeGrants(_ effects: BandwidthMachine.Effects) -> [(wait: Wait, byteCount: Int)] {
-            effects.grants.compactMap { grant in
-                waits.removeValue(forKey: grant.request).map { ($0, grant.byteCount) }
+            effects.grants.compactMap { grant in waits.removeValue(forKey: grant.request).map { ($0, grant.byteCount) }
             }
         }
     }
@@ -52,7 +50,6 @@ package final class BandwidthLimiter: TimerTarget {
         active.load(ordering: .relaxed) & 1 << direction.rawValue != 0
     }
 
-    /// Whether any transfer has a limit of its own.
     package var hasTransfers: Bool { transferCount.load(ordering: .relaxed) > 0 }
 
     // MARK: Limits
@@ -75,12 +72,10 @@ package final class BandwidthLimiter: TimerTarget {
         return number
     }
 
-    /// Changes the limit of one transfer.
     package func setLimit(_ limit: BandwidthLimit, ofTransfer number: UInt64) {
         for direction in TransferDirection.allCases {
             change { state, now in
-                state.machines[direction.rawValue].setRate(
-                    limit.rate(direction), ofTransfer: number, now: now)
+                state.machines[direction.rawValue].setRate(limit.rate(direction), ofTransfer: number, now: now)
             }
         }
     }
@@ -117,9 +112,7 @@ package final class BandwidthLimiter: TimerTarget {
         let outcome = await wait.wait(until: deadline, on: loop)
         if case .value = outcome { return outcome }
         state.withLock { [number] state in
-            if state.waits.removeValue(forKey: number) != nil {
-                state.machines[direction.rawValue].cancel(number)
-            }
+            if state.waits.removeValue(forKey: number) != nil { state.machines[direction.rawValue].cancel(number) }
         }
         return outcome
     }
@@ -151,8 +144,7 @@ package final class BandwidthLimiter: TimerTarget {
             }
             return (state.takeGrants(effects), alarm)
         }
-        // A grant that comes too late for an interrupted wait is lost, which holds the others back by a moment and exceeds no
-        // limit.
+        // A grant that comes too late for an interrupted wait is lost, which exceeds no limit.
         for grant in grants { grant.wait.fulfill(grant.byteCount) }
         if let alarm { loop.schedule(self, token: alarm.number, at: alarm.time) }
     }
@@ -176,8 +168,7 @@ package final class BandwidthLimiter: TimerTarget {
 }
 
 /// The effect of a transfer's own limit, or of a group's, since it was last queried.
-package enum BandwidthThrottling: Hashable, Sendable {
-    /// There is no limit.
+package enum BandwidthThrottling: Equatable, Sendable {
     case unlimited
     /// Nothing was requested, and nothing waits: it stands still for other reasons.
     case idle
@@ -188,13 +179,12 @@ package enum BandwidthThrottling: Hashable, Sendable {
 }
 
 /// The limits of a transfer: the one for all, its host's, and its own.
-package struct BandwidthScope: Hashable, Sendable {
+package struct BandwidthScope: Sendable {
     /// The host, if there are limits for hosts; `nil` if they do not concern the transfer.
     package var host: String?
     /// The number of the transfer's own limit; `nil` if it has none.
     package var transfer: UInt64?
 
-    /// Creates a lane.
     package init(host: String? = nil, transfer: UInt64? = nil) {
         self.host = host
         self.transfer = transfer
@@ -206,9 +196,101 @@ package struct TransferRateLimit: Sendable {
     let governor: BandwidthLimiter
     let lane: BandwidthScope
 
-    /// Creates a pace.
     package init(_ governor: BandwidthLimiter, lane: BandwidthScope) {
         self.governor = governor
         self.lane = lane
     }
+}
+
+/// The limits of the bandwidth of bodies in a session, all together and for each host.
+///
+/// They count the bytes of bodies as they are on the wire, without heads and chunk framing. Bytes that are held back
+/// are not read, or not written: the peer is held by the TCP window (RFC 9293 §3.8.6), and no idle clock runs
+/// meanwhile; the total clock does. Transfers take turns, so that none is starved by another.
+public struct BandwidthLimits: Hashable, Sendable, Codable {
+    /// The limit of all transfers together.
+    public var total: BandwidthLimit
+    /// The limit of the transfers with one host, whatever its ports; each host by itself.
+    public var perHost: BandwidthLimit
+
+    /// Creates limits; none by default.
+    public init(total: BandwidthLimit = .none, perHost: BandwidthLimit = .none) {
+        self.total = total
+        self.perHost = perHost
+    }
+
+    /// No limit.
+    public static let none = BandwidthLimits()
+}
+
+/// The rates of bodies in both directions; a direction without a rate is not held back.
+public struct BandwidthLimit: Hashable, Sendable, Codable {
+    /// The rate of bodies that are sent.
+    public var upload: BandwidthRate?
+    /// The rate of bodies that are received.
+    public var download: BandwidthRate?
+
+    /// Creates a limit; none by default.
+    public init(upload: BandwidthRate? = nil, download: BandwidthRate? = nil) {
+        self.upload = upload
+        self.download = download
+    }
+
+    /// No limit.
+    public static let none = BandwidthLimit()
+
+    package func rate(_ direction: TransferDirection) -> BandwidthRate? {
+        switch direction {
+        case .up: upload
+        case .down: download
+        }
+    }
+}
+
+/// The number of bytes that may pass in a second, and at once.
+public struct BandwidthRate: Hashable, Sendable, Codable {
+    /// Bytes per second; at least 1, and at most 1 TB. To let nothing pass, a task is paused.
+    public var bytesPerSecond: Int
+
+    /// The number of bytes that may pass at once after a rest; `nil`, the default, for those of 50 ms.
+    ///
+    /// At least those of 20 ms, so that a transfer need not be woken more often. Saved bytes exceed the rate once.
+    public var burst: Int?
+
+    /// Creates a rate.
+    public init(bytesPerSecond: Int, burst: Int? = nil) {
+        self.bytesPerSecond = bytesPerSecond
+        self.burst = burst
+    }
+
+    /// The rate of this number of bytes per second.
+    public static func bytesPerSecond(_ count: Int) -> BandwidthRate { BandwidthRate(bytesPerSecond: count) }
+
+    /// Reads a rate.
+    /// - Throws: `DecodingError.dataCorrupted` for numbers below 1.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        bytesPerSecond = try container.decode(Int.self, forKey: .bytesPerSecond)
+        burst = try container.decodeIfPresent(Int.self, forKey: .burst)
+        guard bytesPerSecond >= 1, burst ?? 1 >= 1 else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .bytesPerSecond, in: container, debugDescription: "a rate must be at least 1")
+        }
+    }
+
+    /// The rate within its bounds.
+    var effectiveRate: Double { Self.bounded(bytesPerSecond) }
+
+    /// The number of bytes that are handed out together: those of 20 ms, at most a quarter of a MiB.
+    var portion: Int { min(max(1, Int(effectiveRate / 50)), 256 << 10) }
+
+    /// The number of bytes that can be saved up.
+    var effectiveBurst: Double { max(Double(portion), burst.map(Self.bounded) ?? (effectiveRate / 20).rounded(.up)) }
+
+    private static func bounded(_ count: Int) -> Double { Double(min(max(1, count), 1_000_000_000_000)) }
+}
+
+package enum TransferDirection: Int, Sendable, CaseIterable {
+    case up
+    case down
 }

@@ -1,13 +1,12 @@
 package import MartletTransport
 
-/// Decides which transfer may move how many bytes when, in one direction: a bucket for all, one for each host, and one for
-/// each transfer that has a limit of its own.
+/// Decides which transfer may move how many bytes when, in one direction: a bucket for all, one for each host, and one
+/// for each transfer that has a limit of its own.
 ///
 /// Requests stand in a line. Each pass serves, from the first on, those whose buckets all hold a portion; a bucket that
-/// did not suffice for one serves no later one, so that small requests do not overtake. A request that was served and wants
-/// more stands at the end again. Time is passed in; the waiting is done by the owner.
+/// did not suffice for one serves no later one, so that small requests do not overtake. A request that was served and
+/// wants more stands at the end again. Time is passed in; the waiting is done by the owner.
 package struct BandwidthMachine: Sendable {
-    /// The consequences of an event.
     package struct Effects: Sendable {
         /// The requests that were granted, and the numbers of bytes.
         package var grants: [(request: UInt64, byteCount: Int)] = []
@@ -38,27 +37,22 @@ package struct BandwidthMachine: Sendable {
     private var perHost: BandwidthRate?
     private var nextSweep = BandwidthMachine.sweepCount
     private var line: [Request] = []
-    /// Whether a request of a transfer with a number of its own had to wait since the last query; `nil` if it made none.
+    /// Whether a request of a numbered transfer had to wait since the last query; `nil` if it made none.
     private var hasWaited: [UInt64: Bool] = [:]
     /// The buckets that did not suffice for a request in the line.
     private var closed: Set<Scope> = []
     private var wake: MonotonicTime?
 
-    /// Creates a machine without limits.
     package init() {}
 
     /// Whether anything is held back at all.
     package var isActive: Bool { perHost != nil || !buckets.isEmpty }
 
-    /// The number of requests that wait.
     package var waitingCount: Int { line.count }
 
     // MARK: Events
 
-    /// Changes the limits.
-    package mutating func setRates(
-        total: BandwidthRate?, perHost: BandwidthRate?, now: MonotonicTime
-    ) -> Effects {
+    package mutating func setRates(total: BandwidthRate?, perHost: BandwidthRate?, now: MonotonicTime) -> Effects {
         self.perHost = perHost
         set(.total, total, now)
         for scope in buckets.keys.filter(\.isHost) { set(scope, perHost, now) }
@@ -66,9 +60,7 @@ package struct BandwidthMachine: Sendable {
     }
 
     /// Changes the limit of one transfer; `nil` removes it.
-    package mutating func setRate(
-        _ rate: BandwidthRate?, ofTransfer number: UInt64, now: MonotonicTime
-    ) -> Effects {
+    package mutating func setRate(_ rate: BandwidthRate?, ofTransfer number: UInt64, now: MonotonicTime) -> Effects {
         set(.transfer(number), rate, now)
         if rate == nil { hasWaited[number] = nil }
         return advance(to: now)
@@ -93,15 +85,13 @@ package struct BandwidthMachine: Sendable {
 
     /// Requests bytes for a transfer.
     /// - Parameter number: The name of the grant; not in use.
-    package mutating func request(
-        _ number: UInt64, _ wanted: Int, in lane: BandwidthScope, now: MonotonicTime
-    ) -> Effects {
+    package mutating func request(_ number: UInt64, _ wanted: Int, in lane: BandwidthScope, now: MonotonicTime)
+        -> Effects
+    {
         let request = Request(number: number, lane: lane, wanted: max(1, wanted))
         let granted = serve(request, now, isAlone: line.isEmpty)
         if granted == nil { line.append(request) }
-        if let transfer = lane.transfer {
-            hasWaited[transfer] = granted == nil || hasWaited[transfer] == true
-        }
+        if let transfer = lane.transfer { hasWaited[transfer] = granted == nil || hasWaited[transfer] == true }
         return Effects(grants: granted.map { [(number, $0)] } ?? [], wake: wake)
     }
 
@@ -187,42 +177,34 @@ package struct BandwidthMachine: Sendable {
     }
 }
 
-/// The number of bytes that may pass now, by a rate: unused bytes are saved up to a bound.
-///
-/// Time is passed in; a time that goes back counts as standing still.
+/// The number of bytes that may pass now, by a rate: unused bytes are saved up to a bound. Time is passed in; a time
+/// that goes back counts as standing still.
 package struct TokenBucket: Sendable {
-    /// The rate.
     package private(set) var rate: BandwidthRate
     /// Bytes that may pass, as of `last`; never below zero, nor above the burst.
     private var level: Double
     private var last: MonotonicTime
 
-    /// Creates a full bucket.
     package init(_ rate: BandwidthRate, now: MonotonicTime) {
         self.rate = rate
         level = rate.effectiveBurst
         last = now
     }
 
-    /// The number of bytes that may pass at an instant.
     package mutating func available(at now: MonotonicTime) -> Int {
         refill(now)
         return Int(level)
     }
 
-    /// Whether the burst has been saved up.
     package mutating func isFull(at now: MonotonicTime) -> Bool {
         refill(now)
         return level >= rate.effectiveBurst
     }
 
-    /// Counts bytes that pass.
     package mutating func take(_ count: Int) { level = max(0, level - Double(max(0, count))) }
 
     /// Takes back bytes that did not pass after all.
-    package mutating func giveBack(_ count: Int) {
-        level = min(rate.effectiveBurst, level + Double(max(0, count)))
-    }
+    package mutating func giveBack(_ count: Int) { level = min(rate.effectiveBurst, level + Double(max(0, count))) }
 
     /// The time at which so many bytes may pass; at most the burst counts.
     package func ready(_ count: Int) -> MonotonicTime {

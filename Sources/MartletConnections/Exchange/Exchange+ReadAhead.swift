@@ -10,9 +10,7 @@ extension Exchange {
     /// response. ``tryReadBody(into:)`` then returns these bytes first.
     /// - Parameter deadline: The end of the wait for more; `nil` to read only what was received.
     package func readAhead(until deadline: MonotonicTime?) async {
-        guard state.withLock({ $0.ahead == nil && $0.isReceivingOnly }), !isPaused, !isHeldBack(.down) else {
-            return
-        }
+        guard state.withLock({ $0.ahead == nil && $0.isReceivingOnly }), !isPaused, !isHeldBack(.down) else { return }
         let bound = connection.payloadByteCountBound
         guard bound <= Exchange.readAheadLimit || bound == .max else { return }
         var bytes: [UInt8] = []
@@ -25,17 +23,13 @@ extension Exchange {
                 if isFinished { break }
                 if piece.isEmpty {
                     guard let deadline, MonotonicTime.now() < deadline else { break reading }
-                    do throws(TransportError) {
-                        try await connection.stream.waitUntilReadable(until: deadline)
-                    } catch {
+                    do throws(TransportError) { try await connection.stream.waitUntilReadable(until: deadline) } catch {
                         // Whatever ended the wait ends the next attempt as well, but for the deadline.
                         break reading
                     }
                 }
             }
-        } catch {
-            failure = error.cause
-        }
+        } catch { failure = error.cause }
         guard !bytes.isEmpty || failure != nil else { return }
         let ahead = BodyAhead(bytes, failure: failure)
         state.withLock { ($0.ahead, $0.aheadOffset) = (ahead, 0) }
@@ -44,8 +38,8 @@ extension Exchange {
 
     private static let drainLimit = 64 * 1024
 
-    /// Ends the exchange as ``finish()`` does, but waits a moment for the rest of a small body: the connection is free for
-    /// the next request then, which else would open another. Many servers send a head and its body apart.
+    /// Ends the exchange as ``finish()`` does, but waits a moment for the rest of a small body: the connection is free
+    /// for the next request then, which else would open another. Many servers send a head and its body apart.
     package func finish(waitingUntil deadline: MonotonicTime) async {
         if state.withLock({ $0.isReceivingOnly }), let payload = connection.remainingPayload,
             payload <= UInt64(Exchange.drainLimit)

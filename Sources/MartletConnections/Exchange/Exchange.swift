@@ -4,9 +4,9 @@ import Synchronization
 
 /// One request and its response on a leased connection (RFC 9112 §9).
 ///
-/// Its methods are called in order: ``send(_:)``, ``tryReceiveHead()``, ``tryReadBody(into:)`` until it reports the end, and
-/// ``finish()`` at any moment, which is synchronous, never waits, and must come last. ``cancel()`` may come from any
-/// thread at any time. An exchange that is dropped is finished.
+/// Its methods are called in order: ``send(_:)``, ``tryReceiveHead()``, ``tryReadBody(into:)`` until it reports the
+/// end, and ``finish()`` at any moment, which is synchronous, never waits, and must come last. ``cancel()`` may come
+/// from any thread at any time. An exchange that is dropped is finished.
 package final class Exchange: Sendable {
     /// Whether the exchange goes on, and how it ended. With the last three, the connection has been given back.
     fileprivate enum Standing: UInt8 {
@@ -14,7 +14,6 @@ package final class Exchange: Sendable {
         /// An error was reported, or the response refused: no rest of a body is read for the connection's sake.
         case failed
         case cancelled
-        /// The response is complete.
         case complete
         /// The response was not read to its end; it can still turn out to be complete.
         case incomplete
@@ -67,7 +66,6 @@ package final class Exchange: Sendable {
         }
     }
 
-    /// The connection.
     package let connection: HTTP1Connection
     /// Whether the connection has carried another exchange before.
     package let isReused: Bool
@@ -105,8 +103,7 @@ package final class Exchange: Sendable {
 
     // MARK: Sending
 
-    /// Sends the request, or as much of it as the socket takes immediately; the rest is written while the response is
-    /// awaited.
+    /// Sends as much of the request as the socket takes immediately; the rest is written while the response is awaited.
     package func send(_ request: ExchangeRequest) throws(ExchangeError) {
         // The response of a call that was cancelled while its connection was being found is not awaited.
         if state.withLock({ $0.isCancelled }) { throw failure(.cancelled) }
@@ -119,14 +116,8 @@ package final class Exchange: Sendable {
             // A body that is held to a limit is not sent along with its head.
             let first = bytes.count > request.head.count && isHeldBack(.up) ? request.head : bytes
             count = try connection.stream.write(first, from: 0)
-        } catch {
-            throw failure(.transport(error))
-        }
-        let isComplete: Bool
-        switch request.body {
-        case .source: isComplete = false
-        case .none, .bytes: isComplete = count == bytes.count && !request.expectsContinue
-        }
+        } catch { throw failure(.transport(error)) }
+        let isComplete = count == bytes.count && request.isSentAtOnce
         state.withLock { state in
             state.timeline.sendingBegan = began
             state.timeline.sentByteCount = UInt64(count)
@@ -144,15 +135,14 @@ package final class Exchange: Sendable {
         let rest = Array(bytes[count...])
         let writer = UploadWriter(
             connection: connection, request: request, rest: rest,
-            restPayload: min(max(0, request.head.count - count), rest.count)..<rest.count, clocks: clocks,
-            loop: loop, onProgress: onUpload, transferGate: gate, pace: pace)
+            restPayload: min(max(0, request.head.count - count), rest.count)..<rest.count, clocks: clocks, loop: loop,
+            onProgress: onUpload, transferGate: gate, pace: pace)
         state.withLock { $0.writer = writer }
         writer.start()
     }
 
     // MARK: The head
 
-    /// The result of one attempt to receive the head.
     package enum HeadAttempt: Sendable {
         /// The final head, and the interim ones that came before it (RFC 9110 §15.2).
         case head(ResponseHead, BodyFraming, interim: [ResponseHead])
@@ -187,18 +177,16 @@ package final class Exchange: Sendable {
             state.timeline.headReceived = now
             return (state.writer, state.interim)
         }
-        // A response before the request is out. A refusal makes the rest pointless; a success may be reading it still, and
-        // then writing goes on until the response is complete (RFC 9112 §9.5).
+        // A response before the request is out. A refusal makes the rest pointless; a success may be reading it still,
+        // and then writing goes on until the response is complete (RFC 9112 §9.5).
         if let writer, writer.outcome == nil, head.status >= 300 || writer.refuseBody() { writer.stop() }
         return interim
     }
 
-    /// The deadline of the head, and its clock.
     private func headDeadline() throws(ExchangeError) -> (MonotonicTime, ExchangeError.Clock) {
         var (writer, sent) = state.withLock { ($0.writer, $0.timeline.requestSent) }
         switch writer?.outcome {
-        // The peer may have refused and closed before reading everything: its response can still be read, unless the fault
-        // is on this side.
+        // The peer may have refused and closed early: its response can still be read, unless the fault is here.
         case .failed(.transport), .finished, .stopped:
             sent = state.withLock { state in
                 state.timeline.requestSent = state.timeline.requestSent ?? MonotonicTime.now()
@@ -230,7 +218,6 @@ package final class Exchange: Sendable {
 
     // MARK: The body
 
-    /// The result of one attempt to read the body.
     package enum BodyAttempt: Sendable {
         /// This number of bytes was put into the buffer.
         case bytes(Int)
@@ -241,8 +228,7 @@ package final class Exchange: Sendable {
     }
 
     /// Tries to read the body into a buffer, which must not be empty, without waiting.
-    package func tryReadBody(into target: UnsafeMutableRawBufferPointer) throws(ExchangeError) -> BodyAttempt
-    {
+    package func tryReadBody(into target: UnsafeMutableRawBufferPointer) throws(ExchangeError) -> BodyAttempt {
         let target = unsafe ReceiveTarget(target)
         // Under the exchange's own lock, so that a late reader cannot read what belongs to the next exchange.
         let step = state.withLock { state -> HTTP1Connection.BodyStep? in
@@ -277,9 +263,8 @@ package final class Exchange: Sendable {
         }
     }
 
-    /// Reads the received part of a short body, without waiting, into an array of its size.
-    ///
-    /// If that is the whole, the exchange is over; else the rest is read by ``tryReadBody(into:)``.
+    /// Reads the received part of a short body, without waiting, into an array of its size. If that is the whole, the
+    /// exchange is over; else the rest is read by ``tryReadBody(into:)``.
     package func readBodyAtOnce(upTo length: Int) throws(ExchangeError) -> [UInt8] {
         // Room for one byte if none is expected: the end has to be read as well.
         let room = max(1, length)
@@ -295,8 +280,7 @@ package final class Exchange: Sendable {
         return body
     }
 
-    /// The maximum number of bytes of the next piece of the body: what was read ahead, else the rest of a length, else
-    /// `Int.max`.
+    /// The maximum size of the body's next piece: what was read ahead, else the rest of a length, else `Int.max`.
     package var payloadByteCountBound: Int {
         if hasReadAhead.load(ordering: .acquiring) {
             let ahead = state.withLock { state in state.ahead.map { $0.bytes.count - state.aheadOffset } }
@@ -313,8 +297,7 @@ package final class Exchange: Sendable {
             let (deadline, clock) = clocks.deadline(clocks.idle, .idle, from: now)
             let remaining = connection.remainingPayload
             let batch = state.withLock { state in
-                state.reading.waitBegins(
-                    received: state.timeline.receivedBodyByteCount, remaining: remaining, now: now)
+                state.reading.waitBegins(received: state.timeline.receivedBodyByteCount, remaining: remaining, now: now)
             }
             connection.stream.awaitBytes(batch)
             let patience = now.advanced(by: ReceiveLowWaterMachine.maximumDelay)
@@ -328,18 +311,17 @@ package final class Exchange: Sendable {
                 try await wait(until: deadline, clock)
                 return
             } catch {
-                // Bytes that go up count as well, and a writer that is held to a limit is silent for as long as that demands.
+                // Bytes that go up count as well, and a writer that is held to a limit is silent on purpose.
                 let writer = state.withLock { $0.writer }
-                guard case .timedOut(.idle) = error.cause,
-                    writer?.byteCount != sent || writer?.isHeldBack == true
+                guard case .timedOut(.idle) = error.cause, writer?.byteCount != sent || writer?.isHeldBack == true
                 else { throw error }
             }
         }
     }
 
     /// The number of bytes that the writer has written.
-    /// - Throws: The failure of a request that can never be complete: its server may wait for the rest before it says more. A
-    ///   failure of the transport is no such end, since the response can still be read.
+    /// - Throws: The failure of a request that can never be complete: its server may wait for the rest before it says
+    ///   more. A failure of the transport is no such end, since the response can still be read.
     private func sentByteCount() throws(ExchangeError) -> UInt64? {
         let writer = state.withLock { $0.writer }
         if case .failed(let cause) = writer?.outcome {
@@ -352,8 +334,7 @@ package final class Exchange: Sendable {
     }
 
     /// Waits until bytes have come, or the deadline of that clock has passed.
-    package func wait(until deadline: MonotonicTime, _ clock: ExchangeError.Clock) async throws(ExchangeError)
-    {
+    package func wait(until deadline: MonotonicTime, _ clock: ExchangeError.Clock) async throws(ExchangeError) {
         if try await isReadable(by: deadline) { return }
         // A paused transfer is silent because it was asked to be.
         if clock == .idle || clock == .head, isPaused { return }
@@ -365,14 +346,10 @@ package final class Exchange: Sendable {
         do throws(TransportError) {
             if let latch = connection.stream.readLatch {
                 // The same wait with fewer calls between it and its task, each of which it has to come back through.
-                switch await latch.wait(for: .read, until: deadline) {
-                case .ready: return true
-                case .timedOut: return false
-                case .interrupted: throw .interrupted
-                case .closed: throw .closed
-                }
+                try await latch.wait(for: .read, until: deadline).check()
+            } else {
+                try await connection.stream.waitUntilReadable(until: deadline)
             }
-            try await connection.stream.waitUntilReadable(until: deadline)
             return true
         } catch {
             switch error {
@@ -390,9 +367,8 @@ package final class Exchange: Sendable {
         finish(at: MonotonicTime.now(), trailers: connection.trailers)
     }
 
-    /// Ends the exchange: the connection goes back to the pool if it can carry another, else it is closed.
-    ///
-    /// The rest of a body is read if it is small, by a task that is not awaited; else the connection is closed.
+    /// Ends the exchange: the connection goes back to the pool if it can carry another, else it is closed. The rest of
+    /// a body is read if it is small, by a task that is not awaited; else the connection is closed.
     package func finish() { finish(at: nil) }
 
     /// - Parameters:
@@ -444,8 +420,7 @@ package final class Exchange: Sendable {
     }
 
     /// The error of this exchange with a cause. Not inlined, so that waiting takes no room for it.
-    @inline(never)
-    func failure(_ cause: ExchangeError.Cause) -> ExchangeError {
+    @inline(never) func failure(_ cause: ExchangeError.Cause) -> ExchangeError {
         let state = state.withLock { state in
             state.fail()
             return state
@@ -468,7 +443,6 @@ package final class Exchange: Sendable {
 
     // MARK: Properties
 
-    /// The clocks in force.
     var clocks: ExchangeTimeouts {
         guard let total = state.withLock({ $0.totalDeadline }) else { return givenClocks }
         var clocks = givenClocks
@@ -491,17 +465,8 @@ package final class Exchange: Sendable {
         }
     }
 
-    /// The bytes of the request that were sent after its head: those of the body and of its framing.
-    package var sentBodyByteCount: UInt64 {
-        state.withLock { state in
-            let sent = state.timeline.sentByteCount + (state.writer?.byteCount ?? 0)
-            return sent - min(sent, UInt64(state.headByteCount))
-        }
-    }
-
     /// The fields after a chunked body, once it is complete; never merged into the head (RFC 9110 §6.5).
     package var trailers: FieldBlock? { state.withLock { $0.trailers } }
 
-    /// Whether a byte of the response was received.
     package var hasReceivedAnyByte: Bool { connection.hasReceivedAnyByte }
 }

@@ -2,11 +2,8 @@ package import MartletTransport
 package import MartletWire
 
 /// The failure of an exchange, or of the wait for its connection.
-@dynamicMemberLookup
 package struct ExchangeError: Error, Sendable {
-    /// The cause of the failure.
     package enum Cause: Sendable {
-        /// Bytes could not be moved.
         case transport(TransportError)
         /// The peer's bytes were wrong, or too few, or the request could not be written as HTTP.
         case wire(WireError)
@@ -14,13 +11,10 @@ package struct ExchangeError: Error, Sendable {
         case proxy(ProxyHandshakeError)
         /// The response's content coding cannot be decoded.
         case coding(any Error & CustomStringConvertible)
-        /// The body's source threw.
         case source(any Error)
         /// The body's source gave fewer or more bytes than it had announced.
         case lengthMismatch(announced: UInt64, actual: UInt64)
-        /// A clock ran out.
         case timedOut(Clock)
-        /// The exchange was cancelled.
         case cancelled
     }
 
@@ -38,31 +32,22 @@ package struct ExchangeError: Error, Sendable {
         case total
     }
 
-    /// The step of an exchange.
     package enum Phase: Sendable {
-        /// Waiting for a connection.
         case waiting
         /// Opening one: look-up.
         case resolving
-        /// Opening one: transport.
         case connecting
         /// Opening one: the way through a proxy.
         case tunneling
         /// Opening one: TLS.
         case tlsHandshake
-        /// Sending the request.
         case sending
-        /// Waiting for the head of the response.
         case awaitingHead
-        /// Receiving the body.
         case receivingBody
     }
 
-    /// The details of an error.
     package struct Details: Sendable {
-        /// The cause of the failure.
         package var cause: Cause
-        /// The step that failed.
         package var phase: Phase
         /// Whether any byte of the request may have reached the peer.
         package var wasSent: Bool
@@ -72,7 +57,7 @@ package struct ExchangeError: Error, Sendable {
         package var proxy: ProxyServer?
         /// The reason why a request waited for a connection, if that is where it ended.
         package var shortage: String?
-        /// The connection that was established before opening the way failed; `nil` if there was none, or an exchange had it.
+        /// The connection that was established before the failure; `nil` if there was none, or an exchange had it.
         package var reached: ReachedConnection?
         /// The heads of a proxy's responses to CONNECT, if its tunnel was established and a later step failed.
         package var tunnelHeads: [ResponseHead] = []
@@ -87,25 +72,27 @@ package struct ExchangeError: Error, Sendable {
 
     private var box: Box
 
-    /// One of the details.
-    package subscript<Value>(dynamicMember path: WritableKeyPath<Details, Value>) -> Value {
-        get { box.details[keyPath: path] }
-        set {
-            var details = box.details
-            details[keyPath: path] = newValue
-            box = Box(details)
-        }
+    package var details: Details {
+        get { box.details }
+        set { box = Box(newValue) }
     }
 
-    /// Creates an error.
+    // No key paths: they cost much code at each use.
+    package var cause: Cause { box.details.cause }
+    package var phase: Phase { box.details.phase }
+    package var wasSent: Bool { box.details.wasSent }
+    package var waited: Duration? { box.details.waited }
+    package var proxy: ProxyServer? { box.details.proxy }
+    package var shortage: String? { box.details.shortage }
+    package var reached: ReachedConnection? { box.details.reached }
+    package var tunnelHeads: [ResponseHead] { box.details.tunnelHeads }
+
     package init(
         cause: Cause, phase: Phase, wasSent: Bool, waited: Duration? = nil, proxy: ProxyServer? = nil,
         shortage: String? = nil
     ) {
         box = Box(
-            Details(
-                cause: cause, phase: phase, wasSent: wasSent, waited: waited, proxy: proxy, shortage: shortage
-            ))
+            Details(cause: cause, phase: phase, wasSent: wasSent, waited: waited, proxy: proxy, shortage: shortage))
     }
 
     /// Creates the error of a connection that could not be opened.
@@ -124,11 +111,11 @@ package struct ExchangeError: Error, Sendable {
             default: .transport(error.cause)
             }
         self.init(cause: cause, phase: phase, wasSent: false, waited: error.elapsed, proxy: proxy)
-        self.reached = error.reached
+        details.reached = error.reached
     }
 
-    /// Whether the connection ended or failed, as against the message on it: a request on a reused connection may meet that
-    /// through no fault of either side (RFC 9112 §9.3.1).
+    /// Whether the connection ended or failed, as against the message on it: a request on a reused connection may meet
+    /// that through no fault of either side (RFC 9112 §9.3.1).
     package var isConnectionLoss: Bool {
         switch self.cause {
         case .transport(.system), .transport(.closed), .transport(.addressLost), .transport(.tls): true

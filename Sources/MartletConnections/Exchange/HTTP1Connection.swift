@@ -2,19 +2,15 @@ package import MartletTransport
 package import MartletWire
 import Synchronization
 
-/// A connection that speaks HTTP/1.1: its stream, the client's machine, and the bytes received and not yet used.
-///
-/// One exchange at a time owns it. Each step below runs whole under the lock, and never waits; the exchange waits in
-/// between.
+/// A connection that speaks HTTP/1.1: its stream, the client's machine, and the bytes received and not yet used. One
+/// exchange at a time owns it. Each step runs whole under the lock; the exchange waits in between.
 package final class HTTP1Connection: Sendable {
-    /// The stream of bytes.
     package let stream: any ByteStream
     /// The times of the steps of opening it.
     package let timings: DialTimings
     /// The heads of a proxy's responses to CONNECT, if the connection leads through its tunnel.
     package let tunnelHeads: [ResponseHead]
-    /// Guards the machine and the buffer: the exchange's reader, its writer (when the request is out), and the pool
-    /// between exchanges.
+    /// Guards machine and buffer: the exchange's reader, its writer at its end, and the pool between exchanges.
     private let state: Mutex<State>
     /// The end of the last exchange, in nanoseconds of the monotonic clock.
     private let concluded = Atomic<UInt64>(0)
@@ -23,10 +19,7 @@ package final class HTTP1Connection: Sendable {
     /// The code point that it was marked with last, by its holder; 255 for that of its socket's options.
     private let codePoint = Atomic<UInt8>(.max)
 
-    /// Creates a connection on an open stream.
-    package init(
-        stream: any ByteStream, timings: DialTimings, tunnelHeads: [ResponseHead] = [], limits: WireLimits
-    ) {
+    package init(stream: any ByteStream, timings: DialTimings, tunnelHeads: [ResponseHead] = [], limits: WireLimits) {
         self.stream = stream
         self.timings = timings
         self.tunnelHeads = tunnelHeads
@@ -62,7 +55,6 @@ package final class HTTP1Connection: Sendable {
 
     // MARK: The exchange
 
-    /// Begins an exchange.
     func begin(_ request: ExchangeRequest) {
         use = .sending
         state.withLock { state in
@@ -80,7 +72,6 @@ package final class HTTP1Connection: Sendable {
         state.withLock { $0.machine.requestFinished() }
     }
 
-    /// Notes that the request will not be completed.
     func requestAborted() { state.withLock { $0.machine.requestAborted() } }
 
     /// Tries to get to the next head.
@@ -91,13 +82,11 @@ package final class HTTP1Connection: Sendable {
         state.withLock { unsafe $0.stepBody(stream, into: target.buffer) }
     }
 
-    /// Whether the response is complete.
     var isResponseFinished: Bool { state.withLock { $0.machine.isResponseFinished } }
 
     /// The fields after the body, once it is complete.
     var trailers: FieldBlock? { state.withLock { $0.trailers } }
 
-    /// Whether a byte of the current response was received.
     var hasReceivedAnyByte: Bool { state.withLock { $0.machine.hasReceivedAnyByte } }
 
     /// The maximum number of bytes that are left of the body: the rest of a length, else `Int.max`.
@@ -141,11 +130,7 @@ package final class HTTP1Connection: Sendable {
         while true {
             if let isDrained = drainReceived(limit: &left) { return isDrained }
             if MonotonicTime.now() >= deadline { return false }
-            do throws(TransportError) {
-                try await stream.waitUntilReadable(until: deadline)
-            } catch {
-                return false
-            }
+            do throws(TransportError) { try await stream.waitUntilReadable(until: deadline) } catch { return false }
         }
     }
 
@@ -160,8 +145,7 @@ package final class HTTP1Connection: Sendable {
             state.buffer.release()
             state.pending = Pending()
             let timeout = state.machine.keepAlive.timeout.map {
-                let (nanoseconds, overflow) = UInt64(clamping: $0).multipliedReportingOverflow(
-                    by: 1_000_000_000)
+                let (nanoseconds, overflow) = UInt64(clamping: $0).multipliedReportingOverflow(by: 1_000_000_000)
                 return overflow ? .max : nanoseconds
             }
             return (isReusable, timeout)
@@ -171,13 +155,13 @@ package final class HTTP1Connection: Sendable {
     /// The time after an exchange in which the next one may follow without a check of the socket, in nanoseconds.
     private static let followUp: UInt64 = 50_000
 
-    /// Whether it is fit for another exchange: open, and without unsolicited bytes (RFC 9112 §9.3). Ends the idle watch.
+    /// Whether it is fit for another exchange: open, without unsolicited bytes (RFC 9112 §9.3). Ends the watch.
     ///
-    /// The check of the socket is a system call. It is omitted if the last exchange has ended just now and no edge has come
-    /// since: what is sent in those microseconds could as well come right after the check.
+    /// The check of the socket is a system call. It is omitted if the last exchange has ended just now and no edge has
+    /// come since: what is sent in those microseconds could as well come right after the check.
     ///
-    /// But an end that came in one segment with the response makes no edge of its own. So it is not omitted for a request
-    /// that may not be sent again.
+    /// But an end that came in one segment with the response makes no edge of its own. So it is not omitted for a
+    /// request that may not be sent again.
     /// - Parameter mustLook: Whether the check is never omitted.
     func isQuiet(at now: MonotonicTime, mustLook: Bool = false) -> Bool {
         let hasReadEdge = stream.stopObservingIdle()
@@ -196,7 +180,6 @@ extension HTTP1Connection {
         case failure(ExchangeError.Cause)
     }
 
-    /// One step of the body.
     enum BodyStep: Sendable {
         /// This number of bytes was put into the buffer, and whether they were the last.
         case bytes(Int, isLast: Bool)
@@ -243,21 +226,16 @@ extension HTTP1Connection {
                     case .closed, .end, .bytes: return .failure(.wire(WireError(.emptyResponse, at: 0)))
                     }
                 }
-            } catch {
-                return .failure(.wire(error))
-            }
+            } catch { return .failure(.wire(error)) }
         }
 
-        mutating func stepBody(
-            _ stream: any ByteStream, into target: UnsafeMutableRawBufferPointer
-        ) -> BodyStep {
+        mutating func stepBody(_ stream: any ByteStream, into target: UnsafeMutableRawBufferPointer) -> BodyStep {
             var filled = 0
             do throws(WireError) {
                 while true {
                     let count = min(pending.payload, target.count - filled)
                     if count > 0 {
-                        unsafe buffer.take(
-                            count, into: UnsafeMutableRawBufferPointer(rebasing: target[filled...]))
+                        unsafe buffer.take(count, into: UnsafeMutableRawBufferPointer(rebasing: target[filled...]))
                         filled += count
                         pending.payload -= count
                     }
@@ -281,8 +259,7 @@ extension HTTP1Connection {
                     switch received.event {
                     case .body(let range):
                         buffer.consume(range.lowerBound)
-                        pending = Pending(
-                            payload: range.count, framing: received.consumed - range.upperBound)
+                        pending = Pending(payload: range.count, framing: received.consumed - range.upperBound)
                         continue
                     case .end(let fields):
                         trailers = fields
@@ -301,12 +278,11 @@ extension HTTP1Connection {
             }
         }
 
-        @inline(__always)
-        private mutating func receive() throws(WireError) -> ClientMachine.Received {
+        @inline(__always) private mutating func receive() throws(WireError) -> ClientMachine.Received {
             try buffer.withUnread { unread throws(WireError) in try machine.receive(unread) }
         }
 
-        /// Reads from the stream: straight into the target if the next bytes are payload for certain, else into the buffer.
+        /// Reads from the stream: into the target if the next bytes are payload for certain, else into the buffer.
         /// - Parameters:
         ///   - minimum: The room in the buffer.
         ///   - target: A buffer for payload.
@@ -326,9 +302,7 @@ extension HTTP1Connection {
                         return (0, outcome)
                     }
                 }
-            } catch {
-                return .failure(.transport(error))
-            }
+            } catch { return .failure(.transport(error)) }
             switch outcome {
             case .bytes(let count):
                 guard unsafe direct != nil else { return nil }
@@ -343,14 +317,150 @@ extension HTTP1Connection {
         }
 
         /// The part of a target that payload may be read straight into; `nil` if the buffer has to be used.
-        private func directTarget(
-            _ target: UnsafeMutableRawBufferPointer?
-        ) -> UnsafeMutableRawBufferPointer? {
+        private func directTarget(_ target: UnsafeMutableRawBufferPointer?) -> UnsafeMutableRawBufferPointer? {
             guard let target = unsafe target, !isRaw, buffer.isEmpty else { return nil }
             let direct = machine.directPayloadByteCount
             guard direct > 0, direct >= UInt64(target.count / 2) || direct >= 32768 else { return nil }
-            return unsafe UnsafeMutableRawBufferPointer(
-                rebasing: target[..<Int(min(UInt64(target.count), direct))])
+            return unsafe UnsafeMutableRawBufferPointer(rebasing: target[..<Int(min(UInt64(target.count), direct))])
         }
+    }
+}
+
+/// Bytes received and not yet used: one block of memory, filled at its end and emptied from its start. It holds no
+/// memory until bytes are received, and releases it when the connection idles, so that ten thousand connections that
+/// wait for a server cost nothing here.
+@safe struct ReceiveBuffer: ~Copyable {
+    private var storage: UnsafeMutableRawBufferPointer?
+    private var start = 0
+    private var end = 0
+
+    init() {}
+
+    deinit { if let storage = unsafe storage { unsafe ReceiveMemory.give(storage) } }
+
+    /// The number of bytes that are not yet used.
+    var count: Int { end - start }
+
+    /// Whether all bytes are used.
+    var isEmpty: Bool { start == end }
+
+    func withUnread<Value, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Value) throws(Failure) -> Value {
+        guard let storage = unsafe storage, end > start else { return try body(Span()) }
+        let unread = unsafe UnsafeRawBufferPointer(rebasing: storage[start..<end])
+        return try body(unsafe Span(_unsafeBytes: unread))
+    }
+
+    /// Moves bytes from the start into a buffer that has room for them.
+    mutating func take(_ count: Int, into target: UnsafeMutableRawBufferPointer) {
+        guard let storage = unsafe storage, count > 0 else { return }
+        unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[start..<start + count]))
+        consume(count)
+    }
+
+    /// Drops bytes from the start.
+    mutating func consume(_ count: Int) {
+        start += count
+        if start == end { (start, end) = (0, 0) }
+    }
+
+    /// Lets a closure fill the free part, which is made large enough; bytes that are not yet used are kept.
+    /// - Parameter body: Returns the number of bytes that it put there.
+    mutating func fill<Outcome, Failure: Error>(
+        atLeast minimum: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> (count: Int, Outcome)
+    ) throws(Failure) -> Outcome {
+        reserve(minimum)
+        guard let storage = unsafe storage else {
+            return unsafe try body(UnsafeMutableRawBufferPointer(start: nil, count: 0)).1
+        }
+        let free = unsafe UnsafeMutableRawBufferPointer(rebasing: storage[end...])
+        let (count, outcome) = unsafe try body(free)
+        end += count
+        return outcome
+    }
+
+    private mutating func reserve(_ minimum: Int) {
+        let unread = end - start
+        if let storage = unsafe storage {
+            if storage.count - end >= minimum { return }
+            if storage.count - unread >= minimum {
+                unsafe storage.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[start..<end]))
+                (start, end) = (0, unread)
+                return
+            }
+        }
+        let capacity = max(ReceiveMemory.blockSize, minimum + unread, (unsafe storage?.count ?? 0) * 2)
+        let larger = unsafe ReceiveMemory.take(capacity)
+        if let storage = unsafe storage {
+            unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[start..<end]))
+            unsafe ReceiveMemory.give(storage)
+        }
+        unsafe storage = larger
+        (start, end) = (0, unread)
+    }
+
+    /// Releases the memory; bytes that were left are lost.
+    mutating func release() {
+        if let storage = unsafe storage { unsafe ReceiveMemory.give(storage) }
+        unsafe storage = nil
+        (start, end) = (0, 0)
+    }
+}
+
+/// Memory for receive buffers: a few free blocks are kept for the whole process.
+///
+/// A connection holds a block from the first byte of a response to its last, which for a small response is a few
+/// microseconds; calling the allocator each time costs as much as parsing the head. The kept memory is bounded by the
+/// number of slots, whatever the number of connections.
+enum ReceiveMemory {
+    /// The size of a block, in bytes: room for most heads, and for a small body after them.
+    static let blockSize = 8 * 1024
+
+    /// A slot for a block: its address, or zero.
+    private final class Slot: Sendable { let address = Atomic<UInt>(0) }
+
+    /// As many as threads can be expected to receive at the same time.
+    private static let slots = (0..<4).map { _ in Slot() }
+
+    /// Returns a block of at least that many bytes, uninitialized. It is given back by ``give(_:)``.
+    static func take(_ byteCount: Int) -> UnsafeMutableRawBufferPointer {
+        if byteCount <= blockSize {
+            for slot in slots where slot.address.load(ordering: .relaxed) != 0 {
+                let address = slot.address.exchange(0, ordering: .acquiring)
+                if let start = unsafe UnsafeMutableRawPointer(bitPattern: address) {
+                    return unsafe UnsafeMutableRawBufferPointer(start: start, count: blockSize)
+                }
+            }
+        }
+        return UnsafeMutableRawBufferPointer.allocate(byteCount: max(blockSize, byteCount), alignment: 16)
+    }
+
+    /// Gives a block back.
+    static func give(_ block: UnsafeMutableRawBufferPointer) {
+        guard block.count == blockSize else {
+            unsafe block.deallocate()
+            return
+        }
+        let address = UInt(bitPattern: block.baseAddress)
+        for slot in slots where slot.address.load(ordering: .relaxed) == 0 {
+            if slot.address.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
+        }
+        unsafe block.deallocate()
+    }
+}
+
+/// A buffer to receive into, as a value that a lock's closure may capture. The compiler must suppose that a captured
+/// pointer is shared, and refuses it; it accepts a number. The caller keeps the buffer alive until the call that gets
+/// the value returns, which never waits.
+struct ReceiveTarget: Sendable {
+    private let address: UInt
+    private let count: Int
+
+    init(_ buffer: UnsafeMutableRawBufferPointer) {
+        address = UInt(bitPattern: buffer.baseAddress)
+        count = buffer.count
+    }
+
+    var buffer: UnsafeMutableRawBufferPointer {
+        unsafe UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(bitPattern: address), count: count)
     }
 }

@@ -3,10 +3,8 @@ import MartletWire
 import Synchronization
 
 /// Writes the rest of a request while the exchange already reads: the rest of a body too large for one write, or a body
-/// whose source is read piece by piece.
-///
-/// Reading while writing keeps a request and a response that are both larger than the sockets' buffers from waiting for
-/// each other, and shows an early refusal (RFC 9112 §9.5).
+/// whose source is read piece by piece. Reading while writing keeps a request and a response that are both larger than
+/// the sockets' buffers from waiting for each other, and shows an early refusal (RFC 9112 §9.5).
 final class UploadWriter: Sendable {
     /// The end of the writing. It is thrown where it is not the regular one.
     enum Outcome: Error {
@@ -76,10 +74,8 @@ final class UploadWriter: Sendable {
         self.pace = pace
     }
 
-    /// Starts writing.
-    ///
-    /// In a task of its own, unstructured, because the exchange's reader goes on in the caller's and the two end in
-    /// either order; the exchange stops it when it ends.
+    /// Starts writing. In a task of its own, unstructured, because the exchange's reader goes on in the caller's and
+    /// the two end in either order; the exchange stops it when it ends.
     func start() {
         let task = Task { await self.run() }
         let isStopping = state.withLock { state in
@@ -113,16 +109,13 @@ final class UploadWriter: Sendable {
     // MARK: Properties
 
     /// The outcome; `nil` while it goes on.
-    var outcome: Outcome? {
-        state.withLock { if case .ended(let outcome) = $0.phase { outcome } else { nil } }
-    }
+    var outcome: Outcome? { state.withLock { if case .ended(let outcome) = $0.phase { outcome } else { nil } } }
 
     /// Whether everything was written.
     var hasFinished: Bool { if case .finished = outcome { true } else { false } }
 
-    /// Whether the last byte of the request is out, though the writer's task may not have come to its end.
-    ///
-    /// A server may respond before the call that gave it the last bytes has returned here; that call is waited for.
+    /// Whether the last byte of the request is out, though the writer's task may not have come to its end. A server may
+    /// respond before the call that gave it the last bytes has returned here; that call is waited for.
     var hasWrittenAll: Bool {
         sending.withLock { _ in
             state.withLock { state in
@@ -134,17 +127,14 @@ final class UploadWriter: Sendable {
         }
     }
 
-    /// The reset that a write met; known from the moment that the call returned.
-    ///
-    /// The kernel reports a reset once, to the call that comes first: a reader that finds no more than the end of the
-    /// stream finds the reason here.
+    /// The reset that a write met; known from the moment that the call returned. The kernel reports a reset once, to
+    /// the call that comes first: a reader that finds no more than the end of the stream finds the reason here.
     var reset: TransportError? {
         let fault = sending.withLock { _ in state.withLock { $0.fault } }
         guard case .system(let error) = fault, error.isReset else { return nil }
         return fault
     }
 
-    /// The number of bytes written so far.
     var byteCount: UInt64 { state.withLock { $0.byteCount } }
 
     /// Whether it is silent because a limit demands it.
@@ -158,9 +148,7 @@ final class UploadWriter: Sendable {
 
     private func run() async {
         var outcome = Outcome.finished
-        do throws(Outcome) {
-            try await write()
-        } catch {
+        do throws(Outcome) { try await write() } catch {
             outcome = error
             connection.requestAborted()
         }
@@ -171,13 +159,7 @@ final class UploadWriter: Sendable {
     }
 
     private func write() async throws(Outcome) {
-        let isWhole: Bool
-        switch request.body {
-        case .none: isWhole = true
-        case .bytes: isWhole = !request.expectsContinue
-        case .source: isWhole = false
-        }
-        try await write(rest, payload: restPayload, isLast: isWhole)
+        try await write(rest, payload: restPayload, isLast: request.isSentAtOnce)
         if request.expectsContinue {
             let deadline = min(MonotonicTime.now().advanced(by: request.continueWait), clocks.totalDeadline)
             switch await gate.wait(until: deadline, on: loop) {
@@ -200,8 +182,8 @@ final class UploadWriter: Sendable {
         while let chunk = try await piece(of: source) {
             total += UInt64(chunk.count)
             if total == length {
-                // The source's end is awaited before its last bytes go out: a source that has more than it announced never
-                // becomes a request that looks whole, and with the last byte the request is out.
+                // The source's end is awaited before its last bytes go out: a source that has more than it announced
+                // never becomes a request that looks whole, and with the last byte the request is out.
                 guard let excess = try await piece(of: source) else {
                     return try await write(chunk, payload: 0..<chunk.count, isLast: true)
                 }
@@ -222,9 +204,7 @@ final class UploadWriter: Sendable {
             try await write(bytes, payload: payload)
         }
         let end: [UInt8]
-        do throws(WireError) {
-            end = try encoder.lastChunk(trailers: request.trailers)
-        } catch {
+        do throws(WireError) { end = try encoder.lastChunk(trailers: request.trailers) } catch {
             throw .failed(.wire(error))
         }
         try await write(end, payload: 0..<0, isLast: true)
@@ -237,9 +217,7 @@ final class UploadWriter: Sendable {
             do {
                 guard let next = try await source.next() else { return nil }
                 if !next.isEmpty { return next }
-            } catch {
-                throw isStopping ? .stopped : .failed(.source(error))
-            }
+            } catch { throw isStopping ? .stopped : .failed(.source(error)) }
         }
     }
 
@@ -267,9 +245,7 @@ final class UploadWriter: Sendable {
             let count: Int
             do throws(TransportError) {
                 count = try tryWriting(bytes, from: offset, upTo: end, payload: payload, isLast: isLast)
-            } catch {
-                throw .failed(.transport(error))
-            }
+            } catch { throw .failed(.transport(error)) }
             if count == 0 {
                 try await waitUntilWritable()
                 continue
@@ -282,9 +258,7 @@ final class UploadWriter: Sendable {
 
     /// Waits until more may be written; framing goes along with the payload after it.
     /// - Returns: The end of the bytes that may be written.
-    private func allowance(
-        from offset: Int, of count: Int, payload: Range<Int>
-    ) async throws(Outcome) -> Int {
+    private func allowance(from offset: Int, of count: Int, payload: Range<Int>) async throws(Outcome) -> Int {
         let begin = max(offset, payload.lowerBound)
         guard let pace, isPaced, begin < payload.upperBound else { return count }
         let turn = BandwidthLimiter.Wait()
@@ -306,13 +280,13 @@ final class UploadWriter: Sendable {
         }
     }
 
-    /// Writes as much as the socket takes without waiting.
-    ///
-    /// The lock is held during the call, so that its effect on the stream, and the peer's response to it, cannot be seen
-    /// before its result is noted.
-    private func tryWriting(
+    /// Writes as much as the socket takes without waiting. The lock is held during the call, so that its effect on the
+    /// stream, and the peer's response to it, cannot be seen before its result is noted.
+    @inline(never) private func tryWriting(
         _ bytes: [UInt8], from offset: Int, upTo limit: Int, payload: Range<Int>, isLast: Bool
-    ) throws(TransportError) -> Int {
+    )
+        throws(TransportError) -> Int
+    {
         try sending.withLock { _ throws(TransportError) in
             do throws(TransportError) {
                 let count =
@@ -340,9 +314,7 @@ final class UploadWriter: Sendable {
 
     private func waitUntilWritable() async throws(Outcome) {
         let (deadline, clock) = clocks.deadline(clocks.idle, .idle)
-        do throws(TransportError) {
-            try await connection.stream.waitUntilWritable(until: deadline)
-        } catch {
+        do throws(TransportError) { try await connection.stream.waitUntilWritable(until: deadline) } catch {
             switch error {
             case .timedOut:
                 if clock == .idle, transferGate?.isPaused == true { return }

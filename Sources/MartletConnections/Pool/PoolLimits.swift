@@ -2,30 +2,30 @@ import MartletTransport
 
 /// The limits of the number and the lifetime of connections.
 ///
-/// A "host" here is everything that keeps connections apart: scheme, host, port, proxy, TLS identity and trust.
-/// Numbers below their range are raised to its lower end, negative durations to zero.
+/// A "host" here is everything that keeps connections apart: scheme, host, port, proxy, TLS identity and trust. Numbers
+/// below their range are raised to its lower end, negative durations to zero.
 public struct PoolLimits: Hashable, Codable, Sendable {
     /// The maximum number of connections to one host: dialling, in use and idle together. At least 1; 16 by default.
     ///
-    /// Browsers use 6, AFNetworking 4 and 6, OkHttp 5 requests, async-http-client 8; Go sets no limit. The limit keeps a
-    /// burst of requests from looking like an attack to the host.
+    /// Browsers use 6, AFNetworking 4 and 6, OkHttp 5 requests, async-http-client 8; Go sets no limit. The limit keeps
+    /// a burst of requests from looking like an attack to the host.
     ///
-    /// A call made by the closure of a stream, or by a handler, does not wait for the connection that its own call holds: it
-    /// is served first, and one such call for each connection held may exceed the limits. Waits for other reasons that last
-    /// longer than 10 s are logged with their reason (`notice`), and a call that runs out of time reports the use of the
-    /// connections.
+    /// A call made by the closure of a stream, or by a handler, does not wait for the connection that its own call
+    /// holds: it is served first, and one such call for each connection held may exceed the limits. Waits for other
+    /// reasons that last longer than 10 s are logged with their reason (`notice`), and a call that runs out of time
+    /// reports the use of the connections.
     public var connectionsPerHost: Int
 
     /// Limits for single hosts that replace ``connectionsPerHost``; none by default.
     ///
-    /// A host is named as in URLs, in lower case: `images.example.com` for all of its ports, `images.example.com:8443` for
-    /// one of them, which takes precedence. Where a proxy is handed the requests, its own name counts.
+    /// A host is named as in URLs, in lower case: `images.example.com` for all of its ports, `images.example.com:8443`
+    /// for one of them, which takes precedence. Where a proxy is handed the requests, its own name counts.
     public var connectionsToHosts: [String: Int]
 
     /// The maximum number of connections to all hosts together: dialling, in use and idle. At least 1; 256 by default.
     ///
-    /// OkHttp runs 64 requests at once, httpx 100 connections; Go sets no limit. The limit keeps the process well below the
-    /// usual 1,024 descriptors. When it prevents a dial, the longest idle connection of another host is closed.
+    /// OkHttp runs 64 requests at once, httpx 100 connections; Go sets no limit. The limit keeps the process well below
+    /// the usual 1,024 descriptors. When it prevents a dial, the longest idle connection of another host is closed.
     public var totalConnections: Int
 
     /// The maximum number of idle connections to one host; 16 by default. Go keeps 2, httpx 20 in all.
@@ -44,14 +44,14 @@ public struct PoolLimits: Hashable, Codable, Sendable {
 
     /// The age after which a connection carries no further request; `nil`, the default, for no limit.
     ///
-    /// Useful with load balancers and changing DNS. A connection in use is not disturbed: the age is checked when it becomes
-    /// free, while it is idle and before it is used again.
+    /// Useful with load balancers and changing DNS. A connection in use is not disturbed: the age is checked when it
+    /// becomes free, while it is idle and before it is used again.
     public var maximumAge: Duration?
 
     /// The maximum number of requests on a connection; at least 1; `nil`, the default, for no limit.
     public var maximumUses: Int?
 
-    /// The time before the end of a server's `Keep-Alive: timeout=N` at which a connection counts as closed; 1 s by default.
+    /// The time before the end of `Keep-Alive: timeout=N` at which a connection counts as closed; 1 s by default.
     ///
     /// It covers the time that a request needs to reach the server. At most half of N is subtracted.
     public var keepAliveMargin: Duration
@@ -116,7 +116,7 @@ struct PoolAmounts: Sendable {
         ageing = limits.agingInterval.map(Self.nanoseconds) ?? Self.forever
     }
 
-    /// The time at which a connection released at `now` counts as closed by its server; never, if the server gave no timeout.
+    /// The time at which a connection released at `now` counts as closed by its server; never without a timeout.
     func serverDeadline(_ timeout: UInt64?, now: UInt64) -> UInt64 {
         guard let timeout else { return .max }
         return Self.sum(now, timeout - min(margin, timeout / 2))
@@ -153,9 +153,7 @@ public enum RequestPriority: UInt8, Comparable, CaseIterable, Codable, Sendable 
     case highest
 
     /// Orders priorities from the least to the most urgent.
-    public static func < (left: RequestPriority, right: RequestPriority) -> Bool {
-        left.rawValue < right.rawValue
-    }
+    public static func < (left: RequestPriority, right: RequestPriority) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// The order in which waiting requests of equal urgency are served.

@@ -1,6 +1,6 @@
-// A waiting request is *covered* when a dial is made for it. A dial whose request needs it no more is passed on to the first
-// uncovered request of its host. If there is none, it is spare (its request was served otherwise) or abandoned (its request
-// was cancelled). A spare dial covers the next request that comes.
+// A waiting request is *covered* when a dial is made for it. A dial whose request needs it no more is passed on to the
+// first uncovered request of its host. If there is none, it is spare (its request was served otherwise) or abandoned
+// (its request was cancelled). A spare dial covers the next request that comes.
 
 // MARK: Dials
 
@@ -42,8 +42,7 @@ extension PoolMachine {
 
     /// Dials for the first uncovered request of a host.
     private mutating func dial(_ host: Int, _ effects: inout Effects) {
-        guard let waiter = hosts.records[host].uncovered.first?.index, let key = hosts.records[host].key
-        else {
+        guard let waiter = hosts.records[host].uncovered.first?.index, let key = hosts.records[host].key else {
             assertionFailure("a dial for nobody")
             return
         }
@@ -83,9 +82,7 @@ extension PoolMachine {
     /// Passes a dial whose request has left on to the first uncovered one. Returns whether there was one.
     mutating func passOn(_ index: Int, _ effects: inout Effects) -> Bool {
         connections.records[index].waiter = PoolIndex.none
-        guard let waiter = hosts.records[connections.records[index].host].uncovered.first?.index else {
-            return false
-        }
+        guard let waiter = hosts.records[connections.records[index].host].uncovered.first?.index else { return false }
         cover(waiter, by: index, as: .adopted)
         effects.orders.append(.coverageChanged(waiters.name(waiter)))
         return true
@@ -98,7 +95,6 @@ extension PoolMachine {
         return true
     }
 
-    /// Cancels a dial.
     mutating func abandon(_ index: Int, _ effects: inout Effects) {
         connections.records[index].state = .abandoned
         effects.orders.append(.abandon(connections.name(index)))
@@ -118,8 +114,9 @@ extension PoolMachine {
 
 extension PoolMachine {
     /// Leases the idle connection of a host that was used last, if it is still good.
-    @inline(__always)
-    mutating func takeIdle(of host: Int, for place: PoolWaiterPosition, now: Instant) -> PoolConnectionID? {
+    @inline(__always) mutating func takeIdle(of host: Int, for place: PoolWaiterPosition, now: Instant)
+        -> PoolConnectionID?
+    {
         let index = hosts.records[host].idle.newest
         guard index != PoolIndex.none, connections.records[index].deadline > now else { return nil }
         endIdle(index)
@@ -127,7 +124,6 @@ extension PoolMachine {
         return connections.name(index)
     }
 
-    /// Gives a free connection to a waiting request.
     mutating func grant(_ index: Int, to waiter: Int, _ effects: inout Effects) {
         if let dial = dequeue(waiter), !passOn(dial, &effects) {
             connections.records[dial].state = .spare
@@ -230,9 +226,7 @@ extension PoolMachine {
 
     /// Computes the deadlines of all idle connections again, after a change of limits.
     mutating func renewDeadlines() {
-        for index in idle.indices(.pool, connections) {
-            connections.records[index].deadline = idleDeadline(index)
-        }
+        for index in idle.indices(.pool, connections) { connections.records[index].deadline = idleDeadline(index) }
     }
 
     /// Closes the idle connections of one host beyond its limits, the longest idle first.
@@ -240,18 +234,14 @@ extension PoolMachine {
         while hosts.records[host].idle.count > 0,
             hosts.records[host].counted > hosts.records[host].limit
                 || hosts.records[host].idle.count > amounts.idlePerHost
-        {
-            closeIdle(hosts.records[host].idle.oldest, &effects)
-        }
+        { closeIdle(hosts.records[host].idle.oldest, &effects) }
     }
 }
 
 // MARK: Lines of waiting requests
 
 extension PoolMachine {
-    /// Puts a request into its host's line. Returns its slot.
-    ///
-    /// A request that had a connection before has its old rank, and so its old place.
+    /// Puts a request into its host's line, at its old place if it had a connection before. Returns its slot.
     mutating func enqueue(_ place: PoolWaiterPosition, of host: Int) -> Int {
         let waiter = waiters.insert(PoolWaiterRecord(place: place, host: host))
         waitingCount += 1
@@ -294,22 +284,19 @@ extension PoolMachine {
         if record.isUncovered { hosts.records[record.host].uncovered.set(waiter, rank, &uncoveredPositions) }
     }
 
-    /// The time by which a request to another host must have come before the first request of a host to get the place of
-    /// a free connection, in nanoseconds. Without it, two busy hosts at the total limit would open a connection for each
-    /// request.
+    /// The time by which a request to another host must have come before the first request of a host to get the place
+    /// of a free connection, in nanoseconds. Without it, two busy hosts would open a connection for each request.
     static var patience: UInt64 { 1_000_000_000 }
 
-    /// Whether a free connection of a host is closed, so that the first blocked request gets its place.
-    ///
-    /// Hosts are blocked only while the total limit is reached and nothing is idle.
+    /// Whether a free connection of a host is closed, so that the first blocked request gets its place. Hosts are
+    /// blocked only while the total limit is reached and nothing is idle.
     func yieldsPlace(_ host: Int) -> Bool {
         guard let first = blocked.first, first.index != host, let own = hosts.records[host].line.first,
             first.rank < own.rank, let uncovered = hosts.records[first.index].uncovered.first
         else { return false }
         let place = waiters.records[own.index].place
         let other = waiters.records[uncovered.index].place
-        return other.priority > place.priority
-            || PoolAmounts.sum(other.arrival, Self.patience) <= place.arrival
+        return other.priority > place.priority || PoolAmounts.sum(other.arrival, Self.patience) <= place.arrival
     }
 
     /// Puts a host among the blocked ones, moves it there, or takes it out, as its requests and its own limit demand.

@@ -1,9 +1,9 @@
 /// Connections that are in use and do not count against the limits.
 ///
-/// A call may have to keep its connection while code of the program runs, which may make further calls to the same host. If
-/// all places were held by such calls, those further calls would wait for the very calls that wait for them. So the place
-/// of such a connection is given to the next waiter. Once the connection counts again, the pool may be over its limits, as
-/// after they were lowered: connections that become free are closed until they hold.
+/// A call may have to keep its connection while code of the program runs, which may make further calls to the same
+/// host. If all places were held by such calls, those further calls would wait for the very calls that wait for them.
+/// So the place of such a connection is given to the next waiter. Once the connection counts again, the pool may be
+/// over its limits, as after they were lowered: connections that become free are closed until they hold.
 extension PoolMachine {
     /// Stops counting a connection in use against the limits. Its release ends this as well.
     mutating func exempt(_ connection: PoolConnectionID) -> Effects {
@@ -20,9 +20,7 @@ extension PoolMachine {
 
     /// Counts a connection in use again. Does nothing if it counts, or was given back.
     mutating func endExemption(_ connection: PoolConnectionID) {
-        guard let index = connections.index(of: connection), connections.records[index].isExempt else {
-            return
-        }
+        guard let index = connections.index(of: connection), connections.records[index].isExempt else { return }
         count(index)
         reconsider(connections.records[index].host)
     }
@@ -38,13 +36,12 @@ extension PoolMachine {
 /// Requests made while a connection is held, such as a request in the closure of a stream, or one that a resolver makes
 /// while a connection is being opened.
 ///
-/// Those calls give their connections back only when the request is done. If it waited for a place below the limits, calls
-/// could wait for each other without end. So it is served before all others, and each connection held lends one place
-/// above the limits to one such request at a time: there are at most twice as many connections as the limits permit for
-/// each level of nesting, however many requests are made.
+/// Those calls give their connections back only when the request is done. If it waited for a place below the limits,
+/// calls could wait for each other without end. So it is served before all others, and each connection held lends one
+/// place above the limits to one such request at a time: there are at most twice as many connections as the limits
+/// permit for each level of nesting, however many requests are made.
 extension PoolMachine {
-    /// Notes that a waiting request was made by calls that hold connections. Does nothing if it waits no longer, or if none
-    /// of the connections is in use.
+    /// Notes that a waiting request was made by calls that hold connections, if both are still so.
     mutating func nest(_ waiter: PoolWaiterID, in holders: [PoolConnectionID]) -> Effects {
         var effects = Effects()
         guard let index = waiters.index(of: waiter), waiters.records[index].connection == nil,
@@ -63,8 +60,8 @@ extension PoolMachine {
     /// Lends places to the nested requests that no dial is made for. Returns whether it did.
     mutating func lendPlaces() -> Bool {
         var hasLent = false
-        for index in nested
-        where waiters.records[index].isUncovered && waiters.records[index].lender == PoolIndex.none {
+        for index in nested where waiters.records[index].isUncovered && waiters.records[index].lender == PoolIndex.none
+        {
             let lender = waiters.records[index].holders.last {
                 isHeld($0) && connections.records[$0.index].borrower == PoolIndex.none
             }

@@ -6,8 +6,8 @@
 ///
 /// The rules, in order:
 /// 1. A request takes the idle connection of its host that was used last (last in, first out), if it is still good.
-/// 2. Else it waits, and a dial is made for it unless a limit forbids. When only the total limit does, the connection of
-///    another host that has been idle the longest is closed to make room.
+/// 2. Else it waits, and a dial is made for it unless a limit forbids. When only the total limit does, the connection
+///    of another host that has been idle the longest is closed to make room.
 /// 3. A connection that becomes free, or is just made, goes to the first waiting request of its host, whichever caused
 ///    its dial, unless it has to make room for another host (rule 4). The order is first come, first served within a
 ///    priority, or last come, first served for requests with that ``QueueOrder``. Waiting raises the priority
@@ -21,12 +21,10 @@
 /// So every request can hope: its host has a dial or a connection in use, or all places of the total limit are taken by
 /// connections that are being made or in use.
 ///
-/// A request that finds an idle connection costs one dictionary look-up at most, a release none. Both take constant time
-/// and no memory.
+/// A request that finds an idle connection costs a dictionary look-up at most, a release none; neither takes memory.
 struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Nanoseconds of a clock that runs while the computer is suspended (`CLOCK_BOOTTIME`), so that a connection that
-    /// slept too long is never handed out. An integer, because comparing `Duration`s costs more than the rest of a hot
-    /// event.
+    /// slept too long is never handed out. An integer: comparing `Duration`s costs more than a hot event.
     typealias Instant = UInt64
 
     /// The limits in force.
@@ -59,18 +57,17 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     private let hostLimit: (@Sendable (Key, PoolLimits) -> Int?)?
 
     /// Creates an empty pool.
-    /// - Parameter hostLimit: The maximum number of connections to a host, if the limits specify one. It is called when a
-    ///   host is met and when the limits change.
+    /// - Parameter hostLimit: The maximum number of connections to a host, if the limits specify one. It is called when
+    ///   a host is met and when the limits change.
     init(limits: PoolLimits = PoolLimits(), hostLimit: (@Sendable (Key, PoolLimits) -> Int?)? = nil) {
         self.hostLimit = hostLimit
         self.limits = limits
         self.amounts = PoolAmounts(limits)
     }
 
-    /// The time at which ``expire(now:)`` has to be called next; `nil` if nothing is idle.
-    ///
-    /// One timer suffices: it is set when this is earlier than its time, and whenever it fired. This may be too early (the
-    /// connection is in use meanwhile); ``expire(now:)`` then only finds the next time.
+    /// The time at which ``expire(now:)`` has to be called next; `nil` if nothing is idle. One timer suffices: it is
+    /// set when this is earlier than its time, and whenever it fired. This may be too early (the connection is in use
+    /// meanwhile); ``expire(now:)`` then only finds the next time.
     var nextDeadline: Instant? { idle.count == 0 ? nil : earliestDeadline }
 
     /// The counts of all hosts together, in constant time.
@@ -94,12 +91,9 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return takeIdle(of: host, for: newPlace(priority, order, arrival, now), now: now)
     }
 
-    /// Gives a request a connection to `key`, or a place in the line.
-    ///
-    /// A caller that gets a lease must call ``released(_:isReusable:keepAliveTimeout:now:)`` or
-    /// ``checkoutRefused(_:now:)`` exactly once.
-    /// - Parameter arrival: The time at which a request came first that left the line and gets its place back; `nil` for
-    ///   now.
+    /// Gives a request a connection to `key`, or a place in the line. A caller that gets a lease must call
+    /// ``released(_:isReusable:keepAliveTimeout:now:)`` or ``checkoutRefused(_:now:)`` exactly once.
+    /// - Parameter arrival: The first arrival of a request that left the line and gets its place back; `nil` for now.
     mutating func request(
         _ key: Key, priority: RequestPriority = .normal, order: QueueOrder = .firstComeFirstServed,
         arrival: Instant? = nil, now: Instant
@@ -120,9 +114,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         _ place: PoolWaiterPosition, to host: Int, now: Instant, effects: consuming Effects = Effects()
     ) -> Admission {
         while hosts.records[host].idle.count > 0 {
-            if let lease = takeIdle(of: host, for: place, now: now) {
-                return Admission(lease: lease, effects: effects)
-            }
+            if let lease = takeIdle(of: host, for: place, now: now) { return Admission(lease: lease, effects: effects) }
             let index = hosts.records[host].idle.newest
             endIdle(index)
             drop(index, &effects)
@@ -133,10 +125,9 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return Admission(waiter: waiters.name(waiter), effects: effects)
     }
 
-    /// The request that was just given `connection` found it dead before using it.
-    ///
-    /// The connection is closed. The request gets another idle one, or waits at its old place in the line, where a dial
-    /// takes the dead connection's place. For a connection that is not in use the result is empty.
+    /// The request that was just given `connection` found it dead before using it. The connection is closed. The
+    /// request gets another idle one, or waits at its old place in the line, where a dial takes the dead connection's
+    /// place. For a connection that is not in use the result is empty.
     mutating func checkoutRefused(_ connection: PoolConnectionID, now: Instant) -> Admission {
         guard state(of: connection) == .leased else { return Admission() }
         let index = connection.index
@@ -155,9 +146,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Removes a request that needs no connection any more from the line.
     /// - Returns: `nil` if it does not wait: it was granted a connection, which it has to release, or it is gone.
     mutating func cancelWaiter(_ waiter: PoolWaiterID) -> Effects? {
-        guard let index = waiters.index(of: waiter), waiters.records[index].connection == nil else {
-            return nil
-        }
+        guard let index = waiters.index(of: waiter), waiters.records[index].connection == nil else { return nil }
         var effects = Effects()
         let host = waiters.records[index].host
         let dial = dequeue(index)
@@ -167,13 +156,10 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// Changes the priority of a waiting request: it moves to where it would be if it had come with that priority.
-    ///
-    /// A request that holds a connection keeps it, and gets the priority should that turn out dead.
+    /// Changes the priority of a waiting request: it moves to where it would be if it had come with that priority. A
+    /// request that holds a connection keeps it, and gets the priority should that turn out dead.
     mutating func setPriority(_ priority: RequestPriority, of waiter: PoolWaiterID) {
-        guard let index = waiters.index(of: waiter), waiters.records[index].place.priority != priority else {
-            return
-        }
+        guard let index = waiters.index(of: waiter), waiters.records[index].place.priority != priority else { return }
         waiters.records[index].place.priority = priority
         if let connection = waiters.records[index].connection {
             connections.records[connection].place.priority = priority
@@ -188,13 +174,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// The connection is made, and ready for use.
     mutating func dialSucceeded(_ connection: PoolConnectionID, now: Instant) -> Effects {
         var effects = Effects()
-        guard isDialling(connection) else { return effects }
-        let index = connection.index
-        let host = connections.records[index].host
-        let owner = connections.records[index].waiter
-        // The request that caused a dial was the first of all hosts at that time. An adopted dial has no such claim.
-        let isOwn = connections.records[index].state == .dialing
-        endDial(index)
+        guard let (index, host, owner, isOwn) = dialEnded(connection) else { return effects }
         connections.records[index].openedAt = now
         if isShutDown || isOverLimit(host) || (!isOwn && yieldsPlace(host)) {
             drop(index, &effects)
@@ -211,12 +191,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// The connection could not be made. The request that it was dialled for fails, if it still waits.
     mutating func dialFailed(_ connection: PoolConnectionID) -> Effects {
         var effects = Effects()
-        guard isDialling(connection) else { return effects }
-        let index = connection.index
-        let host = connections.records[index].host
-        let owner = connections.records[index].waiter
-        let isOwn = connections.records[index].state == .dialing
-        endDial(index)
+        guard let (index, host, owner, isOwn) = dialEnded(connection) else { return effects }
         forget(index)  // There is nothing to close.
         if isOwn {
             effects.orders.append(.fail(waiters.name(owner)))
@@ -227,6 +202,16 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         }
         settle(host, &effects)
         return effects
+    }
+
+    /// Ends a dial, and returns its records. The request that caused a dial was the first of all hosts at that time; an
+    /// adopted dial has no such claim.
+    private mutating func dialEnded(_ connection: PoolConnectionID) -> (index: Int, host: Int, owner: Int, isOwn: Bool)?
+    {
+        guard isDialling(connection) else { return nil }
+        let record = connections.records[connection.index]
+        endDial(connection.index)
+        return (connection.index, record.host, record.waiter, record.state == .dialing)
     }
 
     /// A request gives its connection back.
@@ -258,9 +243,8 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// An idle connection was closed by its server, or sent unsolicited bytes.
-    ///
-    /// For a connection in use nothing happens: its request will find out and release it as not reusable.
+    /// An idle connection was closed by its server, or sent unsolicited bytes. For a connection in use nothing happens:
+    /// its request will find out and release it as not reusable.
     mutating func connectionDied(_ connection: PoolConnectionID) -> Effects {
         var effects = Effects()
         guard isIdle(connection) else { return effects }
@@ -288,10 +272,8 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     // MARK: The whole pool
 
-    /// Changes the limits of the running pool.
-    ///
-    /// Higher limits raise dials for waiting requests. Lower limits close idle connections immediately; connections in use
-    /// or being made are closed as they become free, until the limits hold.
+    /// Changes the limits of the running pool. Higher limits raise dials for waiting requests. Lower limits close idle
+    /// connections immediately; connections in use or being made are closed as they become free, until the limits hold.
     mutating func setLimits(_ limits: PoolLimits, now: Instant) -> Effects {
         self.limits = limits
         let ageing = amounts.ageing
@@ -313,8 +295,8 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// Ends the pool: waiting requests fail, idle connections close, dials are abandoned, and connections in use close when
-    /// they are released. Requests are refused from now on.
+    /// Ends the pool: waiting requests fail, idle connections close, dials are abandoned, and connections in use close
+    /// when they are released. Requests are refused from now on.
     mutating func shutdown() -> Effects {
         var effects = Effects()
         guard !isShutDown else { return effects }
@@ -323,9 +305,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         abandonDials(&effects)
         // In the order in which they came.
         let waiting = hostPlaces.values.flatMap { hosts.records[$0].line.entries.map(\.index) }
-        for waiter in waiting.sorted(by: {
-            waiters.records[$0].place.sequence < waiters.records[$1].place.sequence
-        }) {
+        for waiter in waiting.sorted(by: { waiters.records[$0].place.sequence < waiters.records[$1].place.sequence }) {
             effects.orders.append(.fail(waiters.name(waiter)))
             let host = waiters.records[waiter].host
             _ = dequeue(waiter)
@@ -357,8 +337,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     /// Forgets a host without connections and requests, so that the pool does not grow with the hosts ever met.
     mutating func forgetIfEmpty(_ host: Int) {
-        guard hosts.records[host].open == 0, hosts.records[host].line.count == 0,
-            let key = hosts.records[host].key
+        guard hosts.records[host].open == 0, hosts.records[host].line.count == 0, let key = hosts.records[host].key
         else { return }
         hostPlaces[key] = nil
         if host == recent?.host { recent = nil }
@@ -376,7 +355,6 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Whether a connection is being made under this name.
     func isDialling(_ connection: PoolConnectionID) -> Bool { state(of: connection).isDialling }
 
-    /// Whether the connection is open and unused.
     func isIdle(_ connection: PoolConnectionID) -> Bool { state(of: connection) == .idle }
 
     /// The name of the connection with an index, if it is idle.
@@ -403,30 +381,26 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 }
 
 extension PoolMachine {
-    /// A connection to be made.
-    struct Dial: Hashable, Sendable {
-        /// The name of the connection. The end of the dial is reported with `dialSucceeded` or `dialFailed`, exactly once.
+    struct Dial: Equatable, Sendable {
+        /// The connection. The end of the dial is reported with `dialSucceeded` or `dialFailed`, exactly once.
         let connection: PoolConnectionID
-        /// The destination.
         let key: Key
     }
 
-    /// The actions of the pool's owner after an event, outside of the lock around the machine. They do not depend on each
-    /// other.
-    struct Effects: Hashable, Sendable {
+    /// The actions of the pool's owner after an event, outside of the lock, independent of each other.
+    struct Effects: Equatable, Sendable {
         /// An action beside the grant.
-        enum Order: Hashable, Sendable {
+        enum Order: Equatable, Sendable {
             /// A request waits no more and fails: the failed dial was its own, or the pool shuts down.
             case fail(PoolWaiterID)
             /// A connection is closed; the machine has forgotten it.
             case close(PoolConnectionID)
-            /// A connection is made.
             case dial(Dial)
-            /// A dial is cancelled. Its end is reported as for every dial; it counts against the limits until then, and a
-            /// connection that it makes nevertheless is used.
+            /// A dial is cancelled. Its end is reported as for every dial; it counts against the limits until then, and
+            /// a connection that it makes nevertheless is used.
             case abandon(PoolConnectionID)
-            /// The clocks of a request that still waits are set: another request's dial is made for it now, or no dial any
-            /// more, as ``PoolMachine/isDialling(for:)`` says.
+            /// The clocks of a request that still waits are set: another request's dial is made for it now, or no dial
+            /// any more, as ``PoolMachine/isDialling(for:)`` says.
             case coverageChanged(PoolWaiterID)
         }
 
@@ -435,23 +409,21 @@ extension PoolMachine {
         /// The other actions; empty, and so without memory, after the commonest events.
         var orders: [Order] = []
 
-        /// Whether there is nothing to do.
         var isEmpty: Bool { grant == nil && orders.isEmpty }
     }
 
     /// The result of a request: a connection, a place in the line, or neither if the pool is shut down.
-    struct Admission: Hashable, Sendable {
+    struct Admission: Equatable, Sendable {
         /// The idle connection that the request holds from now on and has to release.
         var lease: PoolConnectionID?
         /// The name under which the request waits, until it is granted a connection, fails or is cancelled.
         var waiter: PoolWaiterID?
-        /// The other actions.
         var effects = Effects()
     }
 }
 
 /// A connection that goes to a request that waited for it.
-struct PoolGrant: Hashable, Sendable {
+struct PoolGrant: Equatable, Sendable {
     /// The request, which waits no more.
     let waiter: PoolWaiterID
     /// The connection, which the request now holds and has to release.
@@ -459,7 +431,7 @@ struct PoolGrant: Hashable, Sendable {
 }
 
 /// The number of connections in each state, and of the requests that wait for one.
-package struct PoolCounts: Hashable, Sendable {
+package struct PoolCounts: Equatable, Sendable {
     /// Connections in use.
     package var leased = 0
     /// Connections that wait for a request.

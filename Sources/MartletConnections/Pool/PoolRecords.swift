@@ -1,4 +1,3 @@
-/// The record of a connection.
 struct PoolConnectionRecord: Sendable {
     /// The activity of a connection. The first four are those of a dial.
     enum State: UInt8, Sendable {
@@ -67,14 +66,12 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     var counted: Int { open - exempt }
 
     var counts: PoolCounts {
-        PoolCounts(
-            leased: open - dialing - idle.count, idle: idle.count, dialing: dialing, waiting: line.count)
+        PoolCounts(leased: open - dialing - idle.count, idle: idle.count, dialing: dialing, waiting: line.count)
     }
 }
 
 /// The record of a request that had to wait.
 struct PoolWaiterRecord: Sendable {
-    /// The state of the request.
     enum State: Sendable {
         /// It waits, and no connection is opened for it.
         case uncovered
@@ -108,9 +105,7 @@ typealias PoolConnectionID = PoolID<HTTP1Connection>
 /// The name of a request that waits for a connection; also valid while the request holds the connection it was granted.
 typealias PoolWaiterID = PoolID<ConnectionPool.Ticket>
 
-/// The name of a record in a ``PoolTable``.
-///
-/// A slot is reused with another generation, so that a late event cannot reach another record.
+/// The name of a record in a ``PoolTable``: its slot, and a generation, so that no late event reaches another record.
 struct PoolID<Named>: Hashable, Sendable {
     /// The number of times that the slot was used before.
     let generation: UInt32
@@ -131,9 +126,8 @@ enum PoolIndex {
     static let none = -1
 }
 
-/// A table whose slots are reused, each time with a new generation.
-///
-/// Insertion, removal and access take constant time and, once the table has grown, no memory.
+/// A table whose slots are reused, each time with a new generation. Insertion, removal and access take constant time
+/// and, once the table has grown, no memory.
 struct PoolTable<Record: Sendable, Named>: Sendable {
     /// The records by slot; a vacant slot holds its last record.
     var records: [Record] = []
@@ -197,8 +191,7 @@ struct PoolList: Sendable {
         return indices
     }
 
-    @inline(__always)
-    mutating func append(_ index: Int, _ scope: Scope, _ table: inout Table) {
+    @inline(__always) mutating func append(_ index: Int, _ scope: Scope, _ table: inout Table) {
         table.records[index].links[scope.rawValue] = Links(older: newest)
         if newest == PoolIndex.none {
             oldest = index
@@ -209,8 +202,7 @@ struct PoolList: Sendable {
         count += 1
     }
 
-    @inline(__always)
-    mutating func remove(_ index: Int, _ scope: Scope, _ table: inout Table) {
+    @inline(__always) mutating func remove(_ index: Int, _ scope: Scope, _ table: inout Table) {
         let links = table.records[index].links[scope.rawValue]
         if links.older == PoolIndex.none {
             oldest = links.newer
@@ -226,10 +218,8 @@ struct PoolList: Sendable {
     }
 }
 
-/// A binary heap of slots by rank, the smallest on top.
-///
-/// The position of each slot is in an array beside the heap, so that a slot is found when it leaves or its rank changes.
-/// Heaps that never hold the same slot share the array.
+/// A binary heap of slots by rank, the smallest on top. The position of each slot is in an array beside the heap, so
+/// that a slot is found when it leaves or its rank changes. Heaps that never hold the same slot share the array.
 struct PoolHeap: Sendable {
     struct Entry: Sendable {
         var rank: PoolRank
@@ -291,10 +281,8 @@ struct PoolHeap: Sendable {
     }
 }
 
-/// The place of a request among all others.
-///
-/// It stays with the request while that holds a connection, so that a request whose connection turns out to be dead
-/// gets its old place back.
+/// The place of a request among all others. It stays with the request while that holds a connection, so that a request
+/// whose connection turns out to be dead gets its old place back.
 struct PoolWaiterPosition: Sendable {
     /// The time at which the request came, in nanoseconds of the pool's clock.
     var arrival: UInt64
@@ -307,9 +295,9 @@ struct PoolWaiterPosition: Sendable {
 
     /// The place as a value that can be compared; the smallest is served first.
     ///
-    /// A request gains one level per `ageing` nanoseconds: at a time t its level is `priority + (t - arrival) / ageing`.
-    /// Whether one such level is above another does not depend on t. So arrival plus one `ageing` for each level below
-    /// the highest gives the same order, and never has to be computed again.
+    /// A request gains one level per `ageing` nanoseconds: at a time t its level is `priority + (t - arrival) /
+    /// ageing`. Whether one such level is above another does not depend on t. So arrival plus one `ageing` for each
+    /// level below the highest gives the same order, and never has to be computed again.
     ///
     /// A request of ``QueueOrder/lastComeFirstServed`` counts as the first of its ageing interval. So it is never ahead
     /// of one that has waited an interval longer.
@@ -321,8 +309,7 @@ struct PoolWaiterPosition: Sendable {
         let begin = isLastFirst ? arrival - arrival % ageing : arrival
         let (due, tooLate) = begin.addingReportingOverflow(delay)
         return PoolRank(
-            due: tooLong || tooLate ? .max : due, behind: behind,
-            turn: isLastFirst ? .max - sequence : sequence)
+            due: tooLong || tooLate ? .max : due, behind: behind, turn: isLastFirst ? .max - sequence : sequence)
     }
 }
 

@@ -1,12 +1,9 @@
 package import MartletTransport
 package import MartletWire
 
-/// One CONNECT request on a connection to a proxy, and its response (RFC 9110 §9.3.6).
-///
-/// The head is read byte by byte, as curl does: the bytes after the head of a 2xx belong to the tunnel, and stay in the
-/// stream.
+/// One CONNECT request on a connection to a proxy, and its response (RFC 9110 §9.3.6). The head is read byte by byte,
+/// as curl does: the bytes after the head of a 2xx belong to the tunnel, and stay in the stream.
 struct ConnectHandshake {
-    /// The outcome of the request.
     enum Outcome {
         /// The tunnel is established; the heads of the proxy, interim ones first.
         case open([ResponseHead])
@@ -19,12 +16,11 @@ struct ConnectHandshake {
     let authority: String
     /// The value of `User-Agent`; `nil` sends none.
     let userAgent: String?
-    /// The limits of a head.
     let limits: WireLimits
     /// The time by which the tunnel must be established.
     let deadline: MonotonicTime
 
-    /// The maximum wait for a refusal's body: it is for people to read, and no reason to wait for the whole connect clock.
+    /// The maximum wait for a refusal's body: it is for people, and not worth the whole connect clock.
     private static let bodyPatience = Duration.seconds(1)
     /// The maximum number of bytes of a head, which is read byte by byte and contains hardly anything.
     private static let headLimit = 64 * 1024
@@ -39,18 +35,10 @@ struct ConnectHandshake {
         var machine = ClientMachine(limits: headLimits)
         machine.startRequest(method: "CONNECT")
         let request: [UInt8]
-        do throws(WireError) {
-            request = try encoded(authorization)
-        } catch {
-            throw .wire(error)
-        }
-        do throws(TransportError) {
-            try await stream.send(request, until: deadline)
-        } catch .system {
+        do throws(WireError) { request = try encoded(authorization) } catch { throw .wire(error) }
+        do throws(TransportError) { try await stream.send(request, until: deadline) } catch .system {
             // The proxy may have sent the reason before it closed.
-        } catch {
-            throw .lost(error)
-        }
+        } catch { throw .lost(error) }
         machine.requestFinished()
         var heads = try await heads(&machine)
         guard let head = heads.popLast() else { throw .wire(WireError(.emptyResponse, at: 0)) }
@@ -74,9 +62,7 @@ struct ConnectHandshake {
         var unread: [UInt8] = []
         while true {
             let byte: [UInt8]?
-            do throws(TransportError) {
-                byte = try await stream.receive(atMost: 1, until: deadline)
-            } catch {
+            do throws(TransportError) { byte = try await stream.receive(atMost: 1, until: deadline) } catch {
                 throw .lost(error)
             }
             if let byte { unread += byte }
@@ -95,22 +81,20 @@ struct ConnectHandshake {
                     // Nothing ends in order before the head has.
                     throw WireError(.emptyResponse, at: 0)
                 }
-            } catch {
-                throw .wire(error)
-            }
+            } catch { throw .wire(error) }
         }
     }
 
-    /// Whether to parse a head that came byte by byte: at the end of a line, where it may be over; at its beginning, where a
-    /// peer that speaks another protocol shows itself; and now and then, so that no line is without end.
+    /// Whether to parse a head that came byte by byte: at the end of a line, where it may be over; at its beginning,
+    /// where a peer that speaks another protocol shows itself; and now and then, so that no line is without end.
     private static func isWorthParsing(_ unread: [UInt8]) -> Bool {
         unread.last == UInt8(ascii: "\n") || unread.count <= 32 || unread.count.isMultiple(of: 1024)
     }
 
     /// Collects the body of a refusal, as far as it comes soon; errors in it do not matter.
-    private func refusal(
-        _ head: ResponseHead, after earlier: [ResponseHead], _ machine: inout ClientMachine
-    ) async -> Outcome {
+    private func refusal(_ head: ResponseHead, after earlier: [ResponseHead], _ machine: inout ClientMachine) async
+        -> Outcome
+    {
         let patience = min(deadline, MonotonicTime.now().advanced(by: ConnectHandshake.bodyPatience))
         var refusal = TunnelRejection(head: head, earlier: earlier, body: [], isBodyComplete: false)
         var unread: [UInt8] = []
@@ -144,7 +128,6 @@ struct ConnectHandshake {
 
 /// A proxy's response to CONNECT that opened no tunnel; never to be taken for the server's.
 package struct TunnelRejection: Sendable {
-    /// The head.
     package var head: ResponseHead
     /// The heads that came before it: interim ones, and those of the responses after which the request was repeated.
     package var earlier: [ResponseHead]
@@ -156,7 +139,6 @@ package struct TunnelRejection: Sendable {
     /// The maximum size of a body: 64 KiB, far above any error page. It keeps a proxy from filling the memory.
     package static let bodyLimit = 64 * 1024
 
-    /// Creates a refusal.
     package init(head: ResponseHead, earlier: [ResponseHead] = [], body: [UInt8], isBodyComplete: Bool) {
         self.head = head
         self.earlier = earlier

@@ -1,9 +1,8 @@
 import MartletTransport
 import MartletWire
 
-/// Opens a connection by way of a proxy: to the proxy, its handshake, and TLS with the server inside of the tunnel.
-///
-/// One deadline covers all of it. Cancelling the task interrupts every wait; nothing stays open then.
+/// Opens a connection by way of a proxy: to the proxy, its handshake, and TLS with the server inside of the tunnel. One
+/// deadline covers all of it. Cancelling the task interrupts every wait; nothing stays open then.
 struct ProxyDialer {
     let dialer: Dialer
     let proxy: ProxyServer
@@ -16,14 +15,12 @@ struct ProxyDialer {
     /// The maximum number of addresses of a server that a SOCKS proxy is asked for, one after the other.
     private static let addressLimit = 4
 
-    /// A connection by way of a proxy.
     struct Way {
         var connected: Dialer.Connected
         /// The heads of the proxy's responses to CONNECT, the last of which opened the tunnel.
         var heads: [ResponseHead] = []
     }
 
-    /// Opens the connection.
     func run() async throws(ExchangeError) -> Way {
         let way: Way
         if proxy.forwards(isSecure: destination.isSecure) {
@@ -45,17 +42,14 @@ struct ProxyDialer {
 
     private func reachProxy() async throws(ExchangeError) -> Dialer.Connected {
         do throws(DialError) {
-            var connected = try await dialer.dial(proxy, until: deadline)
+            var connected = try await dialer.dial(proxy.destination, as: proxy, until: deadline)
             connected.timings.start = start
             return connected
-        } catch {
-            throw ExchangeError(error, proxy: proxy)
-        }
+        } catch { throw ExchangeError(error, proxy: proxy) }
     }
 
     /// - Parameter connected: The connection to the proxy, where there was one.
-    private func failure(_ fault: ProxyHandshakeError, on connected: Dialer.Connected? = nil) -> ExchangeError
-    {
+    private func failure(_ fault: ProxyHandshakeError, on connected: Dialer.Connected? = nil) -> ExchangeError {
         let cause: ExchangeError.Cause =
             switch fault {
             case .lost(.timedOut): .timedOut(.connect)
@@ -63,9 +57,8 @@ struct ProxyDialer {
             default: .proxy(fault)
             }
         var error = ExchangeError(
-            cause: cause, phase: .tunneling, wasSent: false, waited: MonotonicTime.now().since(start),
-            proxy: proxy)
-        error.reached = connected?.reached
+            cause: cause, phase: .tunneling, wasSent: false, waited: MonotonicTime.now().since(start), proxy: proxy)
+        error.details.reached = connected?.reached
         return error
     }
 
@@ -77,7 +70,7 @@ struct ProxyDialer {
         let authority = "\(isAddress ? "[\(place.host)]" : place.host):\(place.port)"
         let request = ProxyAuthenticationRequest(proxy: proxy, method: "CONNECT", target: authority)
         let authenticator = dialer.settings.proxyAuthenticator
-        var authorization = authenticator.preemptiveValue(for: request)
+        var authorization = authenticator?.preemptiveValue(for: request)
         var hasSentCredentials = false
         var heads: [ResponseHead] = []
         var connected = try await reachProxy()
@@ -94,9 +87,7 @@ struct ProxyDialer {
                 }
             } catch {
                 connected.stream.close()
-                guard isReused, error.isConnectionLoss, !Task.isCancelled else {
-                    throw failure(error, on: connected)
-                }
+                guard isReused, error.isConnectionLoss, !Task.isCancelled else { throw failure(error, on: connected) }
                 isReused = false
                 connected = try await reachProxy()
                 continue
@@ -107,9 +98,9 @@ struct ProxyDialer {
                 return Way(connected: try await secured(connected, after: heads), heads: heads)
             case .refused(var refusal, let isReusable):
                 guard refusal.head.status == 407, !hasSentCredentials, !Task.isCancelled,
-                    let value = authenticator.value(
-                        answering: refusal.head.fields.values(of: "Proxy-Authenticate"),
-                        refused: authorization, for: request)
+                    let value = authenticator?.value(
+                        answering: refusal.head.fields.values(of: "Proxy-Authenticate"), refused: authorization,
+                        for: request)
                 else {
                     connected.stream.close()
                     refusal.earlier = heads + refusal.earlier
@@ -134,16 +125,11 @@ struct ProxyDialer {
         while true {
             guard let target = targets.popFirst() else {
                 // Resolvers that succeed give at least one.
-                let nothing = ResolutionError(host: destination.host, message: "the name has no addresses")
-                throw ExchangeError(
-                    cause: .transport(.resolution(nothing)), phase: .resolving, wasSent: false)
+                throw unresolved(destination.host, "the name has no addresses")
             }
             let machine: Socks5Machine
-            do throws(Socks5Error) {
-                machine = try Socks5Machine(target: target, credentials: proxy.credentials)
-            } catch {
-                throw failure(.socks(error))
-            }
+            do throws(Socks5Error) { machine = try Socks5Machine(target: target, credentials: proxy.credentials) } catch
+            { throw failure(.socks(error)) }
             let connected = try await reachProxy()
             do throws(ProxyHandshakeError) {
                 try await interruptibly(connected.stream) { () async throws(ProxyHandshakeError) in
@@ -161,9 +147,9 @@ struct ProxyDialer {
     }
 
     /// Runs a machine until the tunnel is established; no byte of the tunnel is read. The stream is left open.
-    private func performHandshake(
-        _ machine: consuming Socks5Machine, _ stream: any ByteStream
-    ) async throws(ProxyHandshakeError) {
+    private func performHandshake(_ machine: consuming Socks5Machine, _ stream: any ByteStream)
+        async throws(ProxyHandshakeError)
+    {
         var effects = machine.start()
         while true {
             let bytes: [UInt8]?
@@ -171,18 +157,12 @@ struct ProxyDialer {
                 try await stream.send(effects.send, until: deadline)
                 if machine.isEstablished { return }
                 bytes = try await stream.receive(atMost: machine.wantedByteCount, until: deadline)
-            } catch {
-                throw .lost(error)
-            }
+            } catch { throw .lost(error) }
             guard let bytes else {
                 guard let fault = machine.receiveEndOfStream() else { return }
                 throw .socks(fault)
             }
-            do throws(Socks5Error) {
-                effects = try machine.receive(bytes)
-            } catch {
-                throw .socks(error)
-            }
+            do throws(Socks5Error) { effects = try machine.receive(bytes) } catch { throw .socks(error) }
         }
     }
 
@@ -190,37 +170,40 @@ struct ProxyDialer {
     private func targets(_ names: ProxyNameResolution) async throws(ExchangeError) -> [Socks5Machine.Target] {
         let place = dialer.settings.redirected(host: destination.host, port: destination.port)
         if let address = SocketAddress(literal: place.host, port: place.port) { return [.address(address)] }
-        if names == .resolvedRemotely {
-            return [.name(place.host, port: UInt16(truncatingIfNeeded: place.port))]
+        guard let port = UInt16(exactly: place.port) else {
+            throw unresolved(place.host, "\(place.port) is not a port number")
         }
+        if names == .resolvedRemotely { return [.name(place.host, port: port)] }
         do throws(DialError) {
             let addresses = try await dialer.addresses(of: destination, until: deadline)
             return addresses.prefix(ProxyDialer.addressLimit).map { .address($0) }
-        } catch {
-            throw ExchangeError(error)
-        }
+        } catch { throw ExchangeError(error) }
+    }
+
+    private func unresolved(_ host: String, _ message: String) -> ExchangeError {
+        let error = ResolutionError(host: host, message: message)
+        return ExchangeError(cause: .transport(.resolution(error)), phase: .resolving, wasSent: false)
     }
 
     // MARK: The tunnel
 
     /// The tunnel, with TLS in it if the server needs that.
     /// - Parameter heads: The proxy's responses to CONNECT.
-    private func secured(
-        _ tunnel: Dialer.Connected, after heads: [ResponseHead] = []
-    ) async throws(ExchangeError) -> Dialer.Connected {
+    private func secured(_ tunnel: Dialer.Connected, after heads: [ResponseHead] = []) async throws(ExchangeError)
+        -> Dialer.Connected
+    {
         var connected = tunnel
         connected.timings.tunneled = MonotonicTime.now()
         connected.timings.secured = nil
         guard destination.isSecure else { return connected }
         do throws(DialError) {
             connected.stream = try await interruptibly(tunnel.stream) { () async throws(DialError) in
-                try await dialer.secure(
-                    tunnel.stream, to: destination, through: proxy, until: deadline, since: start)
+                try await dialer.secure(tunnel.stream, to: destination, through: proxy, until: deadline, since: start)
             }
         } catch {
             var failure = ExchangeError(error)
-            failure.reached = connected.reached
-            failure.tunnelHeads = heads
+            failure.details.reached = connected.reached
+            failure.details.tunnelHeads = heads
             throw failure
         }
         connected.timings.secured = MonotonicTime.now()
@@ -232,11 +215,7 @@ struct ProxyDialer {
         _ stream: any ByteStream, _ step: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         let result: Result<Value, Failure> = await withTaskCancellationHandler {
-            do throws(Failure) {
-                return .success(try await step())
-            } catch {
-                return .failure(error)
-            }
+            do throws(Failure) { return .success(try await step()) } catch { return .failure(error) }
         } onCancel: {
             stream.interrupt()
         }
@@ -246,7 +225,5 @@ struct ProxyDialer {
 
 extension Dialer.Connected {
     /// The connection as an error reports it.
-    fileprivate var reached: ReachedConnection {
-        ReachedConnection(information: stream.information, timings: timings)
-    }
+    fileprivate var reached: ReachedConnection { ReachedConnection(information: stream.information, timings: timings) }
 }

@@ -25,8 +25,7 @@
         }
 
         func decode(
-            _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
-            _ step: inout CodingStep
+            _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ step: inout CodingStep
         ) -> Bool {
             var inputLeft = input.count
             var outputLeft = output.count

@@ -44,9 +44,9 @@ package struct ContentCodingPlan: Hashable, Sendable {
     /// Plans for the values of all `Content-Encoding` fields, in the order they came and in linear time. `identity` and empty
     /// list members are skipped.
     /// - Throws: ``ContentDecodingError/tooManyCodings(limit:)``, ``ContentDecodingError/unknownCoding(_:)``.
-    package init(
-        fieldValues: [String], unknown: UnknownCoding = .passedThrough, limits: DecompressionLimits = .init()
-    ) throws(ContentDecodingError) {
+    package init(fieldValues: [String], unknown: UnknownCoding = .passedThrough, limits: DecompressionLimits = .init())
+        throws(ContentDecodingError)
+    {
         var codings: [ContentCoding] = []
         var firstUnknown: String?
         var count = 0
@@ -55,9 +55,7 @@ package struct ContentCodingPlan: Hashable, Sendable {
                 let trimmed = ByteClass.trimmed(member)
                 guard !trimmed.isEmpty else { continue }
                 count += 1
-                guard count <= limits.maximumCodings else {
-                    throw .tooManyCodings(limit: limits.maximumCodings)
-                }
+                guard count <= limits.maximumCodings else { throw .tooManyCodings(limit: limits.maximumCodings) }
                 let name = String(decoding: trimmed, as: UTF8.self)
                 if let coding = ContentCoding(name: name) {
                     codings.append(coding)
@@ -101,8 +99,7 @@ package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConver
     /// this reader and the state of this process.
     package var isOfBody: Bool {
         switch self {
-        case .truncated, .invalidHeader, .corrupt, .checksumMismatch, .lengthMismatch, .trailingData,
-            .ratioExceeded:
+        case .truncated, .invalidHeader, .corrupt, .checksumMismatch, .lengthMismatch, .trailingData, .ratioExceeded:
             true
         case .unknownCoding, .tooManyCodings, .tooLarge, .outOfMemory: false
         }
@@ -147,8 +144,7 @@ public struct DecompressionLimits: Hashable, Sendable, Codable {
 
     /// Creates limits, each with its default.
     public init(
-        maximumByteCount: Int? = nil, maximumRatio: Int = 100, ratioThreshold: Int = 10 << 20,
-        maximumCodings: Int = 5
+        maximumByteCount: Int? = nil, maximumRatio: Int = 100, ratioThreshold: Int = 10 << 20, maximumCodings: Int = 5
     ) {
         self.maximumByteCount = maximumByteCount
         self.maximumRatio = maximumRatio
@@ -181,9 +177,8 @@ protocol CodingDecoder: AnyObject {
 
     /// Runs the library once, on compressed data. It may change the state.
     /// - Returns: Whether only more input helps.
-    func decode(
-        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ step: inout CodingStep
-    ) -> Bool
+    func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ step: inout CodingStep)
+        -> Bool
 
     /// Releases the library's memory.
     func close()
@@ -214,9 +209,9 @@ struct CodingStep {
 extension CodingDecoder {
     /// Decodes as much of the input as fits into the output, under the rules of ``ContentDecoder/decode(_:endOfInput:upTo:)``.
     /// An empty output has no effect.
-    func step(
-        _ input: UnsafeRawBufferPointer, endOfInput: Bool, into output: UnsafeMutableRawBufferPointer
-    ) throws(ContentDecodingError) -> CodingStep {
+    func step(_ input: UnsafeRawBufferPointer, endOfInput: Bool, into output: UnsafeMutableRawBufferPointer)
+        throws(ContentDecodingError) -> CodingStep
+    {
         var step = CodingStep()
         while unsafe !output.isEmpty {
             let rest = unsafe UnsafeRawBufferPointer(rebasing: input[step.consumed...])

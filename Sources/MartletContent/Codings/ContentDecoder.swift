@@ -52,9 +52,9 @@ package final class ContentDecoder {
     ///   - input: The bytes that have arrived and were not yet consumed.
     ///   - endOfInput: Whether the body ends with this input; it stays true.
     ///   - byteCount: The maximum number of bytes of the piece; at least 1.
-    package func decode(
-        _ input: ArraySlice<UInt8>, endOfInput: Bool, upTo byteCount: Int
-    ) throws(ContentDecodingError) -> Piece {
+    package func decode(_ input: ArraySlice<UInt8>, endOfInput: Bool, upTo byteCount: Int) throws(ContentDecodingError)
+        -> Piece
+    {
         if let failure { throw failure }
         let size = max(byteCount, 1)
         guard !stages.isEmpty else {
@@ -93,8 +93,8 @@ package final class ContentDecoder {
     /// Runs one stage, and those before it as far as it needs their bytes.
     /// - Returns: The number of bytes that the stage wrote.
     private func run(
-        _ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool,
-        into output: UnsafeMutableRawBufferPointer, _ consumed: inout Int
+        _ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool, into output: UnsafeMutableRawBufferPointer,
+        _ consumed: inout Int
     ) throws(ContentDecodingError) -> Int {
         let stage = stages[index]
         if let failure = stage.failure { throw failure }
@@ -132,8 +132,8 @@ package final class ContentDecoder {
     /// Lets a stage write from the bytes of the one before it, which runs only if nothing else comes: its error is seen once
     /// all bytes before it are decoded, however much room there is.
     private func drainOrRefill(
-        _ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool,
-        into output: UnsafeMutableRawBufferPointer, _ consumed: inout Int
+        _ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool, into output: UnsafeMutableRawBufferPointer,
+        _ consumed: inout Int
     ) throws(ContentDecodingError) -> CodingStep {
         let decoder = stages[index].decoder
         let step = try unsafe drain(stages[index - 1], with: decoder, into: output)
@@ -143,9 +143,9 @@ package final class ContentDecoder {
     }
 
     /// Lets a stage write into its buffer if all of it was read.
-    private func refill(
-        _ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool, _ consumed: inout Int
-    ) throws(ContentDecodingError) {
+    private func refill(_ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool, _ consumed: inout Int)
+        throws(ContentDecodingError)
+    {
         let stage = stages[index]
         guard stage.unread.isEmpty, !stage.isFinished else { return }
         // Taken out while it is written to, so that it is neither copied nor accessed twice.
@@ -160,9 +160,9 @@ package final class ContentDecoder {
     }
 
     /// Feeds the output of a stage to the next one.
-    private func drain(
-        _ stage: Stage, with decoder: any CodingDecoder, into output: UnsafeMutableRawBufferPointer
-    ) throws(ContentDecodingError) -> CodingStep {
+    private func drain(_ stage: Stage, with decoder: any CodingDecoder, into output: UnsafeMutableRawBufferPointer)
+        throws(ContentDecodingError) -> CodingStep
+    {
         let buffer = stage.buffer
         let bytes = unsafe buffer.span.bytes
         let step = try unsafe bytes.withUnsafeBytes { (all) throws(ContentDecodingError) in

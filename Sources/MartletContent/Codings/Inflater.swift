@@ -79,9 +79,9 @@ import CZlib
         }
     }
 
-    func decode(
-        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ step: inout CodingStep
-    ) -> Bool {
+    func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ step: inout CodingStep)
+        -> Bool
+    {
         guard let stream = unsafe stream else { return false }
         let inputCount = min(input.count, Int(Int32.max))
         let outputCount = min(output.count, Int(Int32.max))

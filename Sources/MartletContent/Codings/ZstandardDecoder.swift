@@ -34,8 +34,7 @@
         }
 
         func decode(
-            _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
-            _ step: inout CodingStep
+            _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ step: inout CodingStep
         ) -> Bool {
             // The library treats repeated calls without progress as an error of the caller.
             guard unsafe !input.isEmpty || mayHoldOutput else { return true }
@@ -60,8 +59,7 @@
             case ZSTD_error_prefix_unknown: hasFrame ? .trailingData(coding) : .invalidHeader(coding)
             case ZSTD_error_checksum_wrong: .checksumMismatch(coding)
             case ZSTD_error_memory_allocation: .outOfMemory
-            case ZSTD_error_frameParameter_windowTooLarge:
-                .corrupt(coding, reason: "its window is larger than 8 MiB")
+            case ZSTD_error_frameParameter_windowTooLarge: .corrupt(coding, reason: "its window is larger than 8 MiB")
             default: .corrupt(coding, reason: unsafe String(cString: ZSTD_getErrorName(status)))
             }
         }

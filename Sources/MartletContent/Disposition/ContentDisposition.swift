@@ -6,8 +6,7 @@ import MartletWire
 /// Malformed parameters are skipped, and of several with one name the first counts. Parsing takes time linear in the text.
 /// The peer chooses the names: use ``suggestedFilename`` for files, and no other.
 public struct ContentDisposition: Hashable, Sendable {
-    /// The disposition in lower case: `inline`, `attachment`, `form-data`, or another word, which means `attachment`
-    /// (RFC 6266 §4.2).
+    /// The disposition in lower case: `inline`, `attachment`, `form-data`; others mean `attachment` (RFC 6266 §4.2).
     public let type: String
     /// The `filename` parameter as it came: neither percent-decoded nor safe.
     public let filename: String?
@@ -19,14 +18,13 @@ public struct ContentDisposition: Hashable, Sendable {
         var reader = FieldValueParser(text)
         reader.skipBlanks()
         // Lenient, as browsers are: blanks around the equals sign are common.
-        guard let type = reader.token(), let parameters = reader.parameters(isLenient: true) else {
-            return nil
-        }
+        guard let type = reader.token(), let parameters = reader.parameters(isLenient: true) else { return nil }
         self.type = type.lowercased()
         filename = parameters.first { $0.name == "filename" }?.value
         extendedFilename =
-            parameters.lazy.filter { $0.name == "filename*" && !$0.isQuoted }
-            .compactMap { ContentDisposition.decoded($0.value) }.first
+            parameters.lazy.filter { $0.name == "filename*" && !$0.isQuoted }.compactMap {
+                ContentDisposition.decoded($0.value)
+            }.first
     }
 
     /// Whether the response is meant to be saved rather than displayed.
@@ -41,8 +39,7 @@ public struct ContentDisposition: Hashable, Sendable {
     /// Decodes a value with its character encoding and percent-encoded bytes, such as `UTF-8'en'%e2%82%ac` (RFC 8187 §3.2);
     /// `nil` if it is malformed, in an encoding other than UTF-8 and ISO-8859-1, or invalid in its own.
     private static func decoded(_ value: String) -> String? {
-        let parts = value.utf8.split(
-            separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
+        let parts = value.utf8.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }
         var bytes: [UInt8] = []
         let encoded = Array(parts[2])
@@ -54,9 +51,7 @@ public struct ContentDisposition: Hashable, Sendable {
                 index += 3
             } else {
                 // Other bytes are `attr-char`: token characters except `*`, `'` and `%`.
-                guard ByteClass.isToken(encoded[index]), !"*'".utf8.contains(encoded[index]) else {
-                    return nil
-                }
+                guard ByteClass.isToken(encoded[index]), !"*'".utf8.contains(encoded[index]) else { return nil }
                 bytes.append(encoded[index])
                 index += 1
             }
@@ -99,9 +94,7 @@ package struct SafeFilename: Hashable, Sendable {
         while let first = kept.first {
             if SafeFilename.isBlank(first) || (first == "." && !allowsDotFile) {
                 kept = kept.dropFirst()
-            } else if kept.count > 1, kept[kept.startIndex + 1] == ":", first.isASCII,
-                first.properties.isAlphabetic
-            {
+            } else if kept.count > 1, kept[kept.startIndex + 1] == ":", first.isASCII, first.properties.isAlphabetic {
                 kept = kept.dropFirst(2)
             } else {
                 break
@@ -116,15 +109,13 @@ package struct SafeFilename: Hashable, Sendable {
     /// with such a name would be taken for the state of another download.
     private static func unreserved(_ name: String) -> String {
         guard name.utf8.count > 9, name.contains(".martlet-") else { return name }
-        return name.split(separator: ".martlet-", omittingEmptySubsequences: false).joined(
-            separator: "_martlet-")
+        return name.split(separator: ".martlet-", omittingEmptySubsequences: false).joined(separator: "_martlet-")
     }
 
     /// Whether a name consists of ASCII letters, digits, `-`, `_` and inner dots, as most do, and needs no change.
     private static func isPlain(_ name: String) -> Bool {
         let bytes = name.utf8
-        guard let first = bytes.first, first != 0x2E, let last = bytes.last, last != 0x2E,
-            bytes.count <= byteLimit
+        guard let first = bytes.first, first != 0x2E, let last = bytes.last, last != 0x2E, bytes.count <= byteLimit
         else { return false }
         return bytes.allSatisfy { byte in
             switch byte {
@@ -184,9 +175,7 @@ package enum SuggestedFilename {
     ///   - contentDisposition: The field's value; `nil` if there is none or it is to be ignored.
     ///   - url: The URL of the response.
     package static func of(contentDisposition: String?, url: HTTPURL) -> String? {
-        if let name = contentDisposition.flatMap({ ContentDisposition($0) })?.suggestedFilename {
-            return name
-        }
+        if let name = contentDisposition.flatMap({ ContentDisposition($0) })?.suggestedFilename { return name }
         let segment = url.path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last
         return segment.flatMap { SafeFilename(PercentEncoding.decoded(String(Substring($0))))?.text }
     }

@@ -99,9 +99,7 @@ private struct JSONDigits: Hashable, Sendable {
     /// The integer, written without exponent; `nil` for other numbers, and for more than 20 digits.
     var integerText: String? {
         guard !digits.isEmpty else { return "0" }
-        guard hugeExponent.isEmpty, exponent >= 0, exponent <= 20, digits.count + exponent <= 20 else {
-            return nil
-        }
+        guard hugeExponent.isEmpty, exponent >= 0, exponent <= 20, digits.count + exponent <= 20 else { return nil }
         let zeros = [UInt8](repeating: UInt8(ascii: "0"), count: exponent)
         return (isNegative ? "-" : "") + String(decoding: digits + zeros, as: UTF8.self)
     }

@@ -22,9 +22,7 @@ public struct JSONObject: Sendable {
     fileprivate struct ExactName: Hashable, Sendable {
         let text: String
 
-        static func == (left: ExactName, right: ExactName) -> Bool {
-            left.text.utf8.elementsEqual(right.text.utf8)
-        }
+        static func == (left: ExactName, right: ExactName) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
 
         func hash(into hasher: inout Hasher) {
             for byte in text.utf8 { hasher.combine(byte) }
@@ -85,8 +83,7 @@ public struct JSONObject: Sendable {
 
     private func place(of name: String) -> Int? {
         let name = ExactName(text: name)
-        return members.count > JSONObject.scanLimit
-            ? places[name] : members.firstIndex { $0.exactName == name }
+        return members.count > JSONObject.scanLimit ? places[name] : members.firstIndex { $0.exactName == name }
     }
 }
 

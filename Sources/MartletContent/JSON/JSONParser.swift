@@ -72,8 +72,7 @@ struct JSONParser {
         return nil
     }
 
-    /// Adds a value to its container, and each container that it completes likewise; returns the outermost value once it is
-    /// complete.
+    /// Adds a value to its container, and so each container that it completes; returns the outermost one once complete.
     private mutating func placed(_ value: JSONValue) throws(JSONError) -> JSONValue? {
         var value = value
         while !containers.isEmpty {
@@ -122,9 +121,7 @@ struct JSONParser {
     private var current: UInt8? { position < bytes.count ? bytes[position] : nil }
 
     private mutating func skipBlanks() {
-        while let byte = current, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D {
-            position += 1
-        }
+        while let byte = current, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { position += 1 }
     }
 
     /// The error at the cursor, or of a text that ends there.
@@ -153,8 +150,7 @@ struct JSONParser {
         position = end + 1
         let content = bytes[start..<end]
         guard let raw = String(validating: content, as: UTF8.self) else {
-            throw JSONError(
-                reason: .invalidUTF8, offset: TextDecoding.malformedOffset(in: content, .utf8) ?? start)
+            throw JSONError(reason: .invalidUTF8, offset: TextDecoding.malformedOffset(in: content, .utf8) ?? start)
         }
         return hasEscapes ? try JSONParser.unescaped(content) : raw
     }
@@ -184,9 +180,7 @@ struct JSONParser {
     }
 
     /// The character of an escape after its `u`, or of two that form a surrogate pair.
-    private static func scalar(
-        _ rest: inout ArraySlice<UInt8>, _ escape: Int
-    ) throws(JSONError) -> Unicode.Scalar {
+    private static func scalar(_ rest: inout ArraySlice<UInt8>, _ escape: Int) throws(JSONError) -> Unicode.Scalar {
         let unit = try unit(&rest, escape)
         if let scalar = Unicode.Scalar(unit) { return scalar }
         // Not a character by itself, so a surrogate: a high one, followed by a low one.
@@ -224,8 +218,7 @@ struct JSONParser {
             let first = position
             while let byte = current(), ByteClass.isDigit(byte) { position += 1 }
             guard position > first else {
-                throw JSONError(
-                    reason: position == bytes.count ? .unexpectedEnd : .invalidNumber, offset: position)
+                throw JSONError(reason: position == bytes.count ? .unexpectedEnd : .invalidNumber, offset: position)
             }
         }
         if current() == UInt8(ascii: "-") { position += 1 }

@@ -73,15 +73,13 @@ public enum JSONValue: Hashable, Sendable {
         return elements[index]
     }
 
-    /// The value without members that are `null`, at any depth. Elements of arrays stay, `null` or not, since their position
-    /// matters.
+    /// The value without members that are `null`, at any depth. Elements of arrays stay, since their position matters.
     public func removingNulls() -> JSONValue {
         switch self {
         case .null, .bool, .number, .string: self
         case .array(let elements): .array(elements.map { $0.removingNulls() })
         case .object(let members):
-            .object(
-                JSONObject(members.filter { !$0.value.isNull }.map { ($0.name, $0.value.removingNulls()) }))
+            .object(JSONObject(members.filter { !$0.value.isNull }.map { ($0.name, $0.value.removingNulls()) }))
         }
     }
 }
@@ -89,19 +87,9 @@ public enum JSONValue: Hashable, Sendable {
 /// Numbers are as exact as the coder; ``JSONValue/init(parsing:depthLimit:)-([UInt8],_)`` and ``JSONValue/bytes(_:)`` keep all
 /// digits, and the order of members.
 extension JSONValue: Codable {
-    /// The name of a member.
-    private struct Name: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-
-        init?(intValue: Int) { nil }
-    }
-
     /// Decodes any value.
     public init(from decoder: any Decoder) throws {
-        if let container = try? decoder.container(keyedBy: Name.self) {
+        if let container = try? decoder.container(keyedBy: ParameterKey.self) {
             let names = container.allKeys.sorted { $0.stringValue < $1.stringValue }
             let members = try names.map { ($0.stringValue, try container.decode(JSONValue.self, forKey: $0)) }
             self = .object(JSONObject(members))
@@ -140,24 +128,21 @@ extension JSONValue: Codable {
                 try value.encode(to: encoder)
             } else {
                 throw EncodingError.invalidValue(
-                    number,
-                    .init(codingPath: encoder.codingPath, debugDescription: "the number is too large"))
+                    number, .init(codingPath: encoder.codingPath, debugDescription: "the number is too large"))
             }
         case .string(let value): try value.encode(to: encoder)
         case .array(let elements): try elements.encode(to: encoder)
         case .object(let members):
-            var container = encoder.container(keyedBy: Name.self)
-            for member in members {
-                try container.encode(member.value, forKey: Name(stringValue: member.name))
-            }
+            var container = encoder.container(keyedBy: ParameterKey.self)
+            for member in members { try container.encode(member.value, forKey: ParameterKey(stringValue: member.name)) }
         }
     }
 
     /// Decodes a value of another type.
     /// - Throws: The errors of the decoder.
-    public func decode<Value: Decodable>(
-        _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
-    ) throws -> Value { try decoder.decode(type, from: Data(bytes())) }
+    public func decode<Value: Decodable>(_ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder())
+        throws -> Value
+    { try decoder.decode(type, from: Data(bytes())) }
 }
 
 extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,

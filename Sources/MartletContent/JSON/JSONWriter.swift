@@ -14,8 +14,7 @@ struct JSONWriter {
         case .bool(let value): bytes += (value ? "true" : "false").utf8
         case .number(let number): bytes += number.text.utf8
         case .string(let text): write(text)
-        case .array(let elements):
-            list(elements, from: UInt8(ascii: "["), to: UInt8(ascii: "]")) { $0.write($1) }
+        case .array(let elements): list(elements, from: UInt8(ascii: "["), to: UInt8(ascii: "]")) { $0.write($1) }
         case .object(let members):
             let sorted =
                 style.contains(.sorted)
@@ -30,8 +29,7 @@ struct JSONWriter {
     }
 
     private mutating func list<Element>(
-        _ elements: [Element], from opening: UInt8, to closing: UInt8,
-        _ write: (inout JSONWriter, Element) -> Void
+        _ elements: [Element], from opening: UInt8, to closing: UInt8, _ write: (inout JSONWriter, Element) -> Void
     ) {
         bytes.append(opening)
         depth += 1

@@ -1,5 +1,4 @@
-/// The media types of files by the suffixes of their names, as in a `mime.types` file. A built-in table has common suffixes that
-/// the file does not list.
+/// The media types of files by their suffixes, as in a `mime.types` file, with built-in ones that a file may lack.
 public struct MediaTypeTable: Sendable {
     /// The maximum size of a suffix, in bytes.
     private static let suffixLimit = 64
@@ -35,8 +34,9 @@ public struct MediaTypeTable: Sendable {
             guard words.count > 1 else { continue }
             let type = String(decoding: words[0], as: UTF8.self)
             // A parameter would end up in the head of a part; a table has none.
-            guard let parsed = MediaType(type), parsed.parameters.isEmpty, parsed.essence == type.lowercased()
-            else { continue }
+            guard let parsed = MediaType(type), parsed.parameters.isEmpty, parsed.essence == type.lowercased() else {
+                continue
+            }
             for word in words.dropFirst() where word.count <= suffixLimit {
                 types[String(decoding: word, as: UTF8.self).lowercased()] = parsed.essence
             }
@@ -54,16 +54,14 @@ public struct MediaTypeTable: Sendable {
         "ics": "text/calendar", "jpeg": "image/jpeg", "jpg": "image/jpeg", "js": "text/javascript",
         "json": "application/json", "jsonl": "application/jsonl", "m4a": "audio/mp4", "md": "text/markdown",
         "mkv": "video/matroska", "mov": "video/quicktime", "mp3": "audio/mpeg", "mp4": "video/mp4",
-        "mpeg": "video/mpeg", "odt": "application/vnd.oasis.opendocument.text", "oga": "audio/ogg",
-        "ogg": "audio/ogg", "ogv": "video/ogg", "opus": "audio/ogg", "otf": "font/otf",
-        "pdf": "application/pdf", "png": "image/png",
-        "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-        "rtf": "application/rtf", "svg": "image/svg+xml", "tar": "application/x-tar", "tif": "image/tiff",
-        "tiff": "image/tiff", "ttf": "font/ttf", "txt": "text/plain", "wasm": "application/wasm",
-        "wav": "audio/wav", "weba": "audio/webm", "webm": "video/webm", "webp": "image/webp",
-        "woff": "font/woff", "woff2": "font/woff2",
+        "mpeg": "video/mpeg", "odt": "application/vnd.oasis.opendocument.text", "oga": "audio/ogg", "ogg": "audio/ogg",
+        "ogv": "video/ogg", "opus": "audio/ogg", "otf": "font/otf", "pdf": "application/pdf", "png": "image/png",
+        "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation", "rtf": "application/rtf",
+        "svg": "image/svg+xml", "tar": "application/x-tar", "tif": "image/tiff", "tiff": "image/tiff",
+        "ttf": "font/ttf", "txt": "text/plain", "wasm": "application/wasm", "wav": "audio/wav", "weba": "audio/webm",
+        "webm": "video/webm", "webp": "image/webp", "woff": "font/woff", "woff2": "font/woff2",
         "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xml": "application/xml",
-        "xz": "application/x-xz", "yaml": "application/yaml", "yml": "application/yaml",
-        "zip": "application/zip", "zst": "application/zstd",
+        "xz": "application/x-xz", "yaml": "application/yaml", "yml": "application/yaml", "zip": "application/zip",
+        "zst": "application/zstd",
     ]
 }

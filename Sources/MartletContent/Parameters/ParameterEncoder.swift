@@ -2,48 +2,66 @@ import FoundationEssentials
 
 /// Encodes any `Encodable` as a ``ParameterValue``.
 struct ParameterEncoder: Encoder {
-    /// The first error of a function that cannot throw: those that create containers.
-    final class Faults { var first: ParameterError? }
+    /// The state of one encoding.
+    final class Run {
+        /// The first error of a function that cannot throw: those that create containers.
+        var fault: ParameterError?
+        let keys: JSONEncoder.KeyEncodingStrategy
+        let dates: JSONEncoder.DateEncodingStrategy
+
+        init(_ rules: JSONEncoder?) {
+            keys = rules?.keyEncodingStrategy ?? .useDefaultKeys
+            dates = rules?.dateEncodingStrategy ?? .deferredToDate
+        }
+    }
 
     let node: ParameterNode
     let codingPath: [any CodingKey]
     /// The number of values around this one, including those that only wrap it.
     let depth: Int
-    let faults: Faults
+    let run: Run
+    /// Whether names are kept, as those of a dictionary are by `JSONEncoder`.
+    var keepsNames = false
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     /// The tree of a value.
-    static func value(of value: some Encodable) throws -> ParameterValue {
-        let encoder = ParameterEncoder(node: ParameterNode(), codingPath: [], depth: 0, faults: Faults())
+    static func value(of value: some Encodable, by rules: JSONEncoder?) throws -> ParameterValue {
+        let encoder = ParameterEncoder(node: ParameterNode(), codingPath: [], depth: 0, run: Run(rules))
         try encoder.encode(value)
-        if let fault = encoder.faults.first { throw fault }
+        if let fault = encoder.run.fault { throw fault }
         return encoder.node.value
     }
 
     /// The encoder of a value inside.
     func inner(_ node: ParameterNode, _ key: any CodingKey) -> ParameterEncoder {
-        ParameterEncoder(node: node, codingPath: codingPath + [key], depth: depth + 1, faults: faults)
+        ParameterEncoder(node: node, codingPath: codingPath + [key], depth: depth + 1, run: run)
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         KeyedEncodingContainer(KeyedParameterContainer<Key>(encoder: usable(as: .record)))
     }
 
-    func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        UnkeyedParameterContainer(encoder: usable(as: .list))
-    }
+    func unkeyedContainer() -> any UnkeyedEncodingContainer { UnkeyedParameterContainer(encoder: usable(as: .list)) }
 
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-    /// This encoder if its node can become the kind that a container needs; otherwise one whose values are dropped, with the
-    /// error recorded.
+    /// This encoder if its node can become the kind of a container; else one that drops values, the error recorded.
     private func usable(as kind: ParameterNode.Kind) -> ParameterEncoder {
         if node.become(kind) { return self }
-        faults.first = faults.first ?? fault(.conflictingContainers)
+        run.fault = run.fault ?? fault(.conflictingContainers)
         let dropped = ParameterNode()
         _ = dropped.become(kind)
-        return ParameterEncoder(node: dropped, codingPath: codingPath, depth: depth, faults: faults)
+        return ParameterEncoder(node: dropped, codingPath: codingPath, depth: depth, run: run)
+    }
+
+    /// The name of a value in the tree.
+    func name(of key: any CodingKey) -> String {
+        switch run.keys {
+        case .convertToSnakeCase where !keepsNames: SnakeCase.text(key.stringValue)
+        case .custom(let convert) where !keepsNames: convert(codingPath + [key]).stringValue
+        default: key.stringValue
+        }
     }
 
     private func fault(_ code: ParameterError.Code) -> ParameterError {
@@ -56,7 +74,7 @@ extension ParameterEncoder: SingleValueEncodingContainer {
 
     // One function for all the types that the protocol lists.
     func encode(_ value: some Encodable) throws {
-        if let fault = faults.first { throw fault }
+        if let fault = run.fault { throw fault }
         guard depth <= ParameterValue.depthLimit else { throw fault(.tooDeep) }
         if let plain = try plain(value) { return node.set(plain) }
         if let set = value as? any EncodableSet {
@@ -68,7 +86,10 @@ extension ParameterEncoder: SingleValueEncodingContainer {
             }
             return node.set(.set(values))
         }
-        let wrapped = ParameterEncoder(node: node, codingPath: codingPath, depth: depth + 1, faults: faults)
+        let wrapped = ParameterEncoder(
+            node: node, codingPath: codingPath, depth: depth + 1, run: run,
+            keepsNames: value is any StringKeyedDictionary)
+        if case .custom(let write) = run.dates, let date = value as? Date { return try write(date, wrapped) }
         try value.encode(to: wrapped)
     }
 
@@ -83,6 +104,7 @@ extension ParameterEncoder: SingleValueEncodingContainer {
         // By its digits: 0.1 as Float is not 0.1 as Double.
         case let value as Float: return try number(Double(value.description) ?? Double(value))
         case let value as Date:
+            if case .custom = run.dates { return nil }
             guard value.timeIntervalSince1970.isFinite else { throw fault(.dateOutOfRange) }
             return .date(value)
         case let value as Data: return .data(value)
@@ -118,24 +140,27 @@ extension Set: EncodableSet where Element: Encodable {
     fileprivate var encodableElements: [any Encodable] { Array(self) }
 }
 
+/// A dictionary whose keys are names.
+private protocol StringKeyedDictionary {}
+
+extension Dictionary: StringKeyedDictionary where Key == String, Value: Encodable {}
+
 /// Writes the values of a record.
 private struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: ParameterEncoder
 
     var codingPath: [any CodingKey] { encoder.codingPath }
 
-    func encodeNil(forKey key: Key) { encoder.node.replace(key.stringValue).set(.null) }
+    func encodeNil(forKey key: Key) { encoder.node.replace(encoder.name(of: key)).set(.null) }
 
     // One function for all the types that the protocol lists.
     func encode(_ value: some Encodable, forKey key: Key) throws { try replacing(key).encode(value) }
 
-    func nestedContainer<Inner: CodingKey>(
-        keyedBy type: Inner.Type, forKey key: Key
-    ) -> KeyedEncodingContainer<Inner> { nested(key).container(keyedBy: type) }
-
-    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        nested(key).unkeyedContainer()
+    func nestedContainer<Inner: CodingKey>(keyedBy type: Inner.Type, forKey key: Key) -> KeyedEncodingContainer<Inner> {
+        nested(key).container(keyedBy: type)
     }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer { nested(key).unkeyedContainer() }
 
     func superEncoder() -> any Encoder { replacing(ParameterKey(stringValue: "super")) }
 
@@ -143,11 +168,11 @@ private struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerPr
 
     /// The encoder of a nested container. Its contents are kept: a class and its subclass may write to the same one.
     private func nested(_ key: Key) -> ParameterEncoder {
-        encoder.inner(encoder.node.child(key.stringValue), key)
+        encoder.inner(encoder.node.child(encoder.name(of: key)), key)
     }
 
     private func replacing(_ key: any CodingKey) -> ParameterEncoder {
-        encoder.inner(encoder.node.replace(key.stringValue), key)
+        encoder.inner(encoder.node.replace(encoder.name(of: key)), key)
     }
 }
 

@@ -64,18 +64,14 @@ struct ParameterPath {
         steps = codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }
     }
 
-    /// The position of a value by its name.
+    /// The position of a value by its name, or by its number in a list.
     /// - Throws: If it is too deep.
-    func inside(_ key: String) throws(ParameterError) -> ParameterPath {
+    func inside(_ key: some CustomStringConvertible) throws(ParameterError) -> ParameterPath {
         guard steps.count < ParameterValue.depthLimit else { throw ParameterError(.tooDeep, at: self) }
         var path = self
-        path.steps.append(key)
+        path.steps.append(key.description)
         return path
     }
-
-    /// The position of a value by its number.
-    /// - Throws: If it is too deep.
-    func inside(_ index: Int) throws(ParameterError) -> ParameterPath { try inside(String(index)) }
 
     /// The path in words; a long one is truncated.
     var text: String {

@@ -43,7 +43,12 @@ public indirect enum ParameterValue: Hashable, Sendable {
     /// Dates, data, decimal numbers, URLs and sets keep their kind, whatever their `encode(to:)` does. Synthesized encoders
     /// omit absent optionals; a value written with `encodeNil` is ``null``. A key that is encoded twice has its last value.
     /// - Throws: A ``ParameterError`` with the path of the value; the errors of the value's own `encode(to:)`, unchanged.
-    public init(encoding value: some Encodable) throws { self = try ParameterEncoder.value(of: value) }
+    public init(encoding value: some Encodable) throws { try self.init(encoding: value, by: nil) }
+
+    /// Creates the tree of a value, with the names and the closure for dates of an encoder.
+    package init(encoding value: some Encodable, by rules: JSONEncoder?) throws {
+        self = try ParameterEncoder.value(of: value, by: rules)
+    }
 }
 
 extension ParameterValue: Encodable {
@@ -78,9 +83,7 @@ extension ParameterValue: Encodable {
         case .number(let value): guard value.isFinite else { throw ParameterError(.notFinite, at: path) }
         case .decimal(let value): guard !value.isNaN else { throw ParameterError(.notFinite, at: path) }
         case .date(let value):
-            guard value.timeIntervalSince1970.isFinite else {
-                throw ParameterError(.dateOutOfRange, at: path)
-            }
+            guard value.timeIntervalSince1970.isFinite else { throw ParameterError(.dateOutOfRange, at: path) }
         case .bool, .integer, .unsigned, .string, .data: break
         case .array(let values):
             for (index, value) in values.enumerated() {
@@ -95,9 +98,8 @@ extension ParameterValue: Encodable {
     }
 }
 
-extension ParameterValue: ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral,
-    ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral,
-    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+extension ParameterValue: ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+    ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
     /// A text.
     public init(stringLiteral value: String) { self = .string(value) }

@@ -9,9 +9,7 @@ struct QueryWriter {
     private var hasPairs = false
 
     /// The pairs of parameters, joined by `&`.
-    static func text(
-        of parameters: ParameterValue, by encoding: QueryEncoding
-    ) throws(ParameterError) -> String {
+    static func text(of parameters: ParameterValue, by encoding: QueryEncoding) throws(ParameterError) -> String {
         guard case .object = parameters else { throw ParameterError(.notAnObject, at: ParameterPath()) }
         var writer = QueryWriter(encoding: encoding)
         try writer.write(parameters, named: nil, at: ParameterPath())
@@ -23,9 +21,9 @@ struct QueryWriter {
         try QueryWriter(encoding: QueryEncoding()).sorted(values, at: ParameterPath())
     }
 
-    private mutating func write(
-        _ value: ParameterValue, named name: String?, at path: ParameterPath
-    ) throws(ParameterError) {
+    private mutating func write(_ value: ParameterValue, named name: String?, at path: ParameterPath)
+        throws(ParameterError)
+    {
         switch value {
         case .object(let values):
             for (key, inner) in values.map({ (styled($0.key), $0.value) }).sorted(by: { $0.0 < $1.0 }) {
@@ -45,9 +43,9 @@ struct QueryWriter {
         }
     }
 
-    private mutating func write(
-        _ values: [ParameterValue], named name: String?, isSet: Bool, at path: ParameterPath
-    ) throws(ParameterError) {
+    private mutating func write(_ values: [ParameterValue], named name: String?, isSet: Bool, at path: ParameterPath)
+        throws(ParameterError)
+    {
         guard encoding.arrays == .commaSeparated else {
             for (index, inner) in values.enumerated() {
                 let itemName = isSet ? name : itemName(name ?? "", index)
@@ -91,9 +89,9 @@ struct QueryWriter {
     private func styled(_ key: String) -> String { encoding.keys == .asIs ? key : SnakeCase.text(key) }
 
     /// The values of a set by their texts; values that are not plain by the text that would be written for them.
-    private func sorted(
-        _ values: Set<ParameterValue>, at path: ParameterPath
-    ) throws(ParameterError) -> [ParameterValue] {
+    private func sorted(_ values: Set<ParameterValue>, at path: ParameterPath) throws(ParameterError)
+        -> [ParameterValue]
+    {
         let inner = try path.inside(0)
         let keyed = try values.map { value throws(ParameterError) in
             if let text = try text(of: value, at: inner) { return (text: text, value: value) }
@@ -154,12 +152,6 @@ struct QueryWriter {
 
     /// Appends a text, percent-encoded.
     static func append(_ text: String, to output: inout [UInt8]) {
-        for byte in text.utf8 {
-            if set.contains(byte) {
-                PercentEncoding.append(escaped: byte, to: &output)
-            } else {
-                output.append(byte)
-            }
-        }
+        PercentEncoding.append(text, escaping: set, to: &output)
     }
 }

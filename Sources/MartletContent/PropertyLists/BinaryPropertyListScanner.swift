@@ -1,7 +1,6 @@
 /// Checks the references of a binary property list: an object graph that any bytes can describe.
 ///
-/// The format has no specification but CFBinaryPList.c: `bplist0`, a digit, objects, a table of their offsets, and a
-/// trailer of 32 bytes.
+/// The only specification is CFBinaryPList.c: `bplist0`, a digit, objects, a table of their offsets, a 32-byte trailer.
 struct BinaryPropertyListScanner {
     /// An array or a dictionary with references that are being followed.
     private struct Frame {
@@ -31,14 +30,13 @@ struct BinaryPropertyListScanner {
         objectCount = try Self.number(bytes[(trailer + 8)..<(trailer + 16)])
         topObject = try Self.number(bytes[(trailer + 16)..<(trailer + 24)])
         tableOffset = try Self.number(bytes[(trailer + 24)...])
-        guard (1...8).contains(offsetSize), (1...8).contains(referenceSize), topObject < objectCount,
-            tableOffset >= 9, tableOffset < trailer, objectCount <= (trailer - tableOffset) / offsetSize
+        guard (1...8).contains(offsetSize), (1...8).contains(referenceSize), topObject < objectCount, tableOffset >= 9,
+            tableOffset < trailer, objectCount <= (trailer - tableOffset) / offsetSize
         else { throw PropertyListError(reason: .malformed) }
         isOpen = [Bool](repeating: false, count: objectCount)
     }
 
-    /// Follows all references from the top object, as often as a decoder does: a few bytes with shared objects can make 2⁶⁴
-    /// visits.
+    /// Follows all references from the top object as a decoder does: a few bytes of shared objects can make 2⁶⁴ visits.
     mutating func check() throws(PropertyListError) {
         var visitCount = 1
         try visit(topObject)
@@ -82,9 +80,9 @@ struct BinaryPropertyListScanner {
     }
 
     /// The position and the number of an object's parts, all of which lie before the table of offsets.
-    private func counted(
-        _ marker: UInt8, at offset: Int, unit: Int
-    ) throws(PropertyListError) -> (start: Int, count: Int) {
+    private func counted(_ marker: UInt8, at offset: Int, unit: Int) throws(PropertyListError) -> (
+        start: Int, count: Int
+    ) {
         var (start, count) = (offset, Int(marker & 0x0F))
         if count == 0x0F {
             guard offset < tableOffset, bytes[offset] & 0xF0 == 0x10, bytes[offset] & 0x0F <= 3 else {

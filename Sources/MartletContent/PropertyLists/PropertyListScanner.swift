@@ -32,9 +32,7 @@ package enum PropertyListScanner {
             ([0xFF, 0xFE], .utf16LittleEndian),
         ]
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return bytes[3...] }
-        guard let (mark, encoding) = marks.first(where: { bytes.starts(with: $0.0) }) else {
-            return bytes[...]
-        }
+        guard let (mark, encoding) = marks.first(where: { bytes.starts(with: $0.0) }) else { return bytes[...] }
         guard let text = String(bytes: bytes.dropFirst(mark.count), encoding: encoding) else {
             throw PropertyListError(reason: .malformed)
         }

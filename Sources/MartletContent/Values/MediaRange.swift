@@ -70,8 +70,7 @@ package struct MediaRangeList: Hashable, Sendable {
         }
     }
 
-    /// The weight of a type in thousandths: that of the most specific range that contains it, the highest of several; 0 if
-    /// none does.
+    /// The weight of a type in thousandths: that of the most specific range with it, the highest of several, else 0.
     package func weight(of type: MediaType) -> Int {
         let matches = ranges.lazy.filter { $0.contains(type) }
         return matches.max { ($0.specificity, $0.weight) < ($1.specificity, $1.weight) }?.weight ?? 0

@@ -33,8 +33,9 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
         var names: Set<String> = []
         self.type = type.lowercased()
         self.subtype = subtype.lowercased()
-        self.parameters = parameters.filter { names.insert($0.name).inserted }
-            .map { Parameter(name: $0.name, value: $0.value) }
+        self.parameters = parameters.filter { names.insert($0.name).inserted }.map {
+            Parameter(name: $0.name, value: $0.value)
+        }
     }
 
     /// Type and subtype without parameters: `text/html`.

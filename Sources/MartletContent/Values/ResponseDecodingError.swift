@@ -13,11 +13,9 @@ public enum ResponseDecodingError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .unknownCharset(let label): "the charset “\(label.prefix(100))” is not known"
-        case .malformedText(let charset, let offset):
-            "byte \(offset) of the text makes no sense in \(charset)"
+        case .malformedText(let charset, let offset): "byte \(offset) of the text makes no sense in \(charset)"
         case .bodyNotEmpty(let byteCount): "the body was to be empty, and has \(byteCount) bytes"
-        case .noDecoderSucceeded(let errors):
-            "no decoder succeeded: " + errors.map { "\($0)" }.joined(separator: "; ")
+        case .noDecoderSucceeded(let errors): "no decoder succeeded: " + errors.map { "\($0)" }.joined(separator: "; ")
         }
     }
 }

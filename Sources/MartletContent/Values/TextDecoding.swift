@@ -12,6 +12,13 @@ package struct TextDecoding: Hashable, Sendable {
     /// Creates a decoding for an encoding.
     package init(_ encoding: Encoding) { self.encoding = encoding }
 
+    /// Creates a decoding for a charset label that must be known; none means UTF-8.
+    /// - Throws: ``ResponseDecodingError/unknownCharset(_:)``.
+    package init(known charset: String?) throws(ResponseDecodingError) {
+        self.init(charset: charset)
+        if let charset, Encoding(label: charset) == nil { throw .unknownCharset(charset) }
+    }
+
     /// The text of a whole body, without its byte order mark.
     package func text(from bytes: some Collection<UInt8>) -> String {
         let (encoding, mark) = beginning(of: bytes)
@@ -44,7 +51,8 @@ package struct TextDecoding: Hashable, Sendable {
         return (encoding, 0)
     }
 
-    private static func text(_ bytes: some Collection<UInt8>, in encoding: Encoding) -> String {
+    /// The text of bytes without a byte order mark.
+    package static func text(_ bytes: some Collection<UInt8>, in encoding: Encoding) -> String {
         func wide<Codec: Unicode.Encoding>(_ codec: Codec.Type, isBig: Bool) -> String
         where Codec.CodeUnit: FixedWidthInteger {
             let (units, isWhole) = units(of: codec, in: bytes, isBig: isBig)
@@ -52,8 +60,7 @@ package struct TextDecoding: Hashable, Sendable {
         }
         return switch encoding {
         case .utf8: String(decoding: bytes, as: UTF8.self)
-        case .windows1252, .iso885915:
-            String(String.UnicodeScalarView(bytes.lazy.map { encoding.character(of: $0) }))
+        case .windows1252, .iso885915: String(String.UnicodeScalarView(bytes.lazy.map { encoding.character(of: $0) }))
         case .utf16LittleEndian, .utf16BigEndian: wide(UTF16.self, isBig: encoding == .utf16BigEndian)
         case .utf32LittleEndian, .utf32BigEndian: wide(UTF32.self, isBig: encoding == .utf32BigEndian)
         }
@@ -134,14 +141,12 @@ extension TextDecoding {
         package init?(label: String) {
             let trimmed = label.lowercased().split { " \t\n\u{0C}\r".contains($0) }
             switch trimmed.count == 1 ? trimmed[0] : "" {
-            case "utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8":
-                self = .utf8
+            case "utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8": self = .utf8
             case "windows-1252", "cp1252", "x-cp1252", "iso-8859-1", "iso8859-1", "iso88591", "iso_8859-1",
-                "iso_8859-1:1987", "iso-ir-100", "latin1", "l1", "csisolatin1", "cp819", "ibm819", "us-ascii",
-                "ascii", "ansi_x3.4-1968":
+                "iso_8859-1:1987", "iso-ir-100", "latin1", "l1", "csisolatin1", "cp819", "ibm819", "us-ascii", "ascii",
+                "ansi_x3.4-1968":
                 self = .windows1252
-            case "iso-8859-15", "iso8859-15", "iso885915", "iso_8859-15", "l9", "csisolatin9", "latin-9",
-                "latin9":
+            case "iso-8859-15", "iso8859-15", "iso885915", "iso_8859-15", "l9", "csisolatin9", "latin-9", "latin9":
                 self = .iso885915
             case "utf-16", "utf-16le", "unicode", "unicodefeff", "ucs-2", "csunicode", "iso-10646-ucs-2":
                 self = .utf16LittleEndian
@@ -154,22 +159,21 @@ extension TextDecoding {
 
         /// The characters 0x80 to 0x9F of windows-1252.
         private static let windowsCharacters: [UInt16] = [
-            0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039,
-            0x0152, 0x008D, 0x017D, 0x008F, 0x0090, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,
-            0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x009D, 0x017E, 0x0178,
+            0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152,
+            0x008D, 0x017D, 0x008F, 0x0090, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x02DC, 0x2122,
+            0x0161, 0x203A, 0x0153, 0x009D, 0x017E, 0x0178,
         ]
 
         /// The characters of ISO-8859-15 that differ from ISO-8859-1.
         private static let latin9Characters: [UInt8: Unicode.Scalar] = [
-            0xA4: "\u{20AC}", 0xA6: "\u{0160}", 0xA8: "\u{0161}", 0xB4: "\u{017D}", 0xB8: "\u{017E}",
-            0xBC: "\u{0152}", 0xBD: "\u{0153}", 0xBE: "\u{0178}",
+            0xA4: "\u{20AC}", 0xA6: "\u{0160}", 0xA8: "\u{0161}", 0xB4: "\u{017D}", 0xB8: "\u{017E}", 0xBC: "\u{0152}",
+            0xBD: "\u{0153}", 0xBE: "\u{0178}",
         ]
 
         /// The character of a byte in a single-byte encoding.
         func character(of byte: UInt8) -> Unicode.Scalar {
             switch (self, byte) {
-            case (.windows1252, 0x80...0x9F):
-                Unicode.Scalar(Encoding.windowsCharacters[Int(byte) - 0x80]) ?? "\u{FFFD}"
+            case (.windows1252, 0x80...0x9F): Unicode.Scalar(Encoding.windowsCharacters[Int(byte) - 0x80]) ?? "\u{FFFD}"
             case (.iso885915, 0xA0...0xBF): Encoding.latin9Characters[byte] ?? Unicode.Scalar(byte)
             default: Unicode.Scalar(byte)
             }

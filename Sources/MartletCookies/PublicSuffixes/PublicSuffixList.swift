@@ -61,8 +61,7 @@ public struct PublicSuffixList: PublicSuffixes {
 
     /// Reads a file, not on the caller's thread.
     /// - Throws: ``StorageError`` if it cannot be read, or is larger than 16 MiB.
-    public init(contentsOf path: some FilePathConvertible, section: Section = .all) async throws(StorageError)
-    {
+    public init(contentsOf path: some FilePathConvertible, section: Section = .all) async throws(StorageError) {
         let name = path.filePath.string
         self = try await BlockingThreadPool.shared.run { () throws(StorageError) in
             try PublicSuffixList(blockingOn: name, section: section)
@@ -82,8 +81,7 @@ public struct PublicSuffixList: PublicSuffixes {
         let bytes = Array(name.utf8)
         let hasTrailingDot = bytes.count > 1 && bytes.last == PublicSuffixList.dot
         let length = suffixLength(of: hasTrailingDot ? Array(bytes.dropLast()) : bytes)
-        let start = name.utf8.index(
-            name.utf8.endIndex, offsetBy: -min(length + (hasTrailingDot ? 1 : 0), bytes.count))
+        let start = name.utf8.index(name.utf8.endIndex, offsetBy: -min(length + (hasTrailingDot ? 1 : 0), bytes.count))
         return name[start...]
     }
 
@@ -98,9 +96,7 @@ public struct PublicSuffixList: PublicSuffixes {
             guard length <= PublicSuffixList.nameLimit else { break }
             longest = longest ?? length
             guard let kind = rules[name[index...]] else { continue }
-            if kind.contains(.exception) {
-                return max(length - name[index...].prefix { !isDot($0) }.count - 1, 0)
-            }
+            if kind.contains(.exception) { return max(length - name[index...].prefix { !isDot($0) }.count - 1, 0) }
             if kind.contains(.plain) { longest = max(longest ?? 0, length) }
             if kind.contains(.wildcard), index > 1 {
                 let label = name[..<(index - 1)].reversed().prefix { !isDot($0) }
@@ -139,8 +135,8 @@ public struct PublicSuffixList: PublicSuffixes {
             ascii = Array(domain.ascii.utf8)
         }
         let isName = ascii.allSatisfy { byte in
-            ByteClass.isDigit(byte) || byte &- 0x61 < 26 || byte == UInt8(ascii: "-")
-                || byte == UInt8(ascii: "_") || byte == dot
+            ByteClass.isDigit(byte) || byte &- 0x61 < 26 || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+                || byte == dot
         }
         guard isName, !ascii.isEmpty, ascii.count <= nameLimit, ascii.first != dot, ascii.last != dot else {
             return nil

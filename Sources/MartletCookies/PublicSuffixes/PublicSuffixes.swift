@@ -28,9 +28,7 @@ extension PublicSuffixes {
     public func prepare() async {}
 
     /// Whether the whole name is a public suffix.
-    public func isPublicSuffix(_ name: String) -> Bool {
-        publicSuffix(of: name).utf8.count == name.utf8.count
-    }
+    public func isPublicSuffix(_ name: String) -> Bool { publicSuffix(of: name).utf8.count == name.utf8.count }
 
     /// The registered name: the public suffix with one more label. `nil` if the name is a public suffix.
     public func registrableDomain(of name: String) -> Substring? {
@@ -66,17 +64,15 @@ public struct SystemPublicSuffixes: PublicSuffixes {
     /// The public suffix of a name.
     ///
     /// Unless ``prepare()`` was called, the first lookup in a process reads the file, which blocks for milliseconds.
-    public func publicSuffix(of name: String) -> Substring {
-        SystemPublicSuffixes.list.publicSuffix(of: name)
-    }
+    public func publicSuffix(of name: String) -> Substring { SystemPublicSuffixes.list.publicSuffix(of: name) }
 
     /// Reads the list on a separate thread, unless it was read.
     public func prepare() async { await BlockingThreadPool.shared.run { _ = SystemPublicSuffixes.list } }
 
     /// The first file that can be read and contains a rule; otherwise an empty list.
     package static func firstList(of paths: [String]) -> PublicSuffixList {
-        paths.lazy.compactMap { try? PublicSuffixList(blockingOn: $0, section: .all) }
-            .first(where: \.isComplete) ?? .lastLabel
+        paths.lazy.compactMap { try? PublicSuffixList(blockingOn: $0, section: .all) }.first(where: \.isComplete)
+            ?? .lastLabel
     }
 }
 

@@ -41,8 +41,7 @@ extension HTTPSession {
     ///
     /// - Throws: An ``HTTPError``; `CancellationError`; any error of the closure, as it is.
     package nonisolated func streamDetailed<Result>(
-        _ request: HTTPRequest, to url: HTTPURL, body: HTTPBody = .none,
-        options: RequestOptions = RequestOptions(),
+        _ request: HTTPRequest, to url: HTTPURL, body: HTTPBody = .none, options: RequestOptions = RequestOptions(),
         control: TransferControl = TransferControl(), kind: HTTPTask.Kind = .stream,
         _ handle: (DetailedResponse) async throws -> Result
     ) async throws -> Result {

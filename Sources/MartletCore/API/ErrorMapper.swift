@@ -21,19 +21,35 @@ public struct ErrorMapper: Sendable {
     ///
     /// The body may be `application/problem+json` (RFC 9457) or any other JSON; its content type is not checked.
     /// - Parameter decoder: `nil` (the default) for that of the session or host.
-    public static func decoding<Failure: Error & Decodable>(
-        _ type: Failure.Type, using decoder: JSONDecoder? = nil
+    public static func decoding<Failure: Error & Decodable>(_ type: Failure.Type, using decoder: JSONDecoder? = nil)
+        -> ErrorMapper
+    { decoding(type, using: decoder) { failure, _ in failure } }
+
+    /// Decodes the body of a response that is not 2xx, and throws the error that a closure makes of the value, such as a case of an
+    /// enum; otherwise as the other function of this name.
+    ///
+    /// ```swift
+    /// $0.errors = .decoding(Problem.self) { problem, error in
+    ///     switch problem.type {
+    ///     case "/problems/quota": ServiceError.quotaExceeded(problem.title)
+    ///     default: error
+    ///     }
+    /// }
+    /// ```
+    /// - Parameter make: Receives the value and the ``HTTPError``, and returns the error to throw: another one, or the same. It
+    ///   must not block.
+    public static func decoding<Problem: Decodable & SendableMetatype>(
+        _ type: Problem.Type, using decoder: JSONDecoder? = nil,
+        _ make: @escaping @Sendable (_ problem: Problem, _ error: HTTPError) -> any Error
     ) -> ErrorMapper {
         ErrorMapper { error in
-            guard let exchange = error.exchange, !(200...299).contains(exchange.statusCode) else {
-                return error
-            }
+            guard let exchange = error.exchange, !(200...299).contains(exchange.statusCode) else { return error }
             let data = Data(exchange.body)
-            let value =
+            let problem =
                 if let decoder { try? decoder.decode(type, from: data) } else {
                     try? exchange.coding.decoder.value(type, from: data)
                 }
-            return value ?? error
+            return problem.map { make($0, error) } ?? error
         }
     }
 

@@ -9,7 +9,21 @@ public import FoundationEssentials
 public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// The kind of an error. Features add their own: a `switch` needs a default.
+    /// The kind of an error. Features add their own: a `switch` needs a default. Those of the core, by the step in which they occur:
+    ///
+    /// | step | codes |
+    /// |---|---|
+    /// | request, before anything is sent | `.invalidURL`, `.invalidRequest`, `.invalidHeader`, `.sessionInvalidated` |
+    /// | body of the request | `.bodyNotReplayable`, `.bodyLengthMismatch`, `.bodySourceFailed`, `.fileFailed` |
+    /// | connection | `.resolutionFailed`, `.connectFailed`, `.tlsFailed`, `.proxyFailed`, `.systemFailed` |
+    /// | transfer | `.timedOut`, `.connectionLost`, `.emptyResponse`, `.truncated`, `.protocolViolation`, `.limitExceeded` |
+    /// | redirects and credentials | `.tooManyRedirects`, `.redirectRefused`, `.authenticationFailed` |
+    /// | body of the response | `.bodyTooLarge`, `.contentDecodingFailed`, `.bodyAlreadyRead`, `.cachedBodyCorrupted` |
+    /// | validation, decoding | `.unacceptableStatus`, `.unacceptableContentType`, `.unacceptableBody`, `.decodingFailed` |
+    /// | files | `.fileExists`, `.fileFailed`, `.diskFull`, `.alreadyInProgress` |
+    ///
+    /// Downloads add `.checksumMismatch`, `.representationChanged`, `.rangeRefused` and `.notResumable`, and limits on metered networks
+    /// `.meteredNetwork`.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The name of the code.
         public var rawValue: String
@@ -52,6 +66,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         public static let limitExceeded = Code(rawValue: "limitExceeded")
         /// The body is larger than the limit for collected bodies.
         public static let bodyTooLarge = Code(rawValue: "bodyTooLarge")
+        /// The body of a response was read to its end before: it can be read once.
+        public static let bodyAlreadyRead = Code(rawValue: "bodyAlreadyRead")
         /// The content coding is corrupt, truncated, unknown, or expands beyond its limits.
         public static let contentDecodingFailed = Code(rawValue: "contentDecodingFailed")
         /// The status was not one of those accepted.
@@ -68,7 +84,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         /// A redirect that must not be followed: from https to http, to another scheme, or to an invalid URL;
         /// ``HTTPError/exchange`` is the redirect.
         public static let redirectRefused = Code(rawValue: "redirectRefused")
-        /// The server failed to prove that it knows the password (RFC 7616 §3.5).
+        /// The server failed to prove that it knows the password (RFC 7616 §3.5), or a request of the token provider failed with
+        /// the ``HTTPError`` in ``HTTPError/underlying``.
         public static let authenticationFailed = Code(rawValue: "authenticationFailed")
         /// A body that can be read only once would have to be sent again.
         public static let bodyNotReplayable = Code(rawValue: "bodyNotReplayable")
@@ -87,6 +104,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         /// A stored body turned out damaged after a part of it was delivered. Its entry was removed. The core sends the
         /// request of such a response again.
         public static let cachedBodyCorrupted = Code(rawValue: "cachedBodyCorrupted")
+        /// The session's delegate ended the call by ``ResponseDisposition/cancel``; ``HTTPError/exchange`` has the head.
+        public static let cancelledByDelegate = Code(rawValue: "cancelledByDelegate")
         /// The session was invalidated.
         public static let sessionInvalidated = Code(rawValue: "sessionInvalidated")
         /// The system refused a resource, such as a descriptor.
@@ -127,6 +146,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         case head
         /// ``Timeouts/idle``.
         case idle
+        /// ``Timeouts/unread``.
+        case unread
         /// ``Timeouts/total``.
         case total
     }
@@ -172,13 +193,13 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
 
     /// Creates an error. Secrets of the URL are masked.
     public init(
-        _ code: Code, phase: Phase, message: String, wasSent: Bool = false,
-        method: HTTPRequest.Method? = nil, url: HTTPURL? = nil, status: Int? = nil,
-        timeout: Timeout? = nil, elapsed: Duration? = nil, attempts: Int = 1, underlying: (any Error)? = nil,
-        connectFailures: [ConnectFailure] = [], exchange: HTTPExchange? = nil, proxy: String? = nil
+        _ code: Code, phase: Phase, message: String, wasSent: Bool = false, method: HTTPRequest.Method? = nil,
+        url: HTTPURL? = nil, status: Int? = nil, timeout: Timeout? = nil, elapsed: Duration? = nil, attempts: Int = 1,
+        underlying: (any Error)? = nil, connectFailures: [ConnectFailure] = [], exchange: HTTPExchange? = nil,
+        proxy: String? = nil
     ) {
         if method != nil || url != nil || status != nil {
-            request = FailedRequest(method: method, url: url?.withoutSecrets, status: status)
+            request = FailedRequest(method: method, url: url?.withoutSecrets, status: status, call: nil)
         }
         self.proxy = proxy
         self.code = code
@@ -197,11 +218,10 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         let method: HTTPRequest.Method?
         let url: HTTPURL?
         let status: Int?
+        let call: UInt64?
 
-        init(method: HTTPRequest.Method?, url: HTTPURL?, status: Int?) {
-            self.method = method
-            self.url = url
-            self.status = status
+        init(method: HTTPRequest.Method?, url: HTTPURL?, status: Int?, call: UInt64?) {
+            (self.method, self.url, self.status, self.call) = (method, url, status, call)
         }
     }
 
@@ -219,16 +239,21 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     /// The status of the response; `nil` if no final head was received.
     public var status: Int? { exchange?.statusCode ?? request?.status }
 
+    /// The number of the call, as in ``HTTPExchange/callNumber``; `nil` if the error is not that of a call that began.
+    public var callNumber: UInt64? { request?.call }
+
     /// The error with a request, in so far as it has none.
-    package func about(_ method: HTTPRequest.Method?, _ url: HTTPURL?, status: Int? = nil) -> HTTPError {
-        guard request?.url == nil || request?.method == nil || (status != nil && request?.status == nil)
-        else {
-            return self
-        }
+    package func about(
+        _ method: HTTPRequest.Method?, _ url: HTTPURL?, status: Int? = nil, call: UInt64? = nil
+    ) -> HTTPError {
+        guard
+            request?.url == nil || request?.method == nil || (status != nil && request?.status == nil)
+                || (call != nil && request?.call == nil)
+        else { return self }
         var error = self
         error.request = FailedRequest(
-            method: self.method ?? method, url: self.url ?? url?.withoutSecrets,
-            status: request?.status ?? status)
+            method: self.method ?? method, url: self.url ?? url?.withoutSecrets, status: request?.status ?? status,
+            call: request?.call ?? call)
         return error
     }
 
@@ -251,8 +276,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
 
     /// The code, the phase and the description, for debuggers and `dump`.
     public var customMirror: Mirror {
-        Mirror(
-            self, children: ["description": description, "code": code.rawValue, "phase": phase.rawValue])
+        Mirror(self, children: ["description": description, "code": code.rawValue, "phase": phase.rawValue])
     }
 
     /// The method and the URL, without secrets, and the message; the code and the message if the error is not about a request.

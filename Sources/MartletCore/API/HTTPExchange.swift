@@ -1,11 +1,28 @@
 import Synchronization
 
+/// The head of a response, read with the same names wherever the library hands out a response: ``HTTPExchange``, ``OpenResponse``
+/// (also in the closure of a stream) and ``HTTPCall/Response``.
+public protocol HTTPResponseHead: Sendable {
+    /// The status.
+    var status: HTTPResponse.Status { get }
+    /// The header fields, in the order they came: `response.headers["X-Name"]`, `response.headers[.contentType]`.
+    var headers: HTTPFields { get }
+    /// The source of the response: the network, a middleware, or that of a feature, such as `.cache`.
+    var source: HTTPExchange.Source { get }
+}
+
+extension HTTPResponseHead {
+    /// The status code, 200–999: the same as `status.code`.
+    public var statusCode: Int { status.code }
+    /// The media type in `Content-Type`; `nil` without the field, and for an invalid one, which ``headers`` has.
+    public var contentType: MediaType? { headers[.contentType].flatMap { MediaType($0) } }
+}
+
 /// A request and its response, with the body collected.
 ///
 /// It holds no connection and no descriptor: it may be kept, copied and passed around at will. Its description is one line and
 /// has neither its body nor its fields, which may be large or secret.
-public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
-{
+public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The source of a response. Features add their own.
     public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The name of the source.
@@ -28,11 +45,15 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
 
     /// The request as it was made.
     public var request: HTTPRequest { storage.request }
-    /// The URL of the response.
+    /// The URL of the response, after redirects, without user info.
     public var url: HTTPURL { storage.url }
     /// Status and fields. Several fields of one name are in the order they came.
     public var response: HTTPResponse { storage.response }
-    /// The status code, 200–999: the same as `response.status.code`.
+    /// The status.
+    public var status: HTTPResponse.Status { storage.response.status }
+    /// The header fields, in the order they came.
+    public var headers: HTTPFields { storage.response.headerFields }
+    /// The status code, 200–999: the same as `status.code`.
     public var statusCode: Int { storage.head.status }
     /// The body, with content codings decoded.
     public var body: [UInt8] { storage.body }
@@ -46,6 +67,11 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     public var metrics: HTTPMetrics { storage.measured.metrics }
     /// The source of the response.
     public var source: Source { storage.source }
+    /// The number of the call, which differs from that of every other call of the process.
+    ///
+    /// ``HTTPError/callNumber``, ``SessionEvent/call``, ``CallContext/number``, ``HTTPTask/id``, ``RunningCall/id`` and `call` in the
+    /// metadata of logs are the same number. It is never sent: for an id that servers see, add a field by a middleware.
+    public var callNumber: UInt64 { storage.callNumber }
     /// The action of the cache and its reason, as a member of the field `Cache-Status` (RFC 9211); `nil` without a cache.
     public var cacheStatus: String? { storage.provenance?.cacheStatus }
     /// The header fields that the request was sent with, except `Host` and those of its body.
@@ -67,20 +93,26 @@ public struct HTTPExchange: Sendable, CustomStringConvertible, CustomDebugString
     ///
     /// It is one component, not hidden, without control characters, of at most 255 bytes; `nil` if there is none.
     public var suggestedFilename: String? {
-        SuggestedFilename.of(
-            contentDisposition: storage.head.fields.firstValue(of: "content-disposition"), url: url)
+        SuggestedFilename.of(contentDisposition: storage.head.fields.firstValue(of: "content-disposition"), url: url)
     }
 
-    /// The body as text: by its byte order mark, else the `charset` of `Content-Type`, else UTF-8. Invalid bytes become U+FFFD.
-    public var text: String { TextDecoding(charset: charset).text(from: body) }
+    /// The body as text: by its byte order mark, else the `charset` of `Content-Type`, else UTF-8.
+    ///
+    /// Invalid bytes become U+FFFD, and a charset that is not known is decoded as UTF-8: ``textError`` shows both. For an error in
+    /// place of such a text use `decode(using: .strictText)`. The charsets are those of ``ResponseDecoder/text``.
+    public var text: String { TextDecoding(charset: contentType?.charset).text(from: body) }
 
-    /// The `charset` of `Content-Type`.
-    var charset: String? { response.headerFields[.contentType].flatMap { MediaType($0) }?.charset }
+    /// The reason why ``text`` is not exactly the body's text: a charset that is not known, or bytes that are invalid in theirs; `nil`
+    /// if it is.
+    public var textError: ResponseDecodingError? {
+        do throws(ResponseDecodingError) {
+            _ = try TextDecoding(known: contentType?.charset).strictText(from: body)
+            return nil
+        } catch { return error }
+    }
 
     /// The method, the URL without credentials, the status and the size of the body.
-    public var description: String {
-        "\(storage.method.rawValue) \(url.redacted): \(statusCode), \(body.count) bytes"
-    }
+    public var description: String { "\(storage.method.rawValue) \(url.redacted): \(statusCode), \(body.count) bytes" }
 
     /// The same as ``description``.
     public var debugDescription: String { description }
@@ -101,23 +133,20 @@ extension HTTPExchange {
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus`, `.unacceptableContentType`, `.bodyTooLarge` or
     ///   `.unacceptableBody` that carries this exchange, or its replacement by ``SessionConfiguration/errors``; any other
     ///   error of a closure, as it is.
-    public func validated(
-        _ first: ResponseValidator, _ others: ResponseValidator...
-    ) async throws -> HTTPExchange {
+    public func validated(_ first: ResponseValidator, _ others: ResponseValidator...) async throws -> HTTPExchange {
         let subject = ValidationSubject(self)
         do {
             try await first.check(subject)
             for validator in others { try await validator.check(subject) }
             return self
-        } catch {
-            throw coding.mapped(error)
-        }
+        } catch { throw coding.mapped(error) }
     }
 }
 
 /// The parts of an exchange as they were on the wire. The types of the public API are made on demand: many callers need only
 /// the status and the body.
 final class ExchangeStorage: Sendable {
+    let callNumber: UInt64
     let method: HTTPRequest.Method
     private let fields: HTTPFields
     private let givenRequest: HTTPRequest?
@@ -140,6 +169,7 @@ final class ExchangeStorage: Sendable {
 
     init(_ answer: StreamedResponse, _ body: [UInt8], isCollected: Bool) {
         let call = answer.call
+        callNumber = call.number
         method = call.method
         fields = call.fields
         givenRequest = call.givenRequest
@@ -161,7 +191,7 @@ final class ExchangeStorage: Sendable {
         coding = call.settings.coding
     }
 
-    var request: HTTPRequest { givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields) }
+    var request: HTTPRequest { givenRequest ?? HTTPRequest(method: method, url: url, headers: fields) }
 
     /// The response, converted once.
     var response: HTTPResponse {
@@ -171,43 +201,5 @@ final class ExchangeStorage: Sendable {
             converted = response
             return response
         }
-    }
-}
-
-/// Converts heads to the types of the public API.
-package enum HeadConversion {
-    /// A response. The parser has checked everything that traps there: the status has three digits and is at least 100, names
-    /// are tokens, and the number of fields is limited.
-    package static func response(_ head: ResponseHead) -> HTTPResponse {
-        HTTPResponse(
-            status: HTTPResponse.Status(code: head.status, reasonPhrase: head.reason),
-            headerFields: fields(head.fields))
-    }
-
-    /// Names that most responses have, in their usual case: a lookup is faster than making one.
-    private static let commonNames: [String: HTTPField.Name] = {
-        let names = [
-            "Accept-Ranges", "Access-Control-Allow-Origin", "Age", "Allow", "Alt-Svc", "Cache-Control",
-            "Connection", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length",
-            "Content-Location", "Content-Range", "Content-Security-Policy", "Content-Type", "Date", "ETag",
-            "Expires", "Keep-Alive", "Last-Modified", "Link", "Location", "Pragma", "Referrer-Policy",
-            "Retry-After", "Server", "Set-Cookie", "Strict-Transport-Security", "Transfer-Encoding", "Vary",
-            "Via", "WWW-Authenticate", "X-Cache", "X-Content-Type-Options", "X-Frame-Options", "X-Powered-By",
-            "X-Request-Id",
-        ]
-        var table: [String: HTTPField.Name] = [:]
-        for name in names + names.map({ $0.lowercased() }) { table[name] = HTTPField.Name(name) }
-        return table
-    }()
-
-    static func fields(_ block: FieldBlock) -> HTTPFields {
-        var fields = HTTPFields()
-        fields.reserveCapacity(block.count)
-        for index in block.indices {
-            let text = block.nameString(at: index)
-            guard let name = commonNames[text] ?? HTTPField.Name(text) else { continue }
-            fields.append(HTTPField(name: name, value: block.valueString(at: index)))
-        }
-        return fields
     }
 }

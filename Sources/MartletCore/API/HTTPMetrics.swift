@@ -63,8 +63,7 @@ extension HTTPMetrics: CustomStringConvertible {
             return "\(tenths / 10).\(tenths % 10)"
         }
         let times = [
-            ("wait", wait), ("dns", dns), ("connect", connect), ("tunnel", tunnel), ("tls", tls),
-            ("send", send),
+            ("wait", wait), ("dns", dns), ("connect", connect), ("tunnel", tunnel), ("tls", tls), ("send", send),
             ("first byte", firstByte),
         ]
         var parts = ["\(text(total)) ms"]
@@ -114,8 +113,8 @@ public struct HTTPHop: Hashable, Sendable {
 
     /// Creates the record of a request that was followed by another.
     public init(
-        reason: Reason, method: HTTPRequest.Method, url: HTTPURL, status: Int? = nil,
-        error: HTTPError.Code? = nil, ended: Duration, delay: Duration = .zero
+        reason: Reason, method: HTTPRequest.Method, url: HTTPURL, status: Int? = nil, error: HTTPError.Code? = nil,
+        ended: Duration, delay: Duration = .zero
     ) {
         self.reason = reason
         self.method = method
@@ -154,8 +153,7 @@ enum DeferredMetrics: Sendable {
         switch self {
         case .made(let metrics): metrics
         case .measured(let measurement): HTTPMetrics(measurement)
-        case .stored(let start, let ended, let attempts, let hops):
-            HTTPMetrics().stored(start, ended, attempts, hops)
+        case .stored(let start, let ended, let attempts, let hops): HTTPMetrics().stored(start, ended, attempts, hops)
         }
     }
 }
@@ -165,17 +163,14 @@ extension DeferredMetrics.Measurement {
         let (connection, timeline) = (exchange.connection, exchange.timeline)
         self.init(
             start: call.start, waited: waited, ended: timeline.bodyReceived ?? MonotonicTime.now(),
-            attempts: attempts + call.hops.count, hops: call.hops, proxy: call.proxy?.description,
-            timeline: timeline, connection: connection.stream.information,
-            dial: exchange.isReused ? nil : connection.timings)
+            attempts: attempts + call.hops.count, hops: call.hops, proxy: call.proxy?.description, timeline: timeline,
+            connection: connection.stream.information, dial: exchange.isReused ? nil : connection.timings)
     }
 }
 
 extension HTTPMetrics {
     /// The metrics of a call that the cache answered, made of those of the transfer that it shares.
-    func stored(
-        _ start: MonotonicTime, _ ended: MonotonicTime, _ attempts: Int, _ hops: [HTTPHop]
-    ) -> HTTPMetrics {
+    func stored(_ start: MonotonicTime, _ ended: MonotonicTime, _ attempts: Int, _ hops: [HTTPHop]) -> HTTPMetrics {
         var metrics = self
         metrics.attempts = attempts
         metrics.hops = hops

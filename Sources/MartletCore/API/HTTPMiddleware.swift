@@ -30,9 +30,7 @@ public protocol HTTPMiddleware: Sendable {
     ///   - context: The present state of the call.
     ///   - next: Sends a request, and returns the response when its head has arrived.
     /// - Returns: The response that the caller gets, unless a redirect or a retry follows.
-    func handle(
-        _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
-    ) async throws -> HTTPCall.Response
+    func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws -> HTTPCall.Response
 
     /// Observes the events of the call. The call waits for it, so it must return quickly.
     ///
@@ -42,9 +40,9 @@ public protocol HTTPMiddleware: Sendable {
 
 extension HTTPMiddleware {
     /// Passes the request on, and the response back.
-    public func handle(
-        _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
-    ) async throws -> HTTPCall.Response { try await next(request) }
+    public func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws
+        -> HTTPCall.Response
+    { try await next(request) }
 
     /// Does nothing.
     public func observe(_ event: SessionEvent, in context: CallContext) {}
@@ -68,7 +66,7 @@ public struct HTTPNext: Sendable {
 
 /// The state of a call when a middleware or the delegate is called.
 public struct CallContext: Sendable {
-    /// The call's number, which differs from that of every other call of the process.
+    /// The number of the call, as in ``HTTPExchange/callNumber``.
     public let number: UInt64
     /// The number of requests that the call has sent so far.
     public let sentCount: Int
@@ -101,7 +99,7 @@ public enum HTTPCall {
     }
 
     /// A response: head and body.
-    public struct Response: Sendable {
+    public struct Response: HTTPResponseHead {
         /// A body in place of that of the network's response.
         enum Replacement: Sendable {
             case bytes([UInt8])
@@ -138,6 +136,9 @@ public enum HTTPCall {
             set { head.headerFields = newValue }
         }
 
+        /// The URL of the response, without user info; `nil` for a response that this middleware made.
+        public var url: HTTPURL? { answer?.answer.call.url }
+
         /// The source of the response: the network, a middleware, or that of a feature, such as `.cache`.
         public var source: HTTPExchange.Source { answer?.answer.source ?? .middleware }
 
@@ -154,9 +155,8 @@ public enum HTTPCall {
         ///
         /// When the call is cancelled or its total timeout expires, reading ends without waiting for the sequence.
         /// - Parameter length: The length in bytes, if it is known.
-        public mutating func setBody<Pieces: AsyncSequence & Sendable>(
-            _ pieces: Pieces, length: UInt64? = nil
-        ) where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
+        public mutating func setBody<Pieces: AsyncSequence & Sendable>(_ pieces: Pieces, length: UInt64? = nil)
+        where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
             replacement = .source(SequenceSource(pieces), length: length)
         }
     }

@@ -10,159 +10,129 @@ extension HTTPSession {
     ///   - body: The body; none by default.
     ///   - timeout: The maximum duration of the whole call, ``Timeouts/total``; the other timeouts are unchanged.
     ///   - options: The settings that override those of the session.
+    ///   - validate: The conditions for the response, as in `validate: .success`; `nil` for those of `options` or the session. The error
+    ///     of a rejection carries the response.
     /// - Throws: An ``HTTPError``, with the code `.invalidURL` if the string is not a URL, `.invalidHeader` for a field that cannot
     ///   be sent, and `.invalidRequest` for a query that cannot be encoded; the error of a ``QueryEncoding/serializer``;
     ///   `CancellationError`.
     public nonisolated func send(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none, timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        body: HTTPBody = .none, timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(nil, target, query: query, headers: headers, body: body, timeout: timeout, options: options))
+        try await collect(call(nil, target, query, headers, body, timeout, options, validate))
     }
 
-    /// Sends a request by method and URL; otherwise like ``send(_:query:headers:body:timeout:options:)``.
+    /// Sends a request by method and URL; otherwise like ``send(_:query:headers:body:timeout:options:validate:)``.
     public nonisolated func send(
         _ method: HTTPRequest.Method, _ target: some HTTPTarget, query: ParameterValue = .null,
         headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
-        options: RequestOptions = RequestOptions()
+        options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(
-                method, target, query: query, headers: headers, body: body, timeout: timeout, options: options
-            ))
+        try await collect(call(method, target, query, headers, body, timeout, options, validate))
     }
 
     /// Fetches a URL and collects the response. Append `.decode()` to decode JSON, or `.validated()` to require 2xx.
     ///
-    /// The method of a request is ignored. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:)``.
+    /// The method of a request is ignored. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
     public nonisolated func get(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(.get, target, query: query, headers: headers, timeout: timeout, options: options))
+        try await collect(call(.get, target, query, headers, .none, timeout, options, validate))
     }
 
     /// The same with a query of any `Encodable`.
     public nonisolated func get(
         _ target: some HTTPTarget, query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(
-                .get, target, query: HTTPSession.query(query), headers: headers, timeout: timeout,
-                options: options))
+        try await collect(call(.get, target, HTTPSession.query(query), headers, .none, timeout, options, validate))
     }
 
-    /// Requests only the head (RFC 9110 §9.3.2). The parameters and errors are those of ``send(_:query:headers:body:timeout:options:)``.
+    /// Requests only the head (RFC 9110 §9.3.2). The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
     public nonisolated func head(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(.head, target, query: query, headers: headers, timeout: timeout, options: options))
+        try await collect(call(.head, target, query, headers, .none, timeout, options, validate))
     }
 
     /// The same with a query of any `Encodable`.
     public nonisolated func head(
         _ target: some HTTPTarget, query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(
-                .head, target, query: HTTPSession.query(query), headers: headers, timeout: timeout,
-                options: options))
+        try await collect(call(.head, target, HTTPSession.query(query), headers, .none, timeout, options, validate))
     }
 
-    /// Deletes the resource at a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:)``.
-    public nonisolated func delete(
+    /// Deletes the resource at a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
+    @discardableResult public nonisolated func delete(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(.delete, target, query: query, headers: headers, timeout: timeout, options: options))
+        try await collect(call(.delete, target, query, headers, .none, timeout, options, validate))
     }
 
     /// The same with a query of any `Encodable`.
-    public nonisolated func delete(
+    @discardableResult public nonisolated func delete(
         _ target: some HTTPTarget, query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(
-                .delete, target, query: HTTPSession.query(query), headers: headers, timeout: timeout,
-                options: options))
+        try await collect(call(.delete, target, HTTPSession.query(query), headers, .none, timeout, options, validate))
     }
 
-    /// Posts a body to a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:)``.
-    public nonisolated func post(
+    /// Posts a body to a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
+    @discardableResult public nonisolated func post(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
-        headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(
-                .post, target, query: query, headers: headers, body: body, timeout: timeout, options: options)
-        )
+        try await collect(call(.post, target, query, headers, body, timeout, options, validate))
     }
 
     /// The same with a query of any `Encodable`.
-    public nonisolated func post(
+    @discardableResult public nonisolated func post(
         _ target: some HTTPTarget, query: some Encodable, body: HTTPBody = .none,
-        headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(
-                .post, target, query: HTTPSession.query(query), headers: headers, body: body,
-                timeout: timeout, options: options))
+        try await collect(call(.post, target, HTTPSession.query(query), headers, body, timeout, options, validate))
     }
 
-    /// Puts a body at a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:)``.
-    public nonisolated func put(
+    /// Puts a body at a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
+    @discardableResult public nonisolated func put(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
-        headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(.put, target, query: query, headers: headers, body: body, timeout: timeout, options: options)
-        )
+        try await collect(call(.put, target, query, headers, body, timeout, options, validate))
     }
 
     /// The same with a query of any `Encodable`.
-    public nonisolated func put(
+    @discardableResult public nonisolated func put(
         _ target: some HTTPTarget, query: some Encodable, body: HTTPBody = .none,
-        headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(
-                .put, target, query: HTTPSession.query(query), headers: headers, body: body, timeout: timeout,
-                options: options))
+        try await collect(call(.put, target, HTTPSession.query(query), headers, body, timeout, options, validate))
     }
 
-    /// Patches the resource at a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:)``.
-    public nonisolated func patch(
+    /// Patches the resource at a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
+    @discardableResult public nonisolated func patch(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
-        headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(
-                .patch, target, query: query, headers: headers, body: body, timeout: timeout, options: options
-            ))
+        try await collect(call(.patch, target, query, headers, body, timeout, options, validate))
     }
 
     /// The same with a query of any `Encodable`.
-    public nonisolated func patch(
+    @discardableResult public nonisolated func patch(
         _ target: some HTTPTarget, query: some Encodable, body: HTTPBody = .none,
-        headers: HTTPHeaders = HTTPHeaders(),
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions()
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        try await collect(
-            call(
-                .patch, target, query: HTTPSession.query(query), headers: headers, body: body,
-                timeout: timeout, options: options))
+        try await collect(call(.patch, target, HTTPSession.query(query), headers, body, timeout, options, validate))
     }
 }

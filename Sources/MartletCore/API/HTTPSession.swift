@@ -20,9 +20,8 @@ public actor HTTPSession {
     /// A session with the default settings, for scripts and for code that needs none of its own.
     ///
     /// It lives as long as the process, and cannot be ended: ``finishAndInvalidate()`` and ``invalidateAndCancel()`` have no effect on
-    /// it and its views, as on `URLSession.shared`, since other code may use it. A session of one's own needs no shutdown either.
-    public static let shared = HTTPSession(
-        configuration: .default, loop: EventLoop.sharedOrStalled, isPermanent: true)
+    /// it and its views, as on `URLSession.shared`, since other code may use it. A session that you create needs no shutdown either.
+    public static let shared = HTTPSession(configuration: .default, loop: EventLoop.sharedOrStalled, isPermanent: true)
 
     /// Creates a session with its own connections.
     public init(configuration: SessionConfiguration = .default) {
@@ -70,16 +69,17 @@ public actor HTTPSession {
         head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
         try await run(call, control, isRestartable: true) { answer in
-            let exchange = try await answer.collected(control, head: head)
-            guard let validator = call.validator else { return exchange }
-            return try await validator.checked(
-                exchange, by: UserCode(call, control: control, loop: core.loop))
+            var exchange = try await answer.collected(control, head: head)
+            for validator in call.validators {
+                exchange = try await validator.checked(exchange, by: UserCode(call, control: control, loop: core.loop))
+            }
+            return exchange
         }
     }
 
     // MARK: Streamed
 
-    /// Sends a request and passes the response to a closure as it arrives.
+    /// Sends a request and passes the response and its body to a closure as they arrive.
     ///
     /// When the closure returns, a small rest of the body is read by a task that nothing waits for; a larger one closes the
     /// connection. Bodies have no limit here, unless `options` sets one.
@@ -98,19 +98,22 @@ public actor HTTPSession {
         _ target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
         headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
         options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil,
-        _ handle: (HTTPResponse, ResponseBody) async throws -> Result
+        _ handle: (OpenResponse, ResponseBody) async throws -> Result
     ) async throws -> Result {
-        let call = try call(
-            method, target, query: query, headers: headers, body: body, timeout: timeout, options: options)
+        try await stream(call(method, target, query, headers, body, timeout, options, validate), nil, handle)
+    }
+
+    /// Passes the response of a call to a closure as it arrives.
+    /// - Parameter validators: The conditions for the head; `nil` for those of the call.
+    package nonisolated func stream<Result>(
+        _ call: Call, _ validators: [ResponseValidator]?, _ handle: (OpenResponse, ResponseBody) async throws -> Result
+    ) async throws -> Result {
         let control = TransferControl(tellsProgress: false)
         return try await run(call, control, kind: .stream) { answer in
             let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
-            if let validator = validate ?? call.validator { try await validator.admit(answer, reader) }
-            return try await UserCode.handle(control, core) {
-                try await handle(
-                    HeadConversion.response(answer.head),
-                    ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength))
-            }
+            for validator in validators ?? call.validators { try await validator.admit(answer, control, reader) }
+            let response = OpenResponse(answer, reader)
+            return try await UserCode.handle(control, core) { try await handle(response, response.body) }
         }
     }
 
@@ -120,21 +123,17 @@ public actor HTTPSession {
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields.
     ///   - method: `nil` (the default) for that of the request, and POST for a URL.
-    ///   - progress: Called on the caller's actor with the latest state, not with every one. The last state is always
-    ///     reported, and the transfer does not wait for it.
-    @discardableResult
-    public nonisolated func upload(
-        _ body: HTTPBody, to target: some HTTPTarget, method: HTTPRequest.Method? = nil,
-        query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions = RequestOptions(), progress: ((TransferProgress) -> Void)? = nil
+    ///   - progress: Called on the caller's actor with the latest state, not with every one; see ``TransferProgress``. The last
+    ///     state is always reported, and the transfer does not wait for it.
+    @discardableResult public nonisolated func upload(
+        _ body: HTTPBody, to target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        validate: ResponseValidator? = nil, progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
-        let call = try call(
-            method ?? target.httpTarget.method ?? .post, target, query: query, headers: headers, body: body,
-            timeout: timeout, options: options)
+        let method = method ?? target.httpTarget.method ?? .post
+        let call = try call(method, target, query, headers, body, timeout, options, validate)
         let control = TransferControl()
-        return try await HTTPSession.reporting(control.upload, to: progress) {
-            try await self.collect(call, control)
-        }
+        return try await HTTPSession.reporting(control.upload, to: progress) { try await self.collect(call, control) }
     }
 
     /// Sends a request and writes the body of the response to a file, which gets its name when it is complete.
@@ -149,20 +148,19 @@ public actor HTTPSession {
     ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
     ///   - path: The file's name, a `String` or a `FilePath`; its directory must exist.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
-    ///   - progress: As for ``upload(_:to:options:progress:)``.
+    ///   - validate: Conditions for the head, besides a status of 2xx.
+    ///   - progress: As for ``upload(_:to:method:query:headers:timeout:options:validate:progress:)``.
     /// - Returns: The exchange, with an empty body.
     /// - Throws: An ``HTTPError``: `.fileExists` before the request is sent, `.unacceptableStatus` with the response,
     ///   `.fileFailed`; `CancellationError`.
-    @discardableResult
-    @_disfavoredOverload  // A feature's function of this name is used where both fit.
+    @discardableResult @_disfavoredOverload  // A feature's function of this name is used where both fit.
     public nonisolated func download(
         _ target: some HTTPTarget, to path: some FilePathConvertible, overwrites: Bool = false,
         query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none,
-        timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil,
         progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
-        let call = try call(
-            nil, target, query: query, headers: headers, body: body, timeout: timeout, options: options)
+        let call = try call(nil, target, query, headers, body, timeout, options, validate)
         let (path, control) = (path.filePath, TransferControl())
         return try await HTTPSession.reporting(control.download, to: progress) {
             try await self.download(call, to: path, overwrites: overwrites, control: control)
@@ -171,8 +169,7 @@ public actor HTTPSession {
 
     /// Runs a call and writes its response to a file.
     package nonisolated func download(
-        _ call: Call, to path: FilePath, overwrites: Bool, control: TransferControl,
-        head: Outcome<HTTPResponse>? = nil
+        _ call: Call, to path: FilePath, overwrites: Bool, control: TransferControl, head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
         // A delegate may choose another name when the response comes.
         let isNameFinal = settings.configuration.delegate == nil
@@ -180,20 +177,18 @@ public actor HTTPSession {
             guard !overwrites, isNameFinal else { return }
             let isTaken = await FileDownload.isTaken(path)
             if control.isCancelled { throw CancellationError() }
-            if isTaken { throw call.error(.fileExists, .preparing, "\(path): there is a file of that name") }
+            if isTaken { throw call.error(.fileExists, .preparing, FileDownload.existing(path)) }
         }
-        return try await run(call, control, kind: .download, isRestartable: true, before: prepare) {
-            answer in
+        return try await run(call, control, kind: .download, isRestartable: true, before: prepare) { answer in
             control.enter(.receiving)
             head?.replace(with: HeadConversion.response(answer.head))
             let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
             // A wrong status is reported even if the call's own validator would reject the body.
-            try await ResponseValidator.success.admit(answer, reader)
-            if let validator = call.validator { try await validator.admit(answer, reader) }
+            try await ResponseValidator.success.admit(answer, control, reader)
+            for validator in call.validators { try await validator.admit(answer, control, reader) }
             let observer = answer.call.observer
             let place = try await observer?.destination(of: answer, proposed: path) ?? path
-            let download = FileDownload(
-                path: place, overwrites: overwrites, call: answer.call)
+            let download = FileDownload(path: place, overwrites: overwrites, call: answer.call)
             try await download.write(reader)
             await observer?.downloadFinished(at: place)
             return answer.exchange(with: [])
@@ -222,7 +217,12 @@ public actor HTTPSession {
     /// Connections in use are never closed: lower limits apply as these become free. Limits that a feature sets replace these.
     public nonisolated func setPoolLimits(_ limits: PoolLimits) { core.setPoolLimits(limits) }
 
-    /// Changes the bandwidth limits of bodies, also for running calls. Views share the change.
+    /// Changes the bandwidth limits of bodies, in bytes per second, also for running calls; `.none` removes them. Views share the
+    /// change. The initial ones are ``SessionConfiguration/bandwidth``, none by default.
+    ///
+    /// ```swift
+    /// session.setBandwidthLimits(BandwidthLimits(total: BandwidthLimit(download: .bytesPerSecond(2_000_000))))
+    /// ```
     public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) { core.bandwidth.setLimits(limits) }
 
     /// The running calls of this session and its views, in the order they were made: those of all verbs, and ``HTTPTask``s.
@@ -236,8 +236,25 @@ public actor HTTPSession {
     /// Awaited by code of a running call, such as the closure of a stream, it waits only for the other calls; the
     /// session is closed when that call has ended. Opened responses (``OpenResponse``) are running calls until their body ends. Has no
     /// effect on ``shared``.
-    public func finishAndInvalidate() async {
-        await core.end(cancelling: false, notifying: configuration.delegate)
+    ///
+    /// It has no limit: a call that never ends, such as an event stream, makes it wait forever. See ``finishAndInvalidate(within:)``.
+    public func finishAndInvalidate() async { await core.end(cancelling: false, notifying: configuration.delegate) }
+
+    /// Lets the running calls end for a time, then cancels those that are left, event streams and long polls among them; otherwise
+    /// like ``finishAndInvalidate()``. Calls that are cancelled throw `CancellationError`, also if this was awaited by their own code.
+    ///
+    /// It is meant for a server that was asked to end. Its own limit has to be longer: Kubernetes kills 30 s after SIGTERM, systemd 90 s.
+    ///
+    /// ```swift
+    /// // On SIGTERM, with swift-service-lifecycle or a DispatchSource:
+    /// await session.finishAndInvalidate(within: .seconds(20))
+    /// ```
+    ///
+    /// After the time it waits as ``invalidateAndCancel()``: no longer than closures of streams take to return. Cancelling the
+    /// task that awaits it changes nothing.
+    /// - Parameter limit: The time for the running calls; zero or less cancels them immediately.
+    public func finishAndInvalidate(within limit: Duration) async {
+        await core.end(cancelling: false, after: limit, notifying: configuration.delegate)
     }
 
     /// Cancels the running calls and closes all connections; returns when they have ended. New calls throw immediately;
@@ -245,9 +262,7 @@ public actor HTTPSession {
     ///
     /// Awaited by code of a running call, such as a handler or the closure of a stream, it does not wait for that call,
     /// which ends with `CancellationError` like the others. Has no effect on ``shared``.
-    public func invalidateAndCancel() async {
-        await core.end(cancelling: true, notifying: configuration.delegate)
-    }
+    public func invalidateAndCancel() async { await core.end(cancelling: true, notifying: configuration.delegate) }
 
     /// The object that works on behalf of this session and its views; `nil` if none was set, or nothing keeps it.
     package nonisolated func companion<Object: AnyObject & Sendable>(as type: Object.Type) -> Object? {

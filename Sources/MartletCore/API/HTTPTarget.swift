@@ -1,12 +1,12 @@
 public import FoundationEssentials
 
 /// The URL of a call: a `String`, a `Substring`, an ``HTTPURL``, a Foundation `URL`, or an `HTTPRequest`, which brings its
-/// method and its header fields.
+/// method and its header fields. For a host also a list of path segments, such as `["issues", id]`.
 ///
 /// A string is parsed when the call is made. The error of an invalid one has the code ``HTTPError/Code/invalidURL`` and names the
 /// character. The functions of an ``HTTPSession`` need a whole URL; those of a host also take a path.
 public protocol HTTPTarget: Sendable {
-    /// The target in the form in which it was given.
+    /// The target as it was given.
     var httpTarget: HTTPTargetForm { get }
 }
 
@@ -18,11 +18,11 @@ public enum HTTPTargetForm: HTTPTarget {
     case url(HTTPURL)
     /// A request with its method and its header fields.
     case request(HTTPRequest)
+    /// The segments of a path of a host, which are not percent-encoded yet.
+    case segments([String])
 
     /// The method of a request; `nil` for a URL.
-    package var method: HTTPRequest.Method? {
-        if case .request(let request) = self { request.method } else { nil }
-    }
+    package var method: HTTPRequest.Method? { if case .request(let request) = self { request.method } else { nil } }
 
     /// The value itself.
     public var httpTarget: HTTPTargetForm { self }
@@ -38,6 +38,11 @@ extension Substring: HTTPTarget {
     public var httpTarget: HTTPTargetForm { .text(String(self)) }
 }
 
+extension [String]: HTTPTarget {
+    /// The segments of a path of a host. Each is percent-encoded, so that it stays one segment.
+    public var httpTarget: HTTPTargetForm { .segments(self) }
+}
+
 extension HTTPURL: HTTPTarget {
     /// The URL.
     public var httpTarget: HTTPTargetForm { .url(self) }
@@ -50,6 +55,9 @@ extension HTTPURL: HTTPTarget {
 extension URL: HTTPTarget {
     /// The text of the URL, resolved against its base.
     public var httpTarget: HTTPTargetForm { .text(absoluteString) }
+
+    /// The same URL for Foundation, with user info and fragment; `nil` if Foundation cannot parse it.
+    public init?(_ url: HTTPURL) { self.init(string: url.absoluteString) }
 }
 
 extension HTTPRequest: HTTPTarget {
@@ -57,18 +65,16 @@ extension HTTPRequest: HTTPTarget {
     public var httpTarget: HTTPTargetForm { .request(self) }
 
     /// A request to a URL.
-    public init(method: HTTPRequest.Method, url: HTTPURL, headerFields: HTTPFields = HTTPFields()) {
+    public init(method: HTTPRequest.Method, url: HTTPURL, headers: HTTPFields = HTTPFields()) {
         self.init(
-            method: method, scheme: url.scheme.rawValue, authority: url.hostFieldValue,
-            path: url.requestTarget, headerFields: headerFields)
+            method: method, scheme: url.scheme.rawValue, authority: url.hostFieldValue, path: url.requestTarget,
+            headerFields: headers)
     }
 
     /// A request to a URL given as a string.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL`, whose message points at the character.
-    public init(
-        method: HTTPRequest.Method, url: String, headerFields: HTTPFields = HTTPFields()
-    ) throws(HTTPError) {
-        self.init(method: method, url: try HTTPSession.url(url), headerFields: headerFields)
+    public init(method: HTTPRequest.Method, url: String, headers: HTTPFields = HTTPFields()) throws(HTTPError) {
+        self.init(method: method, url: try HTTPSession.url(url), headers: headers)
     }
 }
 
@@ -79,6 +85,7 @@ extension HTTPTargetForm {
         switch self {
         case .text(let text): return (try HTTPSession.url(text), HTTPFields())
         case .url(let url): return (url, HTTPFields())
+        case .segments: throw HTTPSession.segmentsWithoutHost
         case .request(let request):
             let url = try HTTPSession.url(of: request)
             guard request.method == .get else {
@@ -93,28 +100,30 @@ extension HTTPTargetForm {
 }
 
 extension HTTPSession {
-    /// Makes a call. It sends nothing.
+    /// Makes a call with the parameters of a verb. It sends nothing.
     /// - Parameters:
     ///   - method: `nil` for that of a request, and for a URL GET without a body and POST with one.
     ///   - headers: Fields that replace those of a request.
-    package nonisolated func call(
-        _ method: HTTPRequest.Method?, _ target: some HTTPTarget, query: ParameterValue = .null,
-        headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
-        options: RequestOptions = RequestOptions()
+    nonisolated func call(
+        _ method: HTTPRequest.Method?, _ target: some HTTPTarget, _ query: ParameterValue, _ headers: HTTPHeaders,
+        _ body: HTTPBody, _ timeout: Duration?, _ options: RequestOptions, _ validate: ResponseValidator?
     ) throws -> Call {
-        let options = options.limited(to: timeout)
+        var options = options
+        if let timeout { options.timeouts.total = timeout }
+        if let validate { options.validator = validate }
         let url: HTTPURL
         switch target.httpTarget {
         case .text(let text): url = try adding(query, to: try HTTPSession.url(text))
         case .url(let given): url = try adding(query, to: given)
+        case .segments: throw HTTPSession.segmentsWithoutHost
         case .request(var request):
             if let method { request.method = method }
             let url = try complete(&request, query, headers)
             return try Call(request: request, url: url, body: body, options: options, settings: settings)
         }
         return try Call(
-            method ?? (body.isPresent ? .post : .get), try headers.checked(url), url: url, body: body,
-            options: options, settings: settings)
+            method ?? (body.isPresent ? .post : .get), try headers.checked(url), url: url, body: body, options: options,
+            settings: settings)
     }
 
     /// The request that a call would send, for features that store or repeat it. User name and password are not part of it.
@@ -126,20 +135,21 @@ extension HTTPSession {
         switch target.httpTarget {
         case .text(let text): url = try HTTPSession.url(text)
         case .url(let given): url = given
+        case .segments: throw HTTPSession.segmentsWithoutHost
         case .request(var request):
             _ = try complete(&request, query, headers)
             return request
         }
         return HTTPRequest(
             method: body.isPresent ? .post : .get, url: try adding(query, to: url),
-            headerFields: try headers.checked(url))
+            headers: try headers.checked(url))
     }
 
     /// Adds a query and header fields to a request.
     /// - Returns: Its URL.
-    private nonisolated func complete(
-        _ request: inout HTTPRequest, _ query: ParameterValue, _ headers: HTTPHeaders
-    ) throws -> HTTPURL {
+    private nonisolated func complete(_ request: inout HTTPRequest, _ query: ParameterValue, _ headers: HTTPHeaders)
+        throws -> HTTPURL
+    {
         var url = try HTTPSession.url(of: request)
         if query != .null {
             url = try adding(query, to: url)
@@ -153,59 +163,96 @@ extension HTTPSession {
     private nonisolated func adding(_ query: ParameterValue, to url: HTTPURL) throws -> HTTPURL {
         if case .null = query { return url }
         let encoding = settings.configuration.queryEncoding
-        do {
-            return try url.appending(encodedQuery: try encoding.encoded(query))
-        } catch let error as HTTPURL.ParseError {
-            throw HTTPSession.invalidURL(error.description, underlying: error)
-        } catch let error as ParameterError {
+        do { return try url.appending(encodedQuery: try encoding.encoded(query)) } catch let error as HTTPURL.ParseError
+        { throw HTTPSession.invalidURL(error.description, underlying: error) } catch let error as ParameterError {
             throw HTTPSession.invalidQuery(error, url)
         }
     }
 
     /// Parameters as a tree.
     package static func query(_ parameters: some Encodable) throws -> ParameterValue {
-        do {
-            return try ParameterValue(encoding: parameters)
-        } catch {
-            throw invalidQuery(error)
-        }
+        do { return try ParameterValue(encoding: parameters) } catch { throw invalidQuery(error) }
     }
 
-    private static func invalidQuery(_ error: any Error, _ url: HTTPURL? = nil) -> HTTPError {
+    /// The error of parameters that cannot be encoded.
+    package static func invalidQuery(_ error: any Error, _ url: HTTPURL? = nil, _ method: HTTPRequest.Method? = nil)
+        -> HTTPError
+    {
         let reason = (error as? ParameterError)?.description ?? "the encoder refused them"
         return HTTPError(
-            .invalidRequest, phase: .preparing,
-            message: "the parameters of the query could not be encoded: \(reason)",
-            url: url, underlying: error)
+            .invalidRequest, phase: .preparing, message: "the parameters could not be encoded: \(reason)",
+            method: method, url: url, underlying: error)
     }
 
     /// The URL that a request is for.
     package static func url(of request: HTTPRequest) throws(HTTPError) -> HTTPURL {
         guard let scheme = request.scheme, let authority = request.authority else {
-            throw invalidURL("the request has no scheme or no authority, and so no place to go")
+            throw invalidURL("the request has no scheme or authority; use an absolute http or https URL")
         }
         let path = Call.isAsteriskForm(request) ? "/" : request.path ?? "/"
         // Joined to a URL, a part must not reach into the next one: the parts decide where the request goes.
         guard !authority.utf8.contains(where: { "/?#@".utf8.contains($0) }) else {
             throw invalidURL("the request's authority is more than a host and a port")
         }
-        guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") || path.utf8.first == UInt8(ascii: "?")
-        else { throw invalidURL("the request's path does not begin with a slash") }
+        guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") || path.utf8.first == UInt8(ascii: "?") else {
+            throw invalidURL("the request's path does not begin with a slash")
+        }
         // A path that was parsed has no dot segments, unless they were meant to stay.
         return try url("\(scheme)://\(authority)\(path)", pathAsIs: true)
     }
 
     package static func url(_ string: String, pathAsIs: Bool = false) throws(HTTPError) -> HTTPURL {
-        do throws(HTTPURL.ParseError) {
-            return try HTTPURL(string, pathAsIs: pathAsIs)
-        } catch {
-            throw invalidURL(error.description, underlying: error)
+        do throws(HTTPURL.ParseError) { return try HTTPURL(string, pathAsIs: pathAsIs) } catch {
+            throw invalidURL("\(error.description) of “\(withoutSecrets(string))”", underlying: error)
         }
+    }
+
+    /// The error for a call of a session that was given only a path.
+    package static var segmentsWithoutHost: HTTPError {
+        invalidURL("the segments of a path need a host: make one with session.host(_:), or give the whole URL")
+    }
+
+    /// A text that is not a URL, for an error: without a query and a fragment, with `***` in place of user info and of a port that
+    /// is not a number (a password without its `@`), and at most 200 characters of it.
+    private static func withoutSecrets(_ text: String) -> String {
+        let head = text.prefix { $0 != "?" && $0 != "#" }
+        let start = head.firstRange(of: "//")?.upperBound ?? head.startIndex
+        let host = head[start...].prefix { $0 != "/" }
+        let port = host.lastIndex(of: ":").map { host[$0...].dropFirst() }
+        let shown =
+            if let at = head.lastIndex(of: "@") {
+                "\(start <= at ? head[..<start] : "")***\(head[at...])"
+            } else if let port, start > head.startIndex, !port.allSatisfy(\.isNumber), !host.hasSuffix("]") {
+                "\(head[..<port.startIndex])***\(head[port.endIndex...])"
+            } else {
+                String(head)
+            }
+        return "\(shown.prefix(200).debugDescription.dropFirst().dropLast())\(shown.count > 200 ? "…" : "")"
     }
 
     private static func invalidURL(_ message: String, underlying: HTTPURL.ParseError? = nil) -> HTTPError {
         HTTPError(.invalidURL, phase: .preparing, message: message, underlying: underlying)
     }
+}
+
+extension HTTPHeaders {
+    /// The fields, if all of them can be sent.
+    /// - Throws: An ``HTTPError`` with the code ``HTTPError/Code/invalidHeader`` that names the first invalid field and the byte,
+    ///   but never a value.
+    public func validated() throws(HTTPError) -> HTTPFields { try checked(nil) }
+
+    /// The fields, if all of them can be sent.
+    /// - Parameters:
+    ///   - url: The URL of the request, for the error.
+    ///   - base: Fields that come first, unless there is one of the same name.
+    package func checked(_ url: HTTPURL?, over base: HTTPFields = HTTPFields()) throws(HTTPError) -> HTTPFields {
+        if let error { throw error.about(nil, url) }
+        if base.isEmpty { return fields }
+        return HTTPFields(base.filter { !fields.contains($0.name) } + fields)
+    }
+
+    /// The error about the first invalid field; `nil` without one.
+    package var error: HTTPError? { rejection.map { HTTPError(.invalidHeader, phase: .preparing, message: $0) } }
 }
 
 extension RequestOptions {

@@ -11,7 +11,7 @@ public actor HTTPTask {
         case upload
         /// A body that is written to a file.
         case download
-        /// A body that is read as it arrives: ``HTTPSession/stream(_:body:options:validate:_:)``,
+        /// A body that is read as it arrives: ``HTTPSession/stream(_:method:query:headers:body:timeout:options:validate:_:)``,
         /// ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)``, event streams. Tasks are never of this kind.
         case stream
     }
@@ -29,7 +29,7 @@ public actor HTTPTask {
         /// It has ended. No other state follows.
         case finished(Outcome)
 
-        /// The way in which a task ended.
+        /// How a task ended.
         public enum Outcome: String, Hashable, Sendable {
             /// With a response.
             case completed
@@ -43,8 +43,7 @@ public actor HTTPTask {
         public var isFinished: Bool { if case .finished = self { true } else { false } }
     }
 
-    /// The number of its call, as in ``SessionEvent/call`` and ``CallContext/number``: it differs from that of every other
-    /// call of the process.
+    /// The number of its call, as in ``HTTPExchange/callNumber``.
     public nonisolated let id: UInt64
     /// The kind of transfer. A task that became a download is one.
     public nonisolated var kind: Kind { control.destination == nil ? givenKind : .download }
@@ -57,15 +56,16 @@ public actor HTTPTask {
     private nonisolated let outcome = Outcome<HTTPExchange>()
     private nonisolated let head = Outcome<HTTPResponse>()
 
+    /// - Parameter callNumber: That of the call; `nil` if none could be made.
     package init(
-        kind: Kind, request: HTTPRequest, core: SessionCore,
+        kind: Kind, request: HTTPRequest, callNumber: UInt64?, core: SessionCore,
         run: @escaping @Sendable (TransferControl, Outcome<HTTPResponse>) async throws -> HTTPExchange
     ) {
         givenKind = kind
         self.request = request
-        id = CallNumber.next()
+        id = callNumber ?? CallNumber.next()
         events = core.events
-        control = TransferControl(callNumber: id)
+        control = TransferControl()
         let (id, calls, control, outcome, head) = (id, core.calls, control, outcome, head)
         calls.add(self)
         // Unstructured, since the call is this object's and not its maker's: it outlives the scope that began it.
@@ -107,40 +107,13 @@ public actor HTTPTask {
     /// The state of the task.
     public var state: State { control.presentState }
 
-    /// The states of the task: the present one immediately, then each that follows.
+    /// The states of the task: the current one immediately, then each that follows.
     ///
-    /// Only the latest state is delivered: a slow reader skips those that it missed. ``State/finished(_:)`` is always delivered,
-    /// also to readers that come after the end; then the sequence ends. Any number of tasks may iterate. Cancelling one of them
-    /// ends only its iteration.
-    public nonisolated var states: States {
-        States(states: control.states ?? CurrentValue(control.presentState))
-    }
-
-    /// The states of a task as an `AsyncSequence`, see ``HTTPTask/states``.
-    public struct States: AsyncSequence, Sendable {
-        /// Iteration does not fail.
-        public typealias Failure = Never
-
-        let states: CurrentValue<State>
-
-        /// One pass over the states.
-        public struct Iterator: AsyncIteratorProtocol {
-            let states: CurrentValue<State>
-            var seen: UInt64 = 0
-
-            /// The latest state that this iterator has not returned; `nil` after the last one, or when cancelled.
-            public mutating func next() async -> State? { await next(isolation: #isolation) }
-
-            /// The latest state that this iterator has not returned; `nil` after the last one, or when cancelled.
-            public mutating func next(isolation actor: isolated (any Actor)?) async -> State? {
-                guard let (version, state) = await states.next(after: seen) else { return nil }
-                seen = version
-                return state
-            }
-        }
-
-        /// A pass that begins with the present state.
-        public func makeAsyncIterator() -> Iterator { Iterator(states: states) }
+    /// Only the latest state is delivered: a slow consumer skips those that it missed. ``State/finished(_:)`` is always delivered,
+    /// also to consumers that come after the end; then the sequence ends. Any number of tasks may iterate. Cancelling one of them
+    /// ends its iteration only.
+    public nonisolated var states: LatestValues<State> {
+        LatestValues(control.states ?? CurrentValue(control.presentState)) { $0 }
     }
 
     /// Stops reading and writing. The peer is slowed down by the TCP window. The timeouts of the head and of idleness are
@@ -187,11 +160,8 @@ public actor HTTPTask {
         if let failure = control.takeFailure(of: destination) { throw failure }
         // The last piece was taken before the destination was set, and nothing checks for one after it.
         guard control.claimDestination() else { return }
-        let download = FileDownload(
-            path: path, overwrites: overwrites, call: nil)
-        do {
-            try await download.write(exchange.body)
-        } catch let error as HTTPError {
+        let download = FileDownload(path: path, overwrites: overwrites, call: nil)
+        do { try await download.write(exchange.body) } catch let error as HTTPError {
             control.refuseDestination(error.about(exchange.request.method, exchange.url))
             throw control.takeFailure(of: destination) ?? error
         }
@@ -209,40 +179,40 @@ extension HTTPSession {
     public func task(
         for target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
         headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
-        options: RequestOptions = RequestOptions()
+        options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) -> HTTPTask {
-        let call = Result {
-            try self.call(
-                method, target, query: query, headers: headers, body: body, timeout: timeout,
-                options: options)
-        }
-        return HTTPTask(
-            kind: body.isPresent ? .upload : .data, request: HTTPSession.request(of: call, target), core: core
-        ) { control, head in try await self.collect(try call.get(), control, head: head) }
+        let call = Result { try self.call(method, target, query, headers, body, timeout, options, validate) }
+        return task(body.isPresent ? .upload : .data, call, target) { try await self.collect($0, $1, head: $2) }
     }
 
     /// Starts a download to a file and returns it; otherwise like
-    /// ``download(_:to:overwrites:query:headers:body:timeout:options:progress:)``.
+    /// ``download(_:to:overwrites:query:headers:body:timeout:options:validate:progress:)``.
     public func downloadTask(
         for target: some HTTPTarget, to path: some FilePathConvertible, overwrites: Bool = false,
         query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
-        options: RequestOptions = RequestOptions()
+        options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) -> HTTPTask {
         let path = path.filePath
-        let call = Result {
-            try self.call(nil, target, query: query, headers: headers, timeout: timeout, options: options)
-        }
-        return HTTPTask(kind: .download, request: HTTPSession.request(of: call, target), core: core) {
-            control, head in
-            try await self.download(
-                try call.get(), to: path, overwrites: overwrites, control: control, head: head)
+        let call = Result { try self.call(nil, target, query, headers, .none, timeout, options, validate) }
+        return task(.download, call, target) {
+            try await self.download($0, to: path, overwrites: overwrites, control: $1, head: $2)
         }
     }
 
-    /// The request of a call; one without a URL if the URL could not be parsed.
-    private static func request(of call: Result<Call, any Error>, _ target: some HTTPTarget) -> HTTPRequest {
-        if let call = try? call.get() { return call.publicRequest }
-        if case .request(let request) = target.httpTarget { return request }
-        return HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
+    private func task(
+        _ kind: HTTPTask.Kind, _ call: Result<Call, any Error>, _ target: some HTTPTarget,
+        _ run: @escaping @Sendable (Call, TransferControl, Outcome<HTTPResponse>) async throws -> HTTPExchange
+    ) -> HTTPTask {
+        let made = try? call.get()
+        // Without a URL, if that could not be parsed.
+        var request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
+        if let made {
+            request = made.publicRequest
+        } else if case .request(let given) = target.httpTarget {
+            request = given
+        }
+        return HTTPTask(kind: kind, request: request, callNumber: made?.number, core: core) { control, head in
+            try await run(try call.get(), control, head)
+        }
     }
 }

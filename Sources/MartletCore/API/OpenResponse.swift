@@ -1,44 +1,56 @@
-/// A response whose body outlives the call that opened it, made by ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)``.
+public import FoundationEssentials
+
+/// A response whose body is still to be read.
 ///
-/// The response and its ``body`` together hold the connection. It returns to the pool when the body has been read to its end. When
-/// all copies of both are released, a small rest of the body is read in the background and a larger one closes the connection, as
-/// with ``HTTPSession/stream(_:body:options:validate:_:)``. ``cancel()`` closes it immediately.
-public struct OpenResponse: Sendable {
+/// That of ``HTTPSession/stream(_:method:query:headers:body:timeout:options:validate:_:)`` can be read within the closure it is passed to.
+/// That of ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)`` outlives the call: the response and its ``body``
+/// together hold the connection, which returns to the pool when the body has been read to its end. When all copies of both are
+/// released, a small rest of the body is read in the background and a larger one closes the connection, as after the closure of a
+/// stream. ``cancel()`` closes it immediately.
+public struct OpenResponse: HTTPResponseHead {
     private let answer: StreamedResponse
     /// Status and fields.
     public let response: HTTPResponse
     /// The body. One task reads it at a time; it is never read ahead.
     ///
     /// It may be kept without the response, and read in any task. Cancelling a task that reads it ends the body. After its end,
-    /// reading returns `nil` again; after a failure, the same error.
+    /// another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`; after a failure, reading throws the same error.
     public let body: ResponseBody
 
-    init(_ answer: StreamedResponse, _ body: ResponseBody) {
+    init(_ answer: StreamedResponse, _ reader: BodyReader) {
         self.answer = answer
         response = HeadConversion.response(answer.head)
-        self.body = body
+        body = ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength)
     }
 
     /// The status.
     public var status: HTTPResponse.Status { response.status }
-    /// The status code, 200–999.
-    public var statusCode: Int { answer.head.status }
     /// The header fields, in the order they came.
     public var headers: HTTPFields { response.headerFields }
     /// The URL of the response, after redirects, without user info.
     public var url: HTTPURL { answer.call.url }
-    /// The length of the body in the head, before content codings are decoded; `nil` if there is none.
+    /// The length of the body in the head, before content codings are decoded; `nil` if the head has none.
     public var expectedContentLength: UInt64? { body.expectedContentLength }
     /// The fields after a chunked body, once it has been read to its end.
     public var trailers: HTTPFields? { body.trailers }
     /// The interim responses that came first: 100, 102, 103 (RFC 9110 §15.2).
     public var interimResponses: [HTTPResponse] { answer.interim.map(HeadConversion.response) }
+    /// The number of the call, as in ``HTTPExchange/callNumber``.
+    public var callNumber: UInt64 { answer.call.number }
     /// The source of the response.
     public var source: HTTPExchange.Source { answer.source }
     /// The action of the cache and its reason, as a member of `Cache-Status` (RFC 9211); `nil` without a cache.
     public var cacheStatus: String? { answer.provenance?.cacheStatus }
     /// The times and byte counts so far; final once the body has ended.
     public var metrics: HTTPMetrics { answer.metrics }
+
+    /// Collects the rest of the body as text, see ``ResponseBody/text(upTo:)``.
+    public func text(upTo limit: ByteCount = .mebibytes(16)) async throws -> String { try await body.text(upTo: limit) }
+
+    /// Collects the rest of the body and decodes it as JSON, see ``ResponseBody/decode(_:upTo:using:)``.
+    public func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self, upTo limit: ByteCount = .mebibytes(16), using decoder: JSONDecoder? = nil
+    ) async throws -> Value { try await body.decode(type, upTo: limit, using: decoder) }
 
     /// Ends the body: reading it throws `CancellationError`, and the connection is closed. Does nothing after the end.
     public func cancel() { body.reader.control.cancel() }
@@ -58,9 +70,9 @@ extension HTTPSession {
     /// The call runs until its body ends: ``tasks``, ``runningCallCount`` and ``diagnostics`` count it, ``finishAndInvalidate()``
     /// waits for it, and ``invalidateAndCancel()`` ends it. A response without a body (HEAD, 204, 304, length 0) ends immediately.
     ///
-    /// The timeout ``Timeouts/total`` covers the call and its body, also while nobody reads. ``Timeouts/idle`` bounds the wait for
-    /// the server while the body is read, and also the time for which it is held and not read: a reader that is slower, or a response
-    /// that is kept and forgotten, ends with a timeout, so that it does not hold a connection forever. `nil` disables either.
+    /// ``Timeouts/total`` covers the call and its body, also while the body is not read. ``Timeouts/idle`` bounds the wait for the server
+    /// while the body is read, and ``Timeouts/unread`` the time between two reads: a response that is kept and forgotten ends with a
+    /// timeout, so that it does not hold a connection forever.
     ///
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields.
@@ -73,35 +85,28 @@ extension HTTPSession {
         headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
         options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> OpenResponse {
-        try await open(
-            call(
-                method, target, query: query, headers: headers, body: body, timeout: timeout, options: options
-            ), validate.map { [$0] })
+        try await open(call(method, target, query, headers, body, timeout, options, validate), nil)
     }
 
     /// Opens the response of a call.
     /// - Parameter validators: The conditions for the head; `nil` for those of the call.
-    package nonisolated func open(_ call: Call, _ validators: [ResponseValidator]?) async throws
-        -> OpenResponse
-    {
+    package nonisolated func open(_ call: Call, _ validators: [ResponseValidator]?) async throws -> OpenResponse {
         let control = TransferControl(tellsProgress: false)
-        let lease = BodyLease(control, idle: call.timeouts.idle, totalDeadline: call.totalDeadline)
+        let lease = BodyLease(control, limit: call.timeouts.unread, totalDeadline: call.totalDeadline)
         let loop = core.loop
         // Unstructured, because the call outlives its caller. It ends with the body: see ``BodyLease``.
         Task {
             do {
                 try await run(call, control, kind: .stream) { answer in
-                    for validator in validators ?? call.validator.map({ [$0] }) ?? [] {
-                        let reader = BodyReader(answer, control: control, byteLimit: nil)
-                        try await validator.admit(answer, reader)
+                    for validator in validators ?? call.validators {
+                        try await validator.admit(
+                            answer, control, BodyReader(answer, control: control, byteLimit: nil))
                     }
                     lease.open(answer)
                     try await lease.ended(call, on: loop)
                 }
                 lease.close(.success(()))
-            } catch {
-                lease.close(.failure(error))
-            }
+            } catch { lease.close(.failure(error)) }
         }
         return try await lease.response()
     }

@@ -14,23 +14,10 @@ public struct ProgressSequence: AsyncSequence, Sendable {
     var task: HTTPTask?
 
     /// One pass over the values.
-    public struct Iterator: AsyncIteratorProtocol {
-        let state: ProgressState
-        var seen: UInt64 = 0
+    public typealias Iterator = LatestValues<TransferProgress>.Iterator
 
-        /// The latest value that this iterator has not returned; `nil` after the last one, or when cancelled.
-        public mutating func next() async -> TransferProgress? { await next(isolation: #isolation) }
-
-        /// The latest value that this iterator has not returned; `nil` after the last one, or when cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> TransferProgress? {
-            guard let (version, value) = await state.newest.next(after: seen) else { return nil }
-            seen = version
-            return value
-        }
-    }
-
-    /// A pass that begins with the present value.
-    public func makeAsyncIterator() -> Iterator { Iterator(state: state) }
+    /// A pass that starts with the current value.
+    public func makeAsyncIterator() -> Iterator { LatestValues(state.newest) { $0 }.makeAsyncIterator() }
 
     // MARK: The task
 
@@ -65,9 +52,7 @@ package final class ProgressState: Sendable {
     }
 
     /// Restarts with a body of a length, if that is known.
-    func restart(of byteCount: UInt64?) {
-        update { ($0.completedByteCount, $0.totalByteCount) = (0, byteCount) }
-    }
+    func restart(of byteCount: UInt64?) { update { ($0.completedByteCount, $0.totalByteCount) = (0, byteCount) } }
 }
 
 extension HTTPSession {
@@ -108,6 +93,24 @@ extension HTTPSession {
 }
 
 /// The progress of a transfer: a state, not an event.
+///
+/// The last value has ``isFinished``, also after a failure. An upload is complete (``fractionCompleted`` is 1) before its response has come,
+/// and so may have that fraction twice: first while it waits, then in the last value. The count starts again at 0 whenever a body is
+/// transferred again: after a redirect, a challenge or a retry.
+///
+/// An `AsyncStream` of the progress of a verb:
+///
+/// ```swift
+/// let (values, continuation) = AsyncStream.makeStream(of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
+/// async let uploaded = session.upload(body, to: url) { continuation.yield($0) }
+/// for await progress in values {
+///     show(progress.fractionCompleted)
+///     if progress.isFinished { break }
+/// }
+/// let exchange = try await uploaded
+/// ```
+///
+/// An ``HTTPTask`` has such a sequence itself: ``HTTPTask/uploadProgress``.
 public struct TransferProgress: Hashable, Sendable {
     /// The bytes of the body transferred so far; for downloads before content codings are decoded.
     public var completedByteCount: UInt64

@@ -2,48 +2,63 @@
 ///
 /// It does not keep the call running. After the call has ended, its progress remains that of the end, and ``cancel()`` does nothing.
 public struct RunningCall: Identifiable, Sendable {
-    private let control: TransferControl
-    private let givenKind: HTTPTask.Kind
-    /// The call; `nil` for a task that has not begun.
-    private let call: Call?
-    let start: MonotonicTime
-
-    /// The task, if the call was made by ``HTTPSession/task(for:body:options:)`` or ``HTTPSession/downloadTask(for:to:overwrites:options:)``.
-    public let task: HTTPTask?
-    /// The number of the call, as in ``SessionEvent/call``, ``CallContext/number`` and ``HTTPTask/id``.
-    public let id: UInt64
-
-    init(_ task: HTTPTask) {
-        self.task = task
-        control = task.control
-        (givenKind, call, start, id) = (task.kind, nil, task.start, task.id)
+    private enum Source: Sendable {
+        case task(HTTPTask)
+        case call(Call, HTTPTask.Kind)
     }
 
+    private let control: TransferControl
+    private let source: Source
+    let start: MonotonicTime
+
+    /// The task, if the call was made by ``HTTPSession/task(for:method:query:headers:body:timeout:options:validate:)`` or ``HTTPSession/downloadTask(for:to:overwrites:query:headers:timeout:options:validate:)``.
+    public var task: HTTPTask? { if case .task(let task) = source { task } else { nil } }
+    /// The number of the call, as in ``HTTPExchange/callNumber``.
+    public let id: UInt64
+
+    init(_ task: HTTPTask) { (source, control, start, id) = (.task(task), task.control, task.start, task.id) }
+
     init(_ control: TransferControl, _ call: Call, _ kind: HTTPTask.Kind) {
-        task = nil
         self.control = control
-        self.call = call
-        givenKind = kind == .data && call.body.isPresent ? .upload : kind
-        (start, id) = (call.start, control.callNumber)
+        source = .call(call, kind == .data && call.body.isPresent ? .upload : kind)
+        (start, id) = (call.start, call.number)
     }
 
     /// The kind of transfer. A call without a task is an upload if its request has a body.
-    public var kind: HTTPTask.Kind { task?.kind ?? givenKind }
+    public var kind: HTTPTask.Kind {
+        switch source {
+        case .task(let task): task.kind
+        case .call(_, let kind): kind
+        }
+    }
 
     /// The request as it was made, before redirects.
     public var request: HTTPRequest {
-        call?.publicRequest ?? task?.request
-            ?? HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
+        switch source {
+        case .task(let task): task.request
+        case .call(let call, _): call.publicRequest
+        }
     }
 
     /// The URL of the request, without user info; `nil` for a task whose request has no valid URL.
-    public var url: HTTPURL? { call?.url ?? (try? HTTPSession.url(of: request)) }
+    public var url: HTTPURL? {
+        switch source {
+        case .task(let task): try? HTTPSession.url(of: task.request)
+        case .call(let call, _): call.url
+        }
+    }
 
     /// The state of the call. One that is paused, or has ended, is known as such only if it has a ``task``.
     public var state: HTTPTask.State { control.presentState }
 
     /// The progress of the request's body.
-    public var uploadProgress: TransferProgress { control.presentUpload(of: call?.body.length) }
+    public var uploadProgress: TransferProgress {
+        if case .call(let call, _) = source {
+            control.presentUpload(of: call.body.length)
+        } else {
+            control.presentUpload(of: nil)
+        }
+    }
 
     /// The progress of the response's body, in bytes before content codings are decoded. A short body may be received in one step.
     public var downloadProgress: TransferProgress { control.presentDownload }

@@ -75,8 +75,8 @@ public struct SessionConfiguration: Sendable {
     /// Takes decisions in calls and is notified of their progress; `nil` by default.
     public var delegate: (any SessionDelegate)?
 
-    /// Encodes the values of ``HTTPBody/json(_:)``; JSON as `JSONEncoder` writes it by default.
-    public var encoder = BodyEncoder.json()
+    /// Encodes the values of `HTTPBody.json(_:)`; by default JSON as `JSONEncoder` writes it, with sorted names.
+    public var encoder = BodyEncoder()
     /// Decodes the values of `HTTPExchange.decode` and of streams; JSON as `JSONDecoder` reads it by default.
     public var decoder = BodyDecoder.json()
 
@@ -123,6 +123,8 @@ public struct SessionConfiguration: Sendable {
     public var happyEyeballs = HappyEyeballsOptions()
     /// The options of each socket.
     public var socketOptions = SocketOptions()
+    /// The class of the traffic, for the network; `nil` (the default) for ordinary traffic. ``RequestOptions/serviceClass`` overrides it.
+    public var serviceClass: ServiceClass?
     /// The priority among requests that wait for a connection.
     public var priority = RequestPriority.normal
     /// The order of waiting requests of one priority; first come, first served by default.
@@ -159,6 +161,7 @@ public struct SessionConfiguration: Sendable {
             resolver: identifiedResolver, overrides: resolveOverrides, redirections: connectOverrides,
             unixSocketPath: unixSocketPath, race: happyEyeballs, socket: socketOptions, tls: tls,
             connector: identifiedConnector)
+        settings.socket.serviceClass = serviceClass
         settings.tls.hosts = tls.hosts.inASCII { (try? URLHost(name: Array($0.utf8)[...]))?.text }
         settings.proxyAuthenticator = SessionProxyAuthenticator()
         settings.proxyUserAgent = headers[.userAgent] ?? userAgent
@@ -175,7 +178,7 @@ public struct SessionConfiguration: Sendable {
 /// let response = try await session.get(url, options: .init { $0.timeouts.head = .seconds(5) })
 /// ```
 public struct RequestOptions: Sendable {
-    /// The timeouts, each of which overrides that of the session if it is assigned; none is by default.
+    /// The timeouts, each overrides that of the session if it is assigned; none by default.
     public var timeouts = Timeouts()
     /// The priority among requests that wait for a connection.
     public var priority: RequestPriority?
@@ -247,7 +250,7 @@ public struct RequestOptions: Sendable {
         set { rare.validator = newValue }
     }
 
-    /// The class of the call's traffic, for the network, which overrides ``SocketOptions/serviceClass`` of the session.
+    /// The class of the call's traffic, for the network, which overrides ``SessionConfiguration/serviceClass``.
     ///
     /// A connection is marked when the call gets it, so that calls of different classes share connections. Unless there is a
     /// ``priority``, the class is also the call's priority among those that wait for a connection: low for

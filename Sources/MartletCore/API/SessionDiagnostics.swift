@@ -26,9 +26,7 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
             self.waiting = waiting
         }
 
-        fileprivate var counts: String {
-            "\(leased) leased, \(idle) idle, \(dialing) dialling, \(waiting) waiting"
-        }
+        fileprivate var counts: String { "\(leased) leased, \(idle) idle, \(dialing) dialling, \(waiting) waiting" }
     }
 
     /// Calls that have begun and not ended, in the session and its views.
@@ -62,9 +60,7 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether the session does nothing: no call runs or waits, and no connection is in use or being opened.
-    public var isIdle: Bool {
-        runningCalls == 0 && pool.leased == 0 && pool.dialing == 0 && pool.waiting == 0
-    }
+    public var isIdle: Bool { runningCalls == 0 && pool.leased == 0 && pool.dialing == 0 && pool.waiting == 0 }
 
     /// One line for the session and one for each host.
     ///
@@ -74,8 +70,7 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
     /// https://example.com:443: 2 leased, 1 idle, 0 dialling, 1 waiting
     /// ```
     public var description: String {
-        let all = Host(
-            origin: "", idle: pool.idle, leased: pool.leased, dialing: pool.dialing, waiting: pool.waiting)
+        let all = Host(origin: "", idle: pool.idle, leased: pool.leased, dialing: pool.dialing, waiting: pool.waiting)
         let whole =
             "\(runningCalls) calls; \(all.counts); process: \(processSockets) sockets, \(processTimers) timers, "
             + "\(processWorkerThreads) worker threads"
@@ -86,8 +81,7 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
         let destination = key.destination
         // A proxy that requests are handed to is the destination itself.
         if let proxy = key.proxy, proxy.forwards(isSecure: destination.isSecure) { return "\(proxy)" }
-        let name =
-            destination.host.utf8.contains(UInt8(ascii: ":")) ? "[\(destination.host)]" : destination.host
+        let name = destination.host.utf8.contains(UInt8(ascii: ":")) ? "[\(destination.host)]" : destination.host
         let place = "\(destination.isSecure ? "https" : "http")://\(name):\(destination.port)"
         return key.proxy.map { "\(place) through \($0)" } ?? place
     }

@@ -75,15 +75,14 @@ package protocol StageKey: SettingKey {
     /// The stage for one call; `nil` if it has nothing to do.
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)?
     /// The answer to a call that needs no other stage, if there is one without waiting.
-    static func answerAtOnce(
-        _ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl
-    ) -> StreamedResponse?
+    static func answerAtOnce(_ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl)
+        -> StreamedResponse?
 }
 
 extension StageKey {
-    package static func answerAtOnce(
-        _ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl
-    ) -> StreamedResponse? { nil }
+    package static func answerAtOnce(_ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl)
+        -> StreamedResponse?
+    { nil }
 }
 
 /// An object that accompanies a session from its start to its end, and may change the limits of its connections.
@@ -97,8 +96,7 @@ package protocol SessionAttachment: AnyObject, Sendable {
 /// A setting that adds an attachment to sessions. Views share that of their session.
 package protocol AttachmentKey: SettingKey {
     /// Makes the attachment of a session.
-    static func attachment(_ configuration: SessionConfiguration, _ core: SessionCore)
-        -> any SessionAttachment
+    static func attachment(_ configuration: SessionConfiguration, _ core: SessionCore) -> any SessionAttachment
 }
 
 extension SessionConfiguration {
@@ -119,7 +117,5 @@ extension RequestOptions {
 
 extension Call {
     /// The value of a feature's setting in force: that of the call, otherwise that of the session.
-    package subscript<Key: SettingKey>(_ key: Key.Type) -> Key.Value {
-        options[key] ?? settings.configuration[key]
-    }
+    package subscript<Key: SettingKey>(_ key: Key.Type) -> Key.Value { options[key] ?? settings.configuration[key] }
 }

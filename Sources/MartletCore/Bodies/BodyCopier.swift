@@ -69,12 +69,10 @@ package struct BodyCopier: Sendable {
     /// Waits for a running write, whatever its result.
     package func waitForWorker() async { await writer.waitForWorker() }
 
-    private func mapped<Value: Sendable>(
-        _ body: () async throws(StorageError) -> Value
-    ) async throws(HTTPError) -> Value {
-        do throws(StorageError) {
-            return try await body()
-        } catch {
+    private func mapped<Value: Sendable>(_ body: () async throws(StorageError) -> Value) async throws(HTTPError)
+        -> Value
+    {
+        do throws(StorageError) { return try await body() } catch {
             throw HTTPError(storage: error, method: call?.method, url: call?.url)
         }
     }
@@ -191,9 +189,7 @@ final class WriteBehind: Sendable {
     }
 
     /// Whether the sink wants no more.
-    var isSated: Bool {
-        if case .success(false) = state.withLock({ $0.wantsMore }) { true } else { false }
-    }
+    var isSated: Bool { if case .success(false) = state.withLock({ $0.wantsMore }) { true } else { false } }
 
     /// Waits until everything is written.
     /// - Throws: The error of a write.
@@ -237,9 +233,9 @@ final class WriteBehind: Sendable {
 
     /// Lets a closure fill the free part.
     /// - Parameter body: Returns the number of bytes that it added, and a result.
-    func fill<Value, Failure: Error>(
-        _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> (Int, Value)
-    ) throws(Failure) -> Value {
+    func fill<Value, Failure: Error>(_ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> (Int, Value))
+        throws(Failure) -> Value
+    {
         let (added, value) = unsafe try body(UnsafeMutableRawBufferPointer(rebasing: memory[count...]))
         count += added
         return value
@@ -248,9 +244,7 @@ final class WriteBehind: Sendable {
     /// Copies as many bytes as there is room for, and returns their number.
     func append(_ bytes: ArraySlice<UInt8>) -> Int {
         let length = unsafe min(bytes.count, memory.count - count)
-        unsafe bytes.withUnsafeBytes { source in
-            unsafe memory[count...].copyBytes(from: source.prefix(length))
-        }
+        unsafe bytes.withUnsafeBytes { source in unsafe memory[count...].copyBytes(from: source.prefix(length)) }
         count += length
         return length
     }

@@ -6,7 +6,7 @@ import Synchronization
 /// as it ends any other. The body's reader, which only the program keeps, reports in ``read(_:)`` how the body ended, and in its
 /// `deinit` that nothing reads it any more. The control ends the hold when the call is cancelled.
 package final class BodyLease: Sendable {
-    /// The way in which the body ended: read to its end or released, or an error.
+    /// How the body ended: read to its end or released, or an error.
     typealias End = Result<Void, any Error>
 
     private struct State {
@@ -27,13 +27,14 @@ package final class BodyLease: Sendable {
     }
 
     private let control: TransferControl
-    private let idle: Duration?
+    /// The timeout ``Timeouts/unread``.
+    private let limit: Duration?
     private let totalDeadline: MonotonicTime
     private let state = GuardedState(State())
 
-    init(_ control: TransferControl, idle: Duration?, totalDeadline: MonotonicTime) {
+    init(_ control: TransferControl, limit: Duration?, totalDeadline: MonotonicTime) {
         self.control = control
-        self.idle = idle
+        self.limit = limit
         self.totalDeadline = totalDeadline
     }
 
@@ -59,13 +60,10 @@ package final class BodyLease: Sendable {
     // MARK: The call
 
     /// Passes the response to the caller. From here on, only the program keeps its reader.
-    @inline(never)
-    func open(_ answer: StreamedResponse) {
-        let reader = BodyReader(
-            answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes, lease: self)
+    @inline(never) func open(_ answer: StreamedResponse) {
+        let reader = BodyReader(answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes, lease: self)
         answer.channel.heldExchange?.holdBegins()
-        let response = OpenResponse(
-            answer, ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength))
+        let response = OpenResponse(answer, reader)
         // A response that nothing waits for is released outside of the lock.
         state.change { state in
             state.isOpened = true
@@ -95,24 +93,23 @@ package final class BodyLease: Sendable {
 
     /// The end of the wait for another read. While one is running, it has timeouts of its own.
     private func deadline(_ state: State) -> MonotonicTime {
-        if state.isReading { return MonotonicTime.now().deadline(after: idle) }
-        return min(totalDeadline, state.lastRead.deadline(after: idle))
+        if state.isReading { return MonotonicTime.now().deadline(after: limit) }
+        return min(totalDeadline, state.lastRead.deadline(after: limit))
     }
 
     private func timeout(of call: Call, at now: MonotonicTime) -> HTTPError {
         guard now < totalDeadline else {
             return call.totalTimeout(.receivingBody, "before the body was read to its end", sentCount: 1)
         }
-        let text = HTTPError.text(idle ?? .zero)
+        let text = HTTPError.text(limit ?? .zero)
         var error = call.error(
             .timedOut, .receivingBody,
-            "the opened body was not read for \(text): read it, release it, or change the idle timeout",
-            wasSent: true)
-        (error.timeout, error.elapsed) = (.idle, idle)
+            "the opened body was not read for \(text): read it, release it, or change timeouts.unread", wasSent: true)
+        (error.timeout, error.elapsed) = (.unread, limit)
         return error
     }
 
-    /// Notes that the call is over.
+    /// Records that the call is over.
     func close(_ result: End) {
         state.change { state in
             state.closed = result
@@ -150,8 +147,8 @@ package final class BodyLease: Sendable {
         guard !isBusy else {
             throw HTTPError(
                 .invalidRequest, phase: .receivingBody,
-                message: "the body was read by two tasks at the same time: one task reads an opened body",
-                wasSent: true)
+                message: "the body was read by two tasks at the same time: one task reads an opened body", wasSent: true
+            )
         }
         do {
             let piece = try await withTaskCancellationHandler {

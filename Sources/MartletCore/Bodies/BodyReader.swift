@@ -8,12 +8,12 @@ extension StreamedResponse {
     ///
     /// It is not inlined, so that calls which wait for their response hold no variable of it.
     /// - Parameter outcome: Receives the head.
-    @inline(never)
-    func collected(
-        _ control: TransferControl, head outcome: Outcome<HTTPResponse>?
-    ) async throws -> HTTPExchange {
+    @inline(never) func collected(_ control: TransferControl, head outcome: Outcome<HTTPResponse>?) async throws
+        -> HTTPExchange
+    {
         control.enter(.receiving)
         outcome?.replace(with: HeadConversion.response(head))
+        for validator in call.validators { guard try await validator.admitHead(of: self, control) else { break } }
         let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
         var body: [UInt8] = []
         do {
@@ -39,7 +39,9 @@ extension StreamedResponse {
                     do {
                         try await write(reader, after: body, to: destination)
                         return exchange(with: [])
-                    } catch let error as HTTPError where error.code == .fileFailed && !reader.hasLostBytes {
+                    } catch let error as HTTPError
+                        where [.fileFailed, .fileExists].contains(error.code) && !reader.hasLostBytes
+                    {
                         // The file could not be created: the body continues in memory, and another file may be tried.
                         control.refuseDestination(error)
                         continue
@@ -71,9 +73,7 @@ extension StreamedResponse {
             do throws(ExchangeError) {
                 let bytes = try exchange.readBodyAtOnce(upTo: Int(length))
                 return (bytes, exchange.isFinished)
-            } catch {
-                throw failure(error, of: exchange)
-            }
+            } catch { throw failure(error, of: exchange) }
         }
     }
 
@@ -105,6 +105,8 @@ package final class BodyReader: Sendable {
         var memory: BodyReplayBuffer?
         /// Whether bytes of the body are lost, so that no file of it can be complete.
         var hasLostBytes = false
+        /// Whether the end of the body was handed out.
+        var isAtEnd = false
     }
 
     /// The input of a decoder.
@@ -151,8 +153,19 @@ package final class BodyReader: Sendable {
     /// The next bytes; `nil` at the end.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     package func next() async throws -> [UInt8]? {
-        guard let lease else { return try await read() }
-        return try await lease.read { try await read() }
+        let piece = if let lease { try await lease.read { try await read() } } else { try await read() }
+        if piece == nil { state.withLock { $0.isAtEnd = true } }
+        return piece
+    }
+
+    /// Begins a pass over the body, which continues where the one before stopped.
+    /// - Throws: An ``HTTPError`` with the code `.bodyAlreadyRead` if that was after bytes of the body, at its end.
+    func beginPass() throws(HTTPError) {
+        guard state.withLock({ $0.isAtEnd && $0.deliveredByteCount > 0 }) else { return }
+        throw bodyError(
+            .bodyAlreadyRead,
+            "the body was read to its end before, and can be read once; keep the bytes of the first pass, such as those of collect()"
+        )
     }
 
     private func read() async throws -> [UInt8]? {
@@ -185,9 +198,7 @@ package final class BodyReader: Sendable {
 
     private func deliver(_ piece: [UInt8]) async throws -> [UInt8] {
         try delivered(piece.count, piece)
-        if let observer = call.observer {
-            try await observer.bodyReceived(piece.count, from: channel) { piece }
-        }
+        if let observer = call.observer { try await observer.bodyReceived(piece.count, from: channel) { piece } }
         return piece
     }
 
@@ -225,8 +236,7 @@ package final class BodyReader: Sendable {
             switch channel {
             case .exchange(let exchange): return try await receive(from: exchange)
             case .stored(let body):
-                bytes = try await body.next(
-                    for: call, control: control, patience: state.withLock(\.patience))
+                bytes = try await body.next(for: call, control: control, patience: state.withLock(\.patience))
             case .made(let body):
                 bytes = try await body.next()
                 // Bytes of the network were counted when they were received.
@@ -263,17 +273,14 @@ package final class BodyReader: Sendable {
                 } else {
                     try await exchange.waitForBody()
                 }
-            } catch {
-                throw answer.failure(error, of: exchange)
-            }
+            } catch { throw answer.failure(error, of: exchange) }
         }
     }
 
     /// Waits while the transfer is paused, and for its share of the bandwidth.
     /// - Returns: The number of bytes that may be read, and whether what is not read has to be given back.
-    private func allowance(
-        of size: Int, from exchange: Exchange
-    ) async throws(ExchangeError) -> (Int, isHeldBack: Bool) {
+    private func allowance(of size: Int, from exchange: Exchange) async throws(ExchangeError) -> (Int, isHeldBack: Bool)
+    {
         while true {
             try await exchange.waitWhilePaused()
             guard exchange.isHeldBack(.down) else { return (size, false) }
@@ -291,9 +298,7 @@ package final class BodyReader: Sendable {
                 let attempt = unsafe try exchange.tryReadBody(into: UnsafeMutableRawBufferPointer(buffer))
                 if case .bytes(let received) = attempt { count = received }
                 outcome = .success(attempt)
-            } catch {
-                outcome = .failure(error)
-            }
+            } catch { outcome = .failure(error) }
         }
         switch try outcome.get() {
         case .bytes: return bytes
@@ -321,8 +326,7 @@ package final class BodyReader: Sendable {
     /// - Returns: Whether there may be more.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func fill(
-        _ block: FileBlock, from exchange: Exchange, whereNothingCame mayStop: () -> Bool,
-        untilWanted: () async -> Void
+        _ block: FileBlock, from exchange: Exchange, whereNothingCame mayStop: () -> Bool, untilWanted: () async -> Void
     ) async throws -> Bool {
         while !block.isFull {
             let attempt: Exchange.BodyAttempt
@@ -356,7 +360,9 @@ package final class BodyReader: Sendable {
                 if let observer = call.observer {
                     try await observer.bodyReceived(count, from: channel) { block.last(count) }
                 }
-            case .end: return false
+            case .end:
+                state.withLock { $0.isAtEnd = true }
+                return false
             case .wouldBlock: continue
             }
         }
@@ -365,9 +371,7 @@ package final class BodyReader: Sendable {
 
     /// Notes that all of the body is wanted and no part of it sooner, unless each part is reported.
     func expectWhole() {
-        guard !isCoded, call.observer == nil, !control.isExposed, case .stored(let body) = channel else {
-            return
-        }
+        guard !isCoded, call.observer == nil, !control.isExposed, case .stored(let body) = channel else { return }
         body.collect()
     }
 
@@ -444,24 +448,25 @@ package final class BodyReader: Sendable {
     package func limitExceeded(_ message: String) -> HTTPError { refusal(.limitExceeded, message) }
 
     /// The error of an invalid response, after which the connection is not used again.
-    package func refusal(
-        _ code: HTTPError.Code, _ message: String, underlying: (any Error)? = nil
-    ) -> HTTPError {
+    package func refusal(_ code: HTTPError.Code, _ message: String, underlying: (any Error)? = nil) -> HTTPError {
         channel.refuse()
         loseBytes()
-        let error = HTTPError(
-            code, phase: .receivingBody, message: message, wasSent: true, method: call.method, url: call.url,
-            status: answer.head.status, attempts: answer.attempts, underlying: underlying)
+        let error = bodyError(code, message, underlying: underlying)
         lease?.end(.failure(error))
         return error
+    }
+
+    private func bodyError(_ code: HTTPError.Code, _ message: String, underlying: (any Error)? = nil) -> HTTPError {
+        HTTPError(
+            code, phase: .receivingBody, message: message, wasSent: true, method: call.method, url: call.url,
+            status: answer.head.status, attempts: answer.attempts, underlying: underlying)
     }
 
     /// The error of a body that cannot be decoded. A stored body is removed: the next reader would fail too.
     private func refusal(_ error: ContentDecodingError) async -> HTTPError {
         if error.isOfBody, case .stored(let body) = channel { await body.withdraw() }
         let isTooLarge = if case .tooLarge = error { true } else { false }
-        return refusal(
-            isTooLarge ? .bodyTooLarge : .contentDecodingFailed, error.description, underlying: error)
+        return refusal(isTooLarge ? .bodyTooLarge : .contentDecodingFailed, error.description, underlying: error)
     }
 }
 

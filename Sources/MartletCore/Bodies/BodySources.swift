@@ -55,8 +55,7 @@ actor FileSource: RequestBodySource {
 }
 
 /// Reads an asynchronous sequence.
-actor SequenceSource<Pieces: AsyncSequence & Sendable>: RequestBodySource
-where Pieces.Element: Sequence<UInt8> {
+actor SequenceSource<Pieces: AsyncSequence & Sendable>: RequestBodySource where Pieces.Element: Sequence<UInt8> {
     private var iterator: Pieces.AsyncIterator?
 
     init(_ pieces: Pieces) { iterator = pieces.makeAsyncIterator() }

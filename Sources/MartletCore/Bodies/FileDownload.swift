@@ -16,8 +16,7 @@ package struct FileDownload: Sendable {
     func write(_ reader: BodyReader, after beginning: ArraySlice<UInt8> = []) async throws {
         guard !reader.hasLostBytes else {
             throw reader.refusal(
-                .truncated,
-                "bytes of the body were lost when it was read or written before: no file can have them")
+                .truncated, "bytes of the body were lost when it was read or written before: no file can have them")
         }
         let file = try await open()
         reader.beginWriting()
@@ -58,14 +57,17 @@ package struct FileDownload: Sendable {
         return await BlockingThreadPool.shared.run { (try? LinuxFileSystem().status(at: name)) != nil }
     }
 
+    /// The message of an error about an existing file.
+    static func existing(_ path: FilePath) -> String {
+        "\(path): there is a file of that name; choose another name, or overwrite it"
+    }
+
     private var collision: AtomicFileWriter.Collision { overwrites ? .replace : .fail }
 
     /// Creates the file, which has no name yet.
     package func open() async throws(HTTPError) -> AtomicFileWriter {
         let (name, collision) = (path.string, collision)
-        return try await blocking { () throws(StorageError) in
-            try AtomicFileWriter(path: name, collision: collision)
-        }
+        return try await blocking { () throws(StorageError) in try AtomicFileWriter(path: name, collision: collision) }
     }
 
     /// Gives the file its name. If everything is written and synced and only the name fails, the bytes are kept.
@@ -74,8 +76,9 @@ package struct FileDownload: Sendable {
         do throws(HTTPError) {
             try await blocking { () throws(StorageError) in try file.publish(collision: collision) }
         } catch {
-            guard let fault = error.underlying as? StorageError, ["rename", "link"].contains(fault.operation)
-            else { throw error }
+            guard let fault = error.underlying as? StorageError, ["rename", "link"].contains(fault.operation) else {
+                throw error
+            }
             let kept = await BlockingThreadPool.shared.run { file.keep() }
             var failure = error
             failure.unpublishedFile = FilePath(kept)
@@ -84,13 +87,13 @@ package struct FileDownload: Sendable {
         }
     }
 
-    private func blocking<Value: Sendable>(
-        _ body: @escaping @Sendable () throws(StorageError) -> Value
-    ) async throws(HTTPError) -> Value {
-        do throws(StorageError) {
-            return try await BlockingThreadPool.shared.run(throwing: body)
-        } catch {
-            throw HTTPError(storage: error, method: call?.method, url: call?.url)
+    private func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws(StorageError) -> Value)
+        async throws(HTTPError) -> Value
+    {
+        do throws(StorageError) { return try await BlockingThreadPool.shared.run(throwing: body) } catch {
+            var failure = HTTPError(storage: error, method: call?.method, url: call?.url)
+            if error.isExistingFile { (failure.code, failure.message) = (.fileExists, FileDownload.existing(path)) }
+            throw failure
         }
     }
 }
@@ -109,11 +112,8 @@ extension StreamedResponse {
     func write(_ reader: BodyReader, after taken: [UInt8], to destination: DownloadDestination) async throws {
         let limit = reader.byteLimit
         reader.byteLimit = nil
-        let download = FileDownload(
-            path: destination.path, overwrites: destination.overwrites, call: call)
-        do {
-            try await download.write(reader, after: taken[...])
-        } catch {
+        let download = FileDownload(path: destination.path, overwrites: destination.overwrites, call: call)
+        do { try await download.write(reader, after: taken[...]) } catch {
             if !reader.hasLostBytes { reader.byteLimit = limit }
             throw error
         }

@@ -11,11 +11,8 @@ extension HTTPBody {
     ///   - bytes: The bytes. Its iterator runs on a thread of Swift concurrency, so it must not block for long.
     ///   - length: The length in bytes, as with ``stream(length:contentType:_:)``; `nil` sends the body in chunks.
     public static func once(
-        _ bytes: sending some Sequence<UInt8>, length: UInt64? = nil,
-        contentType: String? = "application/octet-stream"
-    ) -> HTTPBody {
-        HTTPBody(.once(length: length, SingleUseSource(ByteSource(bytes))), contentType: contentType)
-    }
+        _ bytes: sending some Sequence<UInt8>, length: UInt64? = nil, contentType: String? = "application/octet-stream"
+    ) -> HTTPBody { HTTPBody(.once(length: length, SingleUseSource(ByteSource(bytes))), contentType: contentType) }
 
     /// An asynchronous sequence of bytes that can be read only once; otherwise as the function for a sequence.
     ///
@@ -34,14 +31,12 @@ extension HTTPBody {
     }
 
     /// Pairs of names and values as a form, in the given order: `.form([("tag", "swift"), ("tag", "linux")])`.
-    @_disfavoredOverload
-    public static func form(_ items: some Sequence<(String, String)>) -> HTTPBody {
+    @_disfavoredOverload public static func form(_ items: some Sequence<(String, String)>) -> HTTPBody {
         form(items.map { QueryItem(name: $0.0, value: $0.1) })
     }
 
     /// The entries of a dictionary as a form, sorted by name.
-    @_disfavoredOverload
-    public static func form(_ items: [String: String]) -> HTTPBody {
+    @_disfavoredOverload public static func form(_ items: [String: String]) -> HTTPBody {
         form(items.sorted { $0.key < $1.key }.map { QueryItem(name: $0.key, value: $0.value) })
     }
 }

@@ -42,9 +42,9 @@ public struct HTTPBody: Sendable {
     public static let none = HTTPBody(.none, contentType: nil)
 
     /// Bytes in memory.
-    public static func bytes(
-        _ bytes: some Sequence<UInt8>, contentType: String? = "application/octet-stream"
-    ) -> HTTPBody { HTTPBody(.bytes(Array(bytes)), contentType: contentType) }
+    public static func bytes(_ bytes: some Sequence<UInt8>, contentType: String? = "application/octet-stream")
+        -> HTTPBody
+    { HTTPBody(.bytes(Array(bytes)), contentType: contentType) }
 
     /// A text in UTF-8.
     public static func text(_ text: String, contentType: String? = "text/plain; charset=utf-8") -> HTTPBody {
@@ -60,17 +60,13 @@ public struct HTTPBody: Sendable {
 
     /// A value as JSON by an encoder of its own, encoded here; if that fails, the call throws the error as above.
     public static func json(_ value: some Encodable, encoder: JSONEncoder) -> HTTPBody {
-        do {
-            return .bytes(try encoder.encode(value), contentType: "application/json")
-        } catch {
+        do { return .bytes(try encoder.encode(value), contentType: "application/json") } catch {
             return HTTPBody(.failure(error), contentType: nil)
         }
     }
 
     /// A JSON value, with all digits of its numbers.
-    public static func json(_ value: JSONValue) -> HTTPBody {
-        .bytes(value.bytes(), contentType: "application/json")
-    }
+    public static func json(_ value: JSONValue) -> HTTPBody { .bytes(value.bytes(), contentType: "application/json") }
 
     /// Names and values as a form (`application/x-www-form-urlencoded`), in the given order.
     public static func form(_ items: [QueryItem]) -> HTTPBody {
@@ -79,9 +75,9 @@ public struct HTTPBody: Sendable {
 
     /// A file, read as it is sent. Its length is that at the beginning of the call; a file that turns out shorter or
     /// longer is an error. The path is a `String` or a `FilePath`.
-    public static func file(
-        _ path: some FilePathConvertible, contentType: String? = "application/octet-stream"
-    ) -> HTTPBody { HTTPBody(.file(path.filePath), contentType: contentType) }
+    public static func file(_ path: some FilePathConvertible, contentType: String? = "application/octet-stream")
+        -> HTTPBody
+    { HTTPBody(.file(path.filePath), contentType: contentType) }
 
     /// A sequence of pieces that can be opened again from its beginning.
     /// - Parameters:
@@ -146,23 +142,24 @@ public struct HTTPBody: Sendable {
 
     /// The bytes, if all of them are in memory; an error if they could not be encoded.
     package var bytesInMemory: Result<[UInt8], any Error>? {
-        switch storage {
+        switch encoded(by: BodyEncoder()).storage {
         case .none: .success([])
         case .bytes(let bytes): .success(bytes)
-        case .value: encoded(by: BodyEncoder.json()).bytesInMemory
         case .failure(let error): .failure(error)
         case .multipart(let content): content.bytes.map { .success($0) }
-        case .file, .stream, .once: nil
+        case .file, .stream, .once, .value: nil
         }
     }
 
-    /// The body with its value encoded; another body as it is.
+    /// The body with its values encoded, also those of a form; another body as it is.
     package func encoded(by encoder: @autoclosure () -> BodyEncoder) -> HTTPBody {
-        guard case .value(let value) = storage else { return self }
-        do {
-            return HTTPBody(.bytes(try encoder().bytes(of: value)), contentType: contentType)
-        } catch {
-            return HTTPBody(.failure(error), contentType: contentType)
+        switch storage {
+        case .value(let value):
+            do { return HTTPBody(.bytes(try encoder().bytes(of: value)), contentType: contentType) } catch {
+                return HTTPBody(.failure(error), contentType: contentType)
+            }
+        case .multipart(let content) where content.holdsValues: return content.encoded(by: encoder(), as: contentType)
+        default: return self
         }
     }
 
@@ -213,20 +210,16 @@ public struct HTTPBody: Sendable {
             }
             return (source, length)
         case .multipart(let content):
-            do {
-                return try await content.open()
-            } catch {
+            do { return try await content.open() } catch {
                 throw HTTPError(
-                    error is StorageError ? .fileFailed : .bodyNotReplayable, phase: .preparing,
-                    message: "\(error)", underlying: error)
+                    error is StorageError ? .fileFailed : .bodyNotReplayable, phase: .preparing, message: "\(error)",
+                    underlying: error)
             }
         case .file(let path):
             do throws(StorageError) {
                 let file = try await FileSource.open(path)
                 return (file, file.byteCount)
-            } catch {
-                throw HTTPError(storing: error)
-            }
+            } catch { throw HTTPError(storing: error) }
         case .failure(let error):
             throw HTTPError(
                 .invalidRequest, phase: .preparing, message: "the body could not be encoded: \(error)",

@@ -15,9 +15,7 @@ extension MediaTypeTable {
     /// - Throws: A ``StorageError`` if the file cannot be read, or has more than 4 MiB.
     public init(contentsOf path: some FilePathConvertible) async throws(StorageError) {
         let name = path.filePath.string
-        let types = try await BlockingThreadPool.shared.run { () throws(StorageError) in
-            try MediaTypeTable.read(name)
-        }
+        let types = try await BlockingThreadPool.shared.run { () throws(StorageError) in try MediaTypeTable.read(name) }
         self.init { types }
     }
 

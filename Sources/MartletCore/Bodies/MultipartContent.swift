@@ -10,6 +10,7 @@ package struct MultipartContent: Sendable {
     private static let smallByteCount = 64 * 1024
     /// The parts, for descriptions of the form.
     package let parts: [MultipartForm.Part]
+    private let boundary: MultipartBoundary
     private let segments: [Segment]
 
     init(parts: [MultipartForm.Part], boundary: MultipartBoundary) {
@@ -18,7 +19,7 @@ package struct MultipartContent: Sendable {
         for part in parts {
             pending += boundary.opening + part.head + [0x0D, 0x0A]
             switch part.body.storage {
-            case .none, .value, .failure: break
+            case .none, .failure: break
             case .bytes(let bytes):
                 if bytes.count <= MultipartContent.smallByteCount {
                     pending += bytes
@@ -26,7 +27,7 @@ package struct MultipartContent: Sendable {
                     segments += [.bytes(pending), .bytes(bytes)]
                     pending = []
                 }
-            case .file, .stream, .once, .multipart:
+            case .file, .stream, .once, .multipart, .value:
                 segments += [.bytes(pending), .body(part.body, part: part.name)]
                 pending = []
             }
@@ -35,17 +36,27 @@ package struct MultipartContent: Sendable {
         segments.append(.bytes(pending + boundary.closing))
         self.segments = segments
         self.parts = parts
+        self.boundary = boundary
+    }
+
+    /// Whether parts are values that were not encoded yet.
+    var holdsValues: Bool { parts.contains(where: \.holdsValue) }
+
+    /// The form with its values encoded; the first error of one as the body.
+    func encoded(by encoder: BodyEncoder, as contentType: String?) -> HTTPBody {
+        let parts = parts.map { part in
+            MultipartForm.Part(
+                name: part.name, head: part.head, body: part.body.encoded(by: encoder), filename: part.filename)
+        }
+        for part in parts { if case .failure = part.body.storage { return part.body } }
+        return HTTPBody(.multipart(MultipartContent(parts: parts, boundary: boundary)), contentType: contentType)
     }
 
     /// The whole form, if it is one segment in memory.
-    var bytes: [UInt8]? {
-        if segments.count == 1, case .bytes(let bytes) = segments[0] { bytes } else { nil }
-    }
+    var bytes: [UInt8]? { if segments.count == 1, case .bytes(let bytes) = segments[0] { bytes } else { nil } }
 
     /// The bodies that are read.
-    private var bodies: [HTTPBody] {
-        segments.compactMap { if case .body(let body, _) = $0 { body } else { nil } }
-    }
+    private var bodies: [HTTPBody] { segments.compactMap { if case .body(let body, _) = $0 { body } else { nil } } }
 
     /// Whether it can be sent again: as its parts can.
     var replay: HTTPBody.Replay {
@@ -87,13 +98,13 @@ package struct MultipartContent: Sendable {
         return (MultipartSource(stretches), total)
     }
 
-    private func stretch(
-        of segment: Segment, _ files: inout ArraySlice<UInt64>
-    ) async throws -> (MultipartSource.Stretch, UInt64?) {
+    private func stretch(of segment: Segment, _ files: inout ArraySlice<UInt64>) async throws -> (
+        MultipartSource.Stretch, UInt64?
+    ) {
         switch segment {
         case .bytes(let bytes): return (.bytes(bytes), UInt64(bytes.count))
         case .body(let body, let part):
-            switch body.storage {
+            switch body.encoded(by: BodyEncoder()).storage {
             case .none, .value, .failure: return (.bytes([]), 0)
             case .bytes(let bytes): return (.bytes(bytes), UInt64(bytes.count))
             case .file(let path):
@@ -166,14 +177,10 @@ actor MultipartSource: RequestBodySource {
             case .source(let source, let length, let part):
                 if let piece = try await source.next() {
                     given += UInt64(piece.count)
-                    if let length, given > length {
-                        throw MultipartError.lengthMismatch(part: part, expected: length)
-                    }
+                    if let length, given > length { throw MultipartError.lengthMismatch(part: part, expected: length) }
                     if !piece.isEmpty { return piece }
                 } else {
-                    if let length, given != length {
-                        throw MultipartError.lengthMismatch(part: part, expected: length)
-                    }
+                    if let length, given != length { throw MultipartError.lengthMismatch(part: part, expected: length) }
                     advance()
                 }
             }

@@ -18,9 +18,7 @@ final class GuardedState<State: Sendable>: Sendable {
     init(_ state: State) { content = Mutex(Content(state: state)) }
 
     /// Accesses the state without resuming the tasks that wait.
-    func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
-        content.withLock { body(&$0.state) }
-    }
+    func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result { content.withLock { body(&$0.state) } }
 
     /// Changes the state and resumes the tasks that wait.
     func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
@@ -42,13 +40,9 @@ final class GuardedState<State: Sendable>: Sendable {
     }
 
     /// Waits for a condition, also in a task that is cancelled.
-    func wait(until isMet: (State) -> Bool) async {
-        _ = await next(isCancellable: false) { isMet($0) ? true : nil }
-    }
+    func wait(until isMet: (State) -> Bool) async { _ = await next(isCancellable: false) { isMet($0) ? true : nil } }
 
-    private func next<Value: Sendable>(
-        isCancellable: Bool, _ take: (inout State) -> Value?
-    ) async -> Value? {
+    private func next<Value: Sendable>(isCancellable: Bool, _ take: (inout State) -> Value?) async -> Value? {
         while true {
             // The result is read under the lock, since the thread sanitizer does not see the order of a resumption.
             let (value, version, number) = content.withLock { content -> (Value?, UInt64, UInt64) in

@@ -13,11 +13,7 @@ package final class RunGroup: Sendable {
         work = continuation
         // Unstructured, since the work belongs to the owner and not to the task that creates it. There is one for each owner.
         task = Task {
-            await withDiscardingTaskGroup { group in
-                for await work in stream {
-                    group.addTask { await work() }
-                }
-            }
+            await withDiscardingTaskGroup { group in for await work in stream { group.addTask { await work() } } }
         }
     }
 

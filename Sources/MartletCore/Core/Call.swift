@@ -4,6 +4,8 @@ import Synchronization
 ///
 /// A class, because everything that runs a call holds it, and its many fields would be copied each time.
 package final class Call: Sendable {
+    /// The number of the call, which differs from that of every other call of the process. All of its requests have it.
+    package let number: UInt64
     package let method: HTTPRequest.Method
     /// The header fields that were given.
     package let fields: HTTPFields
@@ -38,16 +40,15 @@ package final class Call: Sendable {
     let sent: SentFields
 
     package init(
-        _ method: HTTPRequest.Method, _ fields: HTTPFields, url: HTTPURL, body: HTTPBody,
-        options: RequestOptions, settings: SessionSettings, givenRequest: HTTPRequest? = nil,
-        start: MonotonicTime? = nil
+        _ method: HTTPRequest.Method, _ fields: HTTPFields, url: HTTPURL, body: HTTPBody, options: RequestOptions,
+        settings: SessionSettings, givenRequest: HTTPRequest? = nil, following former: Call? = nil
     ) throws(HTTPError) {
-        self.start = start ?? MonotonicTime.now()
+        number = former?.number ?? CallNumber.next()
+        start = former?.start ?? MonotonicTime.now()
         guard method != .connect else {
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
-                message: "CONNECT opens tunnels through proxies and is not a request",
-                method: method, url: url)
+                message: "CONNECT opens tunnels through proxies and is not a request", method: method, url: url)
         }
         if let error = settings.headerError { throw error }
         if options.hasTrailers { _ = try options.trailers.checked(url) }
@@ -57,7 +58,7 @@ package final class Call: Sendable {
             (proxy, isForwarded) = (nil, false)
         } else {
             proxy = try settings.proxy(for: address, options.proxy) {
-                givenRequest ?? HTTPRequest(method: method, url: address, headerFields: fields)
+                givenRequest ?? HTTPRequest(method: method, url: address, headers: fields)
             }
             isForwarded = proxy?.forwards(isSecure: url.scheme == .https) ?? false
         }
@@ -65,8 +66,7 @@ package final class Call: Sendable {
         let isDemanded = options.decompresses == true && options.returnsRawBody != true
         undoesCoding = acceptsContentCoding || (isDemanded && fields[.range] == nil)
         timeouts = options.timeouts.merged(over: settings.timeouts)
-        urlCredentials =
-            url.userInfo == nil ? nil : .basic(user: url.user ?? "", password: url.password ?? "")
+        urlCredentials = url.userInfo == nil ? nil : .basic(user: url.user ?? "", password: url.password ?? "")
         if let key = options.idempotencyKey {
             self.fields = try key.added(to: fields)
             self.givenRequest = nil
@@ -83,8 +83,8 @@ package final class Call: Sendable {
         hops = []
         observer = nil
         sent = settings.sentFields(
-            self.fields, options, acceptsContentCoding: acceptsContentCoding,
-            hidesProxyAuthorization: !isForwarded, nil)
+            self.fields, options, acceptsContentCoding: acceptsContentCoding, hidesProxyAuthorization: !isForwarded, nil
+        )
     }
 
     convenience init(
@@ -100,6 +100,7 @@ package final class Call: Sendable {
         _ call: Call, supplement: RequestAdditions?, hops: [HTTPHop], observer: CallEventEmitter?,
         body: HTTPBody? = nil, timeouts: Timeouts? = nil
     ) {
+        number = call.number
         method = call.method
         fields = call.fields
         givenRequest = call.givenRequest
@@ -122,8 +123,7 @@ package final class Call: Sendable {
             sent = call.sent
         } else {
             sent = settings.sentFields(
-                fields, options, acceptsContentCoding: acceptsContentCoding,
-                hidesProxyAuthorization: !isForwarded,
+                fields, options, acceptsContentCoding: acceptsContentCoding, hidesProxyAuthorization: !isForwarded,
                 supplement)
         }
     }
@@ -131,8 +131,7 @@ package final class Call: Sendable {
     private static func acceptsContentCoding(
         _ fields: HTTPFields, _ options: RequestOptions, _ settings: SessionSettings
     ) -> Bool {
-        guard options.returnsRawBody != true,
-            options.decompresses ?? settings.configuration.decompressesResponses,
+        guard options.returnsRawBody != true, options.decompresses ?? settings.configuration.decompressesResponses,
             !settings.defaultsNameAcceptEncoding
         else { return false }
         return (fields.isEmpty || fields[.acceptEncoding] == nil && fields[.range] == nil)
@@ -165,7 +164,7 @@ package final class Call: Sendable {
 
     /// The request as middleware and delegates see it.
     package var publicRequest: HTTPRequest {
-        givenRequest ?? HTTPRequest(method: method, url: url, headerFields: fields)
+        givenRequest ?? HTTPRequest(method: method, url: url, headers: fields)
     }
 
     /// The end of the total timeout.
@@ -197,7 +196,9 @@ package final class Call: Sendable {
     }
 
     /// The conditions for the response: those of the call, otherwise those of the session.
-    package var validator: ResponseValidator? { options.validator ?? settings.configuration.validator }
+    package var validators: [ResponseValidator] {
+        (options.validator ?? settings.configuration.validator).map { [$0] } ?? []
+    }
 
     /// The priority among requests that wait for a connection.
     package var priority: RequestPriority {
@@ -212,8 +213,7 @@ package final class Call: Sendable {
     package func codings(of head: ResponseHead) throws(ContentDecodingError) -> [ContentCoding] {
         guard undoesCoding, head.fields.contains("content-encoding") else { return [] }
         return try ContentCodingPlan(
-            fieldValues: head.fields.values(of: "content-encoding"),
-            limits: settings.configuration.decompressionLimits
+            fieldValues: head.fields.values(of: "content-encoding"), limits: settings.configuration.decompressionLimits
         ).codings
     }
 
@@ -227,14 +227,12 @@ package final class Call: Sendable {
         var options = options
         if url.origin != self.url.origin {
             // Code that sends a request elsewhere sets the fields for it.
-            for name in redirectPolicy.fieldsOfOrigin where fields[name] == self.fields[name] {
-                fields[name] = nil
-            }
+            for name in redirectPolicy.fieldsOfOrigin where fields[name] == self.fields[name] { fields[name] = nil }
             options.omittedFields.formUnion(redirectPolicy.defaultsOfOrigin)
         }
         let call = try Call(
             request.method, fields, url: url, body: body, options: options, settings: settings,
-            givenRequest: request.path == "*" ? request : nil, start: start)
+            givenRequest: request.path == "*" ? request : nil, following: self)
         guard let denial = supplement?.networkDenial else { return call }
         return call.supplemented { $0.networkDenial = denial }
     }
@@ -248,7 +246,7 @@ package final class Call: Sendable {
         }
         return try Call(
             redirect.method, rule.fields(fields, after: redirect), url: redirect.url,
-            body: redirect.dropsBody ? .none : body, options: options, settings: settings, start: start)
+            body: redirect.dropsBody ? .none : body, options: options, settings: settings, following: self)
     }
 
     /// The call with more fields from its stages.
@@ -309,23 +307,6 @@ package struct NetworkDenial: Hashable, Sendable {
     package init(_ code: HTTPError.Code, _ message: String) {
         self.code = code
         self.message = message
-    }
-}
-
-extension HTTPField.Name {
-    /// `Host`, which HTTPTypes does not name: there it is the authority.
-    package static let hostField = HTTPField.Name("Host") ?? .expect
-    /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
-    package static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .expect
-}
-
-extension HTTPRequest.Method {
-    /// Whether the method has the same effect however often it is carried out (RFC 9110 §9.2.2).
-    package var isIdempotent: Bool {
-        switch self {
-        case .get, .head, .options, .trace, .put, .delete: true
-        default: false
-        }
     }
 }
 

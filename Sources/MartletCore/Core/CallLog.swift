@@ -6,11 +6,10 @@ import Logging
 /// Nothing is computed unless the logger's level wants it.
 extension Call {
     /// Logs the response of the call: `debug`.
-    @inline(never)
-    func log(_ answer: StreamedResponse, _ control: TransferControl) {
+    @inline(never) func log(_ answer: StreamedResponse) {
         settings.configuration.logger.debug(
             "response",
-            metadata: answer.call.metadata(control, attempt: answer.attempts + answer.call.hops.count) {
+            metadata: answer.call.metadata(attempt: answer.attempts + answer.call.hops.count) {
                 $0["status"] = "\(answer.head.status)"
                 $0["source"] = "\(answer.source.rawValue)"
                 $0["reused"] = "\(answer.channel.isReused)"
@@ -18,12 +17,11 @@ extension Call {
     }
 
     /// Logs the failure of the call: `warning`, or `debug` for a call that was cancelled.
-    @inline(never)
-    func log(_ error: any Error, _ control: TransferControl) {
+    @inline(never) func log(_ error: any Error) {
         let failure = error as? HTTPError
         settings.configuration.logger.log(
             level: error is CancellationError ? .debug : .warning, "call failed",
-            metadata: metadata(control, attempt: failure?.attempts) {
+            metadata: metadata(attempt: failure?.attempts) {
                 // The URL after redirects.
                 if let url = failure?.url { $0["path"] = "\(url.requestTarget)" }
                 if let origin = failure?.origin { $0["origin"] = "\(origin)" }
@@ -33,11 +31,10 @@ extension Call {
     }
 
     /// Logs that another request follows this one: `notice` for a retry, otherwise `debug`.
-    @inline(never)
-    func log(_ hop: HTTPHop, _ error: HTTPError?, _ control: TransferControl, attempt: Int) {
+    @inline(never) func log(_ hop: HTTPHop, _ error: HTTPError?, attempt: Int) {
         settings.configuration.logger.log(
             level: hop.reason == .retry ? .notice : .debug, "another request follows",
-            metadata: metadata(control, attempt: attempt) {
+            metadata: metadata(attempt: attempt) {
                 $0["reason"] = "\(hop.reason.rawValue)"
                 $0["status"] = hop.status.map { "\($0)" }
                 $0["error"] = (error?.logText ?? hop.error?.rawValue).map { "\($0)" }
@@ -46,17 +43,14 @@ extension Call {
     }
 
     /// Logs that the same request is sent once more: `debug`.
-    @inline(never)
-    func logRepetition(_ why: String, _ control: TransferControl, attempt: Int) {
+    @inline(never) func logRepetition(_ why: String, attempt: Int) {
         settings.configuration.logger.debug(
-            "\(why): sending once more", metadata: metadata(control, attempt: attempt) { _ in })
+            "\(why): sending once more", metadata: metadata(attempt: attempt) { _ in })
     }
 
-    private func metadata(
-        _ control: TransferControl, attempt: Int?, _ add: (inout Logger.Metadata) -> Void
-    ) -> Logger.Metadata {
+    private func metadata(attempt: Int?, _ add: (inout Logger.Metadata) -> Void) -> Logger.Metadata {
         var metadata: Logger.Metadata = [
-            "call": "\(control.callNumber)", "method": "\(method.rawValue)", "origin": "\(url.origin)",
+            "call": "\(number)", "method": "\(method.rawValue)", "origin": "\(url.origin)",
             "path": "\(url.withoutSecrets.requestTarget)",
             "duration": "\(HTTPError.text(MonotonicTime.now().since(start)))",
         ]
@@ -68,7 +62,5 @@ extension Call {
 
 extension HTTPError {
     /// The code and the message, without the request, which has its own keys, and without bytes of the body.
-    fileprivate var logText: String {
-        code == .decodingFailed ? code.rawValue : "\(code.rawValue): \(message)"
-    }
+    fileprivate var logText: String { code == .decodingFailed ? code.rawValue : "\(code.rawValue): \(message)" }
 }

@@ -12,8 +12,7 @@ package struct CallRunner: Sendable {
     var gate: (any TransferPauseGate)?
 
     package init(
-        core: SessionCore, dialer: Dialer, call: Call, control: TransferControl,
-        gate: (any TransferPauseGate)? = nil
+        core: SessionCore, dialer: Dialer, call: Call, control: TransferControl, gate: (any TransferPauseGate)? = nil
     ) {
         self.core = core
         self.dialer = dialer
@@ -32,9 +31,7 @@ package struct CallRunner: Sendable {
     package func run() async throws -> StreamedResponse {
         var attempts = CallAttemptState(self)
         while true {
-            if try !attempts.prepare(self) {
-                try attempts.compose(self, try await body(of: attempts.composer))
-            }
+            if try !attempts.prepare(self) { try attempts.compose(self, try await body(of: attempts.composer)) }
             if control.isExposed { try await hold() }
             let exchange: Exchange
             switch try attempts.acquire(self) {
@@ -42,9 +39,7 @@ package struct CallRunner: Sendable {
                 exchange = attempts.begin(self, on: lease, since: attempts.asked)
             case let acquisition:
                 var lease = try await connection(acquisition, &attempts)
-                if attempts.refuses(lease, call) {
-                    lease = try await freshConnection(&attempts, instead: lease)
-                }
+                if attempts.refuses(lease, call) { lease = try await freshConnection(&attempts, instead: lease) }
                 exchange = attempts.begin(self, on: lease, since: MonotonicTime.now())
             }
             do {
@@ -60,16 +55,13 @@ package struct CallRunner: Sendable {
                         try await exchange.wait(until: deadline, clock)
                     }
                 }
-            } catch let error as ExchangeError {
-                try attempts.judge(self, error, exchange)
-            }
+            } catch let error as ExchangeError { try attempts.judge(self, error, exchange) }
         }
     }
 
     // Errors of typed throws have room in each frame that may receive them; these are boxed when they occur.
 
-    @inline(never)
-    private func body(of composer: RequestComposer) async throws -> RequestComposer.PreparedBody {
+    @inline(never) private func body(of composer: RequestComposer) async throws -> RequestComposer.PreparedBody {
         let prepared = try await composer.prepareBody()
         guard case .source(let source, 0?) = prepared.body else { return prepared }
         try await UserCode(call, control: control, loop: core.loop).run("the body's sequence", .preparing) {
@@ -78,14 +70,10 @@ package struct CallRunner: Sendable {
         return RequestComposer.PreparedBody(body: .bytes([]), length: 0)
     }
 
-    @inline(never)
-    private func pause(_ exchange: Exchange) async throws {
-        try await exchange.waitWhilePaused()
-    }
+    @inline(never) private func pause(_ exchange: Exchange) async throws { try await exchange.waitWhilePaused() }
 
     /// Waits while the call is paused, before it has a connection.
-    @inline(never)
-    private func hold() async throws {
+    @inline(never) private func hold() async throws {
         guard control.isPaused else { return }
         control.begin(.none)
         await control.waitWhilePaused(until: call.totalDeadline, on: core.loop)
@@ -97,8 +85,7 @@ package struct CallRunner: Sendable {
 
     /// Waits for a connection. While the call is paused it is not queued and holds no connection; when it resumes, it has its
     /// old place.
-    @inline(never)
-    private func connection(
+    @inline(never) private func connection(
         _ acquisition: ConnectionPool.Acquisition, _ attempts: inout CallAttemptState
     ) async throws -> Lease {
         var acquisition = acquisition
@@ -121,13 +108,10 @@ package struct CallRunner: Sendable {
 
     /// Waits in the queue for a connection.
     /// - Returns: The connection; `nil` if the call was paused and left the queue.
-    @inline(never)
-    private func lease(for ticket: ConnectionPool.Ticket, _ attempts: Int) async throws -> Lease? {
+    @inline(never) private func lease(for ticket: ConnectionPool.Ticket, _ attempts: Int) async throws -> Lease? {
         control.begin(.waiting(ticket))
         ticket.nest(in: UserCode.enclosingCalls.compactMap(\.exchange))
-        do throws(ExchangeError) {
-            return try await ticket.lease()
-        } catch {
+        do throws(ExchangeError) { return try await ticket.lease() } catch {
             if case .cancelled = error.cause, !control.isCancelled { return nil }
             throw control.isCancelled ? CancellationError() : call.failure(error, attempts: attempts)
         }
@@ -135,8 +119,7 @@ package struct CallRunner: Sendable {
 
     /// Waits for a connection that has carried no exchange: one that another request returns meanwhile is as old as the one that
     /// died.
-    @inline(never)
-    private func freshConnection(_ attempts: inout CallAttemptState, instead given: Lease) async throws
+    @inline(never) private func freshConnection(_ attempts: inout CallAttemptState, instead given: Lease) async throws
         -> Lease
     {
         var lease = given
@@ -181,8 +164,7 @@ struct CallAttemptState {
     /// The start of the call plus the wait for a connection: what came before the request for one is not part of the wait.
     private var waited: MonotonicTime
 
-    @inline(never)
-    init(_ runner: CallRunner) {
+    @inline(never) init(_ runner: CallRunner) {
         // Made as it has to be: a change in place would copy it as a whole.
         composer = RequestComposer(
             call: runner.call,
@@ -196,8 +178,7 @@ struct CallAttemptState {
 
     /// Begins an attempt, and composes its request.
     /// - Returns: Whether the body was there, as most are. Otherwise it has to be opened and passed to ``compose(_:_:)``.
-    @inline(never)
-    mutating func prepare(_ runner: CallRunner) throws -> Bool {
+    @inline(never) mutating func prepare(_ runner: CallRunner) throws -> Bool {
         number += 1
         if number > 1, runner.control.isCancelled { throw CancellationError() }
         if request == nil {
@@ -209,8 +190,7 @@ struct CallAttemptState {
     }
 
     /// Composes the request with a body that was opened.
-    @inline(never)
-    mutating func compose(_ runner: CallRunner, _ body: RequestComposer.PreparedBody) throws {
+    @inline(never) mutating func compose(_ runner: CallRunner, _ body: RequestComposer.PreparedBody) throws {
         request = try composer.compose(body)
         announce(runner)
     }
@@ -233,8 +213,7 @@ struct CallAttemptState {
 
     /// Sends the request, or as much of it as the socket accepts without waiting.
     /// - Throws: ``ExchangeError``.
-    @inline(never)
-    mutating func send(_ runner: CallRunner, on exchange: Exchange) throws {
+    @inline(never) mutating func send(_ runner: CallRunner, on exchange: Exchange) throws {
         guard let request else { return }
         if case .source = request.body {
             // The source may be code of the program, which runs in a task that begins here.
@@ -260,46 +239,35 @@ struct CallAttemptState {
     /// - Parameters:
     ///   - refused: A connection that was waited for and not accepted.
     ///   - former: The lease or place that was given up for a pause. The pause does not count as waiting.
-    @inline(never)
-    mutating func acquire(
-        _ runner: CallRunner, insteadOf refused: Lease? = nil,
-        again former: ConnectionPool.Acquisition? = nil, pausedSince: MonotonicTime? = nil
+    @inline(never) mutating func acquire(
+        _ runner: CallRunner, insteadOf refused: Lease? = nil, again former: ConnectionPool.Acquisition? = nil,
+        pausedSince: MonotonicTime? = nil
     ) throws -> ConnectionPool.Acquisition {
         // Not the start of the call: redirects, credentials, middleware and pauses may have come before.
         let now = MonotonicTime.now()
-        if let pausedSince {
-            asked = asked.advanced(by: now.since(pausedSince))
-        } else if refused == nil {
-            asked = now
-        }
+        if let pausedSince { asked = asked.advanced(by: now.since(pausedSince)) } else if refused == nil { asked = now }
         let call = runner.call
         if let denial = call.supplement?.networkDenial {
             throw call.error(denial.code, .waitingForConnection, denial.message)
         }
         var request = ConnectionPool.Request(
-            priority: runner.priority,
-            order: call.options.queueOrder ?? call.settings.configuration.queueOrder,
+            priority: runner.priority, order: call.options.queueOrder ?? call.settings.configuration.queueOrder,
             poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
-            totalDeadline: call.totalDeadline,
-            start: now, isFresh: needsFreshConnection, mustLook: !call.maySendAgain)
+            totalDeadline: call.totalDeadline, start: now, isFresh: needsFreshConnection, mustLook: !call.maySendAgain)
         request.waited = now.since(asked)
         if case .ticket(let ticket)? = former { request.arrival = ticket.arrival }
         do throws(ExchangeError) {
             guard let refused else {
-                return try runner.core.pool.acquire(
-                    call.destination, by: runner.dialer, through: call.proxy, request)
+                return try runner.core.pool.acquire(call.destination, by: runner.dialer, through: call.proxy, request)
             }
             return try runner.core.pool.acquire(
                 call.destination, by: runner.dialer, through: call.proxy, request, insteadOf: refused)
-        } catch {
-            throw HTTPError(error, call: call, attempts: number)
-        }
+        } catch { throw HTTPError(error, call: call, attempts: number) }
     }
 
     /// Begins the exchange on a connection.
     /// - Parameter waited: The time at which there was one.
-    @inline(never)
-    mutating func begin(_ runner: CallRunner, on lease: Lease, since waited: MonotonicTime) -> Exchange {
+    @inline(never) mutating func begin(_ runner: CallRunner, on lease: Lease, since waited: MonotonicTime) -> Exchange {
         self.waited = runner.call.start.advanced(by: waited.since(asked))
         let exchange = makeExchange(runner, lease)
         runner.control.begin(.exchanging(exchange))
@@ -319,8 +287,7 @@ struct CallAttemptState {
                 observed?.update { $0.completedByteCount += UInt64(count) }
             }
         }
-        lease.connection.mark(
-            call.options.serviceClass, or: call.settings.configuration.socketOptions.serviceClass)
+        lease.connection.mark(call.options.serviceClass, or: call.settings.configuration.serviceClass)
         let bandwidth = runner.core.bandwidth
         return Exchange(
             lease: lease,
@@ -340,8 +307,7 @@ struct CallAttemptState {
 
     /// Checks for the head.
     /// - Throws: ``ExchangeError``.
-    @inline(never)
-    mutating func receive(_ runner: CallRunner, from exchange: Exchange) throws -> Reception {
+    @inline(never) mutating func receive(_ runner: CallRunner, from exchange: Exchange) throws -> Reception {
         switch try exchange.tryReceiveHead() {
         case .wouldBlock(let deadline, let clock): return .wait(until: deadline, clock)
         case .head(let head, let framing, let before):
@@ -359,9 +325,7 @@ struct CallAttemptState {
             do throws(ContentDecodingError) {
                 // Without a body nothing is decoded, whatever the head says.
                 codings = framing == .none || framing == .length(0) ? [] : try runner.call.codings(of: head)
-            } catch {
-                throw ExchangeError(cause: .coding(error), phase: .receivingBody, wasSent: true)
-            }
+            } catch { throw ExchangeError(cause: .coding(error), phase: .receivingBody, wasSent: true) }
             let length: UInt64? =
                 switch framing {
                 case .none: 0
@@ -372,8 +336,8 @@ struct CallAttemptState {
             return .answer(
                 StreamedResponse(
                     call: runner.call, channel: .exchange(exchange), head: head, codings: codings,
-                    expectedContentLength: length, hasTrailers: framing == .chunked, interim: interim,
-                    attempts: number, waited: waited))
+                    expectedContentLength: length, hasTrailers: framing == .chunked, interim: interim, attempts: number,
+                    waited: waited))
         }
     }
 
@@ -384,32 +348,29 @@ struct CallAttemptState {
         if head.status == 417, expectsContinue, call.body.takeBack() {
             // The server does not know the expectation, and has not read the body (RFC 9110 §15.5.18).
             composer.allowsExpectation = false
-            call.logRepetition("417, without Expect", runner.control, attempt: number + 1)
+            call.logRepetition("417, without Expect", attempt: number + 1)
             return true
         }
-        if head.status == 407, !hasConvinced,
-            let convincing = ProxyAuthorization(call: call, dialer: runner.dialer),
+        if head.status == 407, !hasConvinced, let convincing = ProxyAuthorization(call: call, dialer: runner.dialer),
             let value = convincing.answer(to: head, refused: composer.proxyAuthorization)
         {
             composer.proxyAuthorization = value
             hasConvinced = true
-            call.logRepetition("407, with credentials", runner.control, attempt: number + 1)
+            call.logRepetition("407, with credentials", attempt: number + 1)
             return true
         }
         return false
     }
 
     /// Decides whether a failed exchange is followed by another; throws if it is not.
-    @inline(never)
-    mutating func judge(_ runner: CallRunner, _ error: ExchangeError, _ exchange: Exchange) throws {
+    @inline(never) mutating func judge(_ runner: CallRunner, _ error: ExchangeError, _ exchange: Exchange) throws {
         let call = runner.call
         let hasReceivedAnyByte = exchange.hasReceivedAnyByte
         exchange.finish()
         if case .cancelled = error.cause { throw CancellationError() }
         // A request that was not sent has its body as it is; otherwise the body is opened again, if nothing of it was read.
         guard number - wantedRepeats == 1,
-            call.maySendAgain(
-                after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte),
+            call.maySendAgain(after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte),
             request != nil || call.body.takeBack()
         else {
             var failure = HTTPError(error, call: call, attempts: number)
@@ -420,7 +381,7 @@ struct CallAttemptState {
         needsFreshConnection = true
         // The other idle connections to the host are as old, and have most likely ended too.
         runner.core.pool.closeIdle(destination: call.destination, dialer: runner.dialer, proxy: call.proxy)
-        call.logRepetition("the reused connection was closed", runner.control, attempt: number + 1)
+        call.logRepetition("the reused connection was closed", attempt: number + 1)
     }
 }
 

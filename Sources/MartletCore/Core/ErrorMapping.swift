@@ -1,19 +1,19 @@
 extension Call {
     func error(
-        _ code: HTTPError.Code, _ phase: HTTPError.Phase, _ message: String, wasSent: Bool = false,
-        attempts: Int = 1, underlying: (any Error)? = nil, exchange: HTTPExchange? = nil
+        _ code: HTTPError.Code, _ phase: HTTPError.Phase, _ message: String, wasSent: Bool = false, attempts: Int = 1,
+        underlying: (any Error)? = nil, exchange: HTTPExchange? = nil
     ) -> HTTPError {
         HTTPError(
-            code, phase: phase, message: message, wasSent: wasSent, method: method, url: url,
-            attempts: attempts, underlying: underlying, exchange: exchange)
+            code, phase: phase, message: message, wasSent: wasSent, method: method, url: url, attempts: attempts,
+            underlying: underlying, exchange: exchange)
     }
 
     /// The error of a call whose total timeout expired.
     /// - Parameter moment: The moment at which it did, to follow “the total timeout expired”.
     func totalTimeout(_ phase: HTTPError.Phase, _ moment: String, sentCount: Int = 0) -> HTTPError {
         var error = error(
-            .timedOut, phase, "the total timeout expired \(moment)", wasSent: sentCount > 0,
-            attempts: max(1, sentCount))
+            .timedOut, phase, "the total timeout expired \(moment)", wasSent: sentCount > 0, attempts: max(1, sentCount)
+        )
         error.timeout = .total
         error.elapsed = MonotonicTime.now().since(start)
         return error
@@ -34,8 +34,7 @@ extension HTTPError {
         let elapsed = MonotonicTime.now().since(call.start)
         let phase = Phase(error.phase)
         self.init(
-            .connectionLost, phase: phase, message: "", wasSent: error.wasSent, method: call.method,
-            url: call.url,
+            .connectionLost, phase: phase, message: "", wasSent: error.wasSent, method: call.method, url: call.url,
             elapsed: error.waited ?? elapsed, attempts: attempts)
         proxy = error.proxy?.description
         connection = error.reached.map {
@@ -77,6 +76,9 @@ extension HTTPError {
             message =
                 "the \(timeout.rawValue) timeout expired while \(phase.words), after \(HTTPError.text(self.elapsed ?? elapsed))"
             if let shortage = error.shortage { message += ": \(shortage)" }
+            if clock == .total, let hop = call.hops.last, hop.reason == .retry, let status = hop.status {
+                message += "; the response before was \(status)"
+            }
         case .cancelled: message = "the call was cancelled"
         }
     }
@@ -90,9 +92,7 @@ extension HTTPError {
                 + "; check the name, and this machine's DNS"
             underlying = error
         case .connect(let failures):
-            code =
-                failures.contains { HTTPError.isLocalShortage($0.error.code) }
-                ? .systemFailed : .connectFailed
+            code = failures.contains { HTTPError.isLocalShortage($0.error.code) } ? .systemFailed : .connectFailed
             let target = proxy.map { "the proxy \($0)" } ?? "\(call.url.host) port \(call.url.port)"
             message =
                 "could not connect to \(target): \(HTTPError.text(failures, of: proxy ?? call.url.origin.description))"
@@ -138,9 +138,7 @@ extension HTTPError {
                 "raise the limit on open files (ulimit -n), or lower the session's limits of connections"
             } else if failures.allSatisfy({ $0.error.isRefusal }) {
                 "check that it is running and listens on this port"
-            } else {
-                nil
-            }
+            } else { nil }
         return (reasons + [advice].compactMap(\.self)).joined(separator: "; ")
     }
 
@@ -232,14 +230,8 @@ extension HTTPError {
     }
 
     /// Runs a disk operation before anything is sent.
-    package static func storing<Value>(
-        _ body: () throws(StorageError) -> Value
-    ) throws(HTTPError) -> Value {
-        do throws(StorageError) {
-            return try body()
-        } catch {
-            throw HTTPError(storing: error)
-        }
+    package static func storing<Value>(_ body: () throws(StorageError) -> Value) throws(HTTPError) -> Value {
+        do throws(StorageError) { return try body() } catch { throw HTTPError(storing: error) }
     }
 
     /// The error of a directory of records that was not opened.
@@ -252,8 +244,7 @@ extension HTTPError {
         case .storage(let error):
             self.init(storing: error)
             return
-        case .foreign:
-            reason = "the directory of the \(contents) belongs to another user; choose one of your own"
+        case .foreign: reason = "the directory of the \(contents) belongs to another user; choose one of your own"
         case .writableByOthers:
             reason = "others than its owner may write to the directory of the \(contents); chmod 700 it"
         case .otherFiles(let files):
@@ -262,7 +253,6 @@ extension HTTPError {
         case .inUse: reason = "another \(owner) has this directory, here or in another process"
         }
         let isInUse = if case .inUse = refusal { true } else { false }
-        self.init(
-            isInUse ? .alreadyInProgress : .fileFailed, phase: .preparing, message: "\(path): \(reason)")
+        self.init(isInUse ? .alreadyInProgress : .fileFailed, phase: .preparing, message: "\(path): \(reason)")
     }
 }

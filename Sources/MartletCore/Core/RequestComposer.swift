@@ -28,11 +28,7 @@ struct RequestComposer {
     }
 
     func compose(_ prepared: PreparedBody) throws(HTTPError) -> ExchangeRequest {
-        do throws(WireError) {
-            return try encode(prepared)
-        } catch {
-            throw refusal(error.description)
-        }
+        do throws(WireError) { return try encode(prepared) } catch { throw refusal(error.description) }
     }
 
     private func refusal(_ message: String) -> HTTPError { call.error(.invalidRequest, .preparing, message) }
@@ -58,9 +54,7 @@ struct RequestComposer {
         if let added = call.supplement?.cacheFields {
             for index in added.indices { try encoder.field(of: added, at: index) }
         }
-        if let proxyAuthorization {
-            try encoder.field(name: "Proxy-Authorization", value: proxyAuthorization)
-        }
+        if let proxyAuthorization { try encoder.field(name: "Proxy-Authorization", value: proxyAuthorization) }
         if let type = call.body.contentType, fields[.contentType] == nil, !isOmitted(.contentType) {
             try encoder.field(name: "Content-Type", value: type)
         }
@@ -83,33 +77,26 @@ struct RequestComposer {
         return ExchangeRequest(
             head: encoder.bytes, method: call.method.rawValue, version: version, body: prepared.body,
             expectsContinue: expectsContinue, continueWait: call.settings.configuration.continueTimeout,
-            wantsKeepAlive: version == .http11
-                && !call.sentFields.contains("connection", token: "close"),
-            isRaw: call.options.returnsRawBody == true,
-            ignoresLength: call.options.ignoresContentLength == true,
+            wantsKeepAlive: version == .http11 && !call.sentFields.contains("connection", token: "close"),
+            isRaw: call.options.returnsRawBody == true, ignoresLength: call.options.ignoresContentLength == true,
             trailers: trailers)
     }
 
     /// Adds the fields of ``Call/sentFields``, as far as the body allows.
     /// - Returns: Whether the body waits for a 100.
-    private func encodeFields(
-        _ prepared: PreparedBody, _ encoder: inout RequestEncoder
-    ) throws(WireError) -> Bool {
+    private func encodeFields(_ prepared: PreparedBody, _ encoder: inout RequestEncoder) throws(WireError) -> Bool {
         if let lines = call.sent.lines {
             // Encoded when the session was made, and without a field that depends on the body.
             encoder.lines(lines)
             return false
         }
         let fields = call.sentFields
-        func isField(_ index: Int, _ name: String) -> Bool {
-            fields.firstIndex(of: name, from: index) == index
-        }
+        func isField(_ index: Int, _ name: String) -> Bool { fields.firstIndex(of: name, from: index) == index }
         var expectsContinue = false
         for index in fields.indices {
             if isField(index, "expect"), fields.valueString(at: index).lowercased() == "100-continue" {
                 // Without content there is nothing to wait for (RFC 9110 §10.1.1).
-                guard allowsExpectation, call.options.version != .http10, call.body.isPresent,
-                    prepared.length != 0
+                guard allowsExpectation, call.options.version != .http10, call.body.isPresent, prepared.length != 0
                 else { continue }
                 expectsContinue = true
             }
@@ -148,9 +135,7 @@ struct RequestComposer {
     func prepareBody() async throws(HTTPError) -> PreparedBody {
         if let prepared = try prepareBodyAtOnce() { return prepared }
         let (source, length): (any RequestBodySource, UInt64?)
-        do throws(HTTPError) {
-            (source, length) = try await call.body.open()
-        } catch {
+        do throws(HTTPError) { (source, length) = try await call.body.open() } catch {
             throw error.about(call.method, call.url)
         }
         return try framed(PreparedBody(body: .source(source, length: length), length: length))
@@ -172,13 +157,11 @@ struct RequestComposer {
             while let piece = try await source.next() {
                 if piece.isEmpty { continue }
                 throw ExchangeError(
-                    cause: .lengthMismatch(announced: 0, actual: UInt64(piece.count)), phase: .sending,
-                    wasSent: false)
+                    cause: .lengthMismatch(announced: 0, actual: UInt64(piece.count)), phase: .sending, wasSent: false)
             }
         } catch {
             let failure =
-                error as? ExchangeError
-                ?? ExchangeError(cause: .source(error), phase: .sending, wasSent: false)
+                error as? ExchangeError ?? ExchangeError(cause: .source(error), phase: .sending, wasSent: false)
             throw HTTPError(failure, call: call, attempts: 1)
         }
     }
@@ -192,8 +175,7 @@ struct RequestComposer {
         } else if let coding = fields[.transferEncoding] {
             guard coding.lowercased() == "chunked", fields[.contentLength] == nil else {
                 throw refusal(
-                    "Transfer-Encoding may be “chunked” alone, and not beside Content-Length; it was “\(coding)”"
-                )
+                    "Transfer-Encoding may be “chunked” alone, and not beside Content-Length; it was “\(coding)”")
             }
             prepared.makeChunked()
         } else if let announced = fields[.contentLength] {
@@ -204,9 +186,7 @@ struct RequestComposer {
                 throw refusal("Content-Length says \(length), but the body has \(known) bytes")
             }
             if case .none = prepared.body {
-                guard length == 0 else {
-                    throw refusal("Content-Length says \(length), but there is no body")
-                }
+                guard length == 0 else { throw refusal("Content-Length says \(length), but there is no body") }
                 prepared.length = 0
             } else if case .source(let source, nil) = prepared.body {
                 prepared = PreparedBody(body: .source(source, length: length), length: length)

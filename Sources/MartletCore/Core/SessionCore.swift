@@ -49,8 +49,7 @@ package actor SessionCore {
         bandwidth = BandwidthLimiter(limits: configuration.bandwidth, loop: loop)
         features = Mutex(Features(limits: configuration.pool))
         let logger = configuration.logger
-        pool = ConnectionPool(limits: configuration.pool, wireLimits: configuration.wireLimits, loop: loop) {
-            waits in
+        pool = ConnectionPool(limits: configuration.pool, wireLimits: configuration.wireLimits, loop: loop) { waits in
             for wait in waits {
                 logger.notice(
                     "requests have waited for a connection for more than 10 s",
@@ -77,22 +76,35 @@ package actor SessionCore {
     ///
     /// Code of a running call does not wait for that call, nor for others whose code waits here. The session is closed when the
     /// last of these has ended.
-    /// - Parameter delegate: Notified when the session is closed, if nobody ended it before.
-    func end(cancelling: Bool, notifying delegate: (any SessionDelegate)? = nil) async {
+    /// - Parameters:
+    ///   - limit: The time after which the calls that still run are cancelled; `nil` for no limit.
+    ///   - delegate: Notified when the session is closed, if it was open until now.
+    func end(cancelling: Bool, after limit: Duration? = nil, notifying delegate: (any SessionDelegate)? = nil) async {
         guard !isPermanent else { return }
         let notified = phase == .open ? delegate : nil
         phase = max(phase, cancelling ? .cancelling : .finishing)
         let running = calls.refuse()
-        if cancelling {
-            for control in running { control.cancel() }
-        }
+        if cancelling { for control in running { control.cancel() } }
+        // Unstructured, because it may cancel the very call that this one is made in.
+        let timer = limit.map { limit in Task { await cancelCalls(after: limit) } }
         let own = calls.running(UserCode.enclosingCalls)
         guard own.isEmpty else {
-            // Unstructured, because it waits for the very call that this one is made in.
-            Task { await close(notifying: notified) }
+            // Unstructured, because it waits for that call.
+            Task {
+                await close(notifying: notified)
+                timer?.cancel()
+            }
             return await calls.waitUntilEmpty(except: own)
         }
         await close(notifying: notified)
+        timer?.cancel()
+    }
+
+    private func cancelCalls(after limit: Duration) async {
+        let end = MonotonicTime.now().deadline(after: limit)
+        guard case .timedOut = await OneShot<Void>().waitUnlessCancelled(until: end, on: loop) else { return }
+        phase = max(phase, .cancelling)
+        for control in calls.refuse() { control.cancel() }
     }
 
     private func close(notifying delegate: (any SessionDelegate)?) async {
@@ -121,8 +133,7 @@ package actor SessionCore {
     }
 
     /// The attachment of a type; `make` creates it for a session that has none.
-    package nonisolated func attachment<Attachment: SessionAttachment>(_ make: () -> Attachment) -> Attachment
-    {
+    package nonisolated func attachment<Attachment: SessionAttachment>(_ make: () -> Attachment) -> Attachment {
         features.withLock { features in
             for case let attachment as Attachment in features.attachments { return attachment }
             let attachment = make()
@@ -163,9 +174,7 @@ package actor SessionCore {
     nonisolated var runningCount: Int { calls.runningCount }
 
     /// Whether the events of a call are reported to a delegate, a middleware, an instrument or a subscriber.
-    nonisolated func observesCalls(_ settings: SessionSettings) -> Bool {
-        settings.isObserved || events.isWatched
-    }
+    nonisolated func observesCalls(_ settings: SessionSettings) -> Bool { settings.isObserved || events.isWatched }
 }
 
 /// The running work of a session and its views: calls, and the tasks that callers hold.
@@ -240,9 +249,7 @@ package final class CallRegistry: Sendable {
     /// Those of some calls that run here.
     func running(_ calls: [TransferControl]) -> [TransferControl] {
         guard !calls.isEmpty else { return [] }
-        return state.withLock { state in
-            calls.filter { call in state.running.contains { $0?.control === call } }
-        }
+        return state.withLock { state in calls.filter { call in state.running.contains { $0?.control === call } } }
     }
 
     /// Waits until no call runs, after the session was invalidated.
@@ -277,9 +284,7 @@ package final class CallRegistry: Sendable {
         let (running, tasks) = state.withLock { ($0.running.compactMap(\.self), $0.tasks) }
         let calls =
             tasks.values.map { RunningCall($0) }
-            + running.filter { entry in
-                tasks[entry.control.callNumber] == nil
-            }.map { RunningCall($0.control, $0.call, $0.kind) }
+            + running.filter { tasks[$0.call.number] == nil }.map { RunningCall($0.control, $0.call, $0.kind) }
         return calls.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
     }
 

@@ -72,15 +72,11 @@ package final class SessionSettings: Sendable {
 
     /// The proxy of a call that may have one.
     /// - Parameter own: The call's own setting.
-    func proxy(
-        for url: HTTPURL, _ own: ProxySettings?, request: () -> HTTPRequest
-    ) throws(HTTPError) -> ProxyServer? {
+    func proxy(for url: HTTPURL, _ own: ProxySettings?, request: () -> HTTPRequest) throws(HTTPError) -> ProxyServer? {
         if ignoresProxies { return nil }
         let found = try (own ?? configuration.proxy).proxy(for: url, environment, request: request)
         // A forwarding proxy connects to the place in the URL: only a tunnel can lead elsewhere, as in curl.
-        let leadsElsewhere = configuration.connectOverrides.contains {
-            $0.applies(to: url.host, port: url.port)
-        }
+        let leadsElsewhere = configuration.connectOverrides.contains { $0.applies(to: url.host, port: url.port) }
         return leadsElsewhere ? found?.alwaysTunneling() : found
     }
 
@@ -91,8 +87,7 @@ package final class SessionSettings: Sendable {
     ///   - own: The fields that were given.
     ///   - hidesProxyAuthorization: Whether `Proxy-Authorization` is left out.
     func sentFields(
-        _ own: HTTPFields, _ options: RequestOptions, acceptsContentCoding: Bool,
-        hidesProxyAuthorization: Bool,
+        _ own: HTTPFields, _ options: RequestOptions, acceptsContentCoding: Bool, hidesProxyAuthorization: Bool,
         _ supplement: RequestAdditions?
     ) -> SentFields {
         let omitted = options.omittedFields
@@ -100,9 +95,7 @@ package final class SessionSettings: Sendable {
         if let defaultFields, omitted.isEmpty, defaultFields.apply(to: own) {
             usual = acceptsContentCoding ? defaultFields.asking : defaultFields.plain
         }
-        if let usual, own.isEmpty, supplement?.cookies == nil, supplement?.authorization == nil {
-            return usual
-        }
+        if let usual, own.isEmpty, supplement?.cookies == nil, supplement?.authorization == nil { return usual }
         func isHidden(_ name: HTTPField.Name) -> Bool {
             RequestComposer.isSetHere(name) || (hidesProxyAuthorization && name == .proxyAuthorization)
         }
@@ -115,13 +108,9 @@ package final class SessionSettings: Sendable {
         }
         // After the given ones: of two cookies of one name most servers take the first.
         if let jar = supplement?.cookies { cookies.append(jar) }
-        if !cookies.isEmpty {
-            block.append(name: "Cookie".utf8, value: cookies.joined(separator: "; ".utf8))
-        }
+        if !cookies.isEmpty { block.append(name: "Cookie".utf8, value: cookies.joined(separator: "; ".utf8)) }
         if let usual = usual?.block {
-            for index in usual.indices {
-                block.append(name: usual.name(at: index), value: usual.value(at: index))
-            }
+            for index in usual.indices { block.append(name: usual.name(at: index), value: usual.value(at: index)) }
         } else {
             configuration.addDefaultFields(to: &block, acceptsContentCoding: acceptsContentCoding) {
                 isHidden($0) || own[$0] != nil || omitted.contains($0)
@@ -156,13 +145,12 @@ private final class DefaultFields: Sendable {
     init?(_ configuration: SessionConfiguration) {
         let defaults = configuration.headers.fields
         let dependent: [HTTPField.Name] = [.contentType, .proxyAuthorization, .connection, .expect]
-        guard !defaults.contains(where: { RequestComposer.isSetHere($0.name) || dependent.contains($0.name) })
-        else { return nil }
+        guard !defaults.contains(where: { RequestComposer.isSetHere($0.name) || dependent.contains($0.name) }) else {
+            return nil
+        }
         func encoded(acceptsContentCoding: Bool) throws(WireError) -> SentFields {
             var block = FieldBlock()
-            configuration.addDefaultFields(to: &block, acceptsContentCoding: acceptsContentCoding) { _ in
-                false
-            }
+            configuration.addDefaultFields(to: &block, acceptsContentCoding: acceptsContentCoding) { _ in false }
             var encoder = RequestEncoder()
             encoder.beginLines()
             for index in block.indices { try encoder.field(of: block, at: index) }
@@ -171,16 +159,12 @@ private final class DefaultFields: Sendable {
         do throws(WireError) {
             asking = try encoded(acceptsContentCoding: true)
             plain = try encoded(acceptsContentCoding: false)
-        } catch {
-            return nil
-        }
+        } catch { return nil }
         names = Set(defaults.map(\.name)).union([.userAgent, .accept])
     }
 
     /// Whether a request with these fields of its own has the default fields as they are.
-    func apply(to fields: HTTPFields) -> Bool {
-        fields.isEmpty || !fields.contains { names.contains($0.name) }
-    }
+    func apply(to fields: HTTPFields) -> Bool { fields.isEmpty || !fields.contains { names.contains($0.name) } }
 }
 
 extension SessionConfiguration {

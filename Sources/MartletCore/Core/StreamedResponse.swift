@@ -43,22 +43,20 @@ package final class StreamedResponse: Sendable {
     ///   - channel: The source of the body.
     ///   - codings: The codings to decode.
     package func passed(
-        to call: Call, channel: ResponseBodySource? = nil, head: ResponseHead? = nil,
-        codings: [ContentCoding]? = nil, provenance: (any AnswerProvenance)? = nil
+        to call: Call, channel: ResponseBodySource? = nil, head: ResponseHead? = nil, codings: [ContentCoding]? = nil,
+        provenance: (any AnswerProvenance)? = nil
     ) -> StreamedResponse {
         StreamedResponse(
-            call: call, channel: channel ?? self.channel, head: head ?? self.head,
-            codings: codings ?? self.codings, expectedContentLength: expectedContentLength,
-            hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited,
-            provenance: provenance ?? self.provenance)
+            call: call, channel: channel ?? self.channel, head: head ?? self.head, codings: codings ?? self.codings,
+            expectedContentLength: expectedContentLength, hasTrailers: hasTrailers, interim: interim,
+            attempts: attempts, waited: waited, provenance: provenance ?? self.provenance)
     }
 
     /// The same response after its body was written elsewhere.
     var emptied: StreamedResponse {
         StreamedResponse(
-            call: call, channel: channel, head: head, codings: [], expectedContentLength: 0,
-            hasTrailers: hasTrailers, interim: interim, attempts: attempts, waited: waited,
-            provenance: provenance, isEmptied: true)
+            call: call, channel: channel, head: head, codings: [], expectedContentLength: 0, hasTrailers: hasTrailers,
+            interim: interim, attempts: attempts, waited: waited, provenance: provenance, isEmptied: true)
     }
 
     /// Ends it: nothing more is read of its body.
@@ -82,8 +80,7 @@ package final class StreamedResponse: Sendable {
     var deferredMetrics: DeferredMetrics {
         if case .made(let body) = channel, let base = body.base { return base.deferredMetrics }
         if case .exchange(let exchange) = channel {
-            return .measured(
-                DeferredMetrics.Measurement(exchange, of: call, waited: waited, attempts: attempts))
+            return .measured(DeferredMetrics.Measurement(exchange, of: call, waited: waited, attempts: attempts))
         }
         let (ended, attempts) = (MonotonicTime.now(), attempts + call.hops.count)
         guard let transfer = provenance?.transfer else {

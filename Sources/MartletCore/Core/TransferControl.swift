@@ -51,8 +51,6 @@ package final class TransferControl: TransferPauseGate {
 
     /// Guards the above: the call's tasks, and callers that cancel or pause.
     private let state = Mutex(State())
-    /// The call's number; 0 until something needs it.
-    private let assignedNumber: Atomic<UInt64>
     /// The states of the call; `nil` if nothing can ask for them.
     let states: CurrentValue<HTTPTask.State>?
     /// The progress of the request's body; `nil` if nothing can ask for it.
@@ -64,14 +62,13 @@ package final class TransferControl: TransferPauseGate {
     /// The bytes of the response's body that were received and that are expected (`UInt64.max` if that is not known), in place of
     /// ``download``, which most calls do not have.
     private let received = Atomic<UInt64>(0)
-    private let expected = Atomic<UInt64>(.max)
+    private let expected = Atomic<UInt64>(TransferControl.noHead)
+    /// The value of ``expected`` until the head of the response has come.
+    private static let noHead = UInt64.max - 1
 
     /// Creates the control of a call that has not begun.
     /// - Parameter tellsProgress: Whether something outside of the call holds the control; most calls are only awaited.
-    package init(
-        tellsProgress: Bool = true, callNumber: UInt64 = 0, watcher: CallTracer? = nil
-    ) {
-        assignedNumber = Atomic(callNumber)
+    package init(tellsProgress: Bool = true, watcher: CallTracer? = nil) {
         self.watcher = watcher
         states = tellsProgress ? CurrentValue(.waiting) : nil
         upload = tellsProgress ? ProgressState() : nil
@@ -82,16 +79,6 @@ package final class TransferControl: TransferPauseGate {
     package var isExposed: Bool { upload != nil }
 
     package var isCancelled: Bool { state.withLock { $0.isCancelled } }
-
-    /// The number of the call, which differs from that of every other call of the process; assigned when it is first needed.
-    var callNumber: UInt64 {
-        let number = assignedNumber.load(ordering: .relaxed)
-        if number != 0 { return number }
-        let made = CallNumber.next()
-        let (isFirst, earlier) = assignedNumber.compareExchange(
-            expected: 0, desired: made, ordering: .relaxed)
-        return isFirst ? made : earlier
-    }
 
     /// The exchange that the call has begun; it may have ended.
     var exchange: Exchange? {
@@ -112,17 +99,11 @@ package final class TransferControl: TransferPauseGate {
         }
         // It may have changed after the call requested the connection, and before it was queued.
         if let priority, case .waiting(let ticket) = activity { ticket.setPriority(priority) }
-        if isCancelled {
-            TransferControl.interrupt(activity)
-        } else if isPaused {
-            TransferControl.leaveQueue(activity)
-        }
+        if isCancelled { TransferControl.interrupt(activity) } else if isPaused { TransferControl.leaveQueue(activity) }
     }
 
     /// Leaves the queue for a connection, which could not be used in a pause. The call gets its place back when it resumes.
-    private static func leaveQueue(_ activity: Activity) {
-        if case .waiting(let ticket) = activity { ticket.cancel() }
-    }
+    private static func leaveQueue(_ activity: Activity) { if case .waiting(let ticket) = activity { ticket.cancel() } }
 
     /// The priority, if it was changed.
     var priority: RequestPriority? { state.withLock { $0.priority } }
@@ -152,7 +133,10 @@ package final class TransferControl: TransferPauseGate {
 
     /// Sets the state that a task of the call shows.
     func enter(_ stage: HTTPTask.State) {
-        guard let states else { return }
+        guard let states else {
+            if stage != .receiving { expected.store(TransferControl.noHead, ordering: .relaxed) }
+            return
+        }
         state.withLock { $0.stage = stage }
         states.update { state.withLock { $0.shown } }
         if stage.isFinished { states.finish() }
@@ -161,8 +145,9 @@ package final class TransferControl: TransferPauseGate {
     /// The state of a call that may have no ``states``.
     var presentState: HTTPTask.State {
         if let states { return states.value }
-        guard let exchange, !exchange.isFinished else { return .waiting }
-        return exchange.timeline.headReceived == nil ? .sending : .receiving
+        // A body from the cache, or from the transfer of another call, comes without an exchange of its own.
+        if expected.load(ordering: .relaxed) != TransferControl.noHead { return .receiving }
+        return exchange.map { !$0.isFinished } == true ? .sending : .waiting
     }
 
     /// Sets the length of the response's body; `nil` if it is not known.
@@ -170,7 +155,7 @@ package final class TransferControl: TransferPauseGate {
         if let download {
             download.update { $0.totalByteCount = byteCount }
         } else {
-            expected.store(byteCount ?? .max, ordering: .relaxed)
+            expected.store(byteCount.map { min($0, TransferControl.noHead - 1) } ?? .max, ordering: .relaxed)
         }
     }
 
@@ -183,27 +168,26 @@ package final class TransferControl: TransferPauseGate {
         }
     }
 
-    /// Notes that the body of another response follows.
+    /// Records that the body of another response follows.
     func restartBody() {
         download?.update { $0.completedByteCount = 0 }
         received.store(0, ordering: .relaxed)
     }
 
     /// The progress of the response's body.
-    var presentDownload: TransferProgress {
+    package var presentDownload: TransferProgress {
         if let download { return download.value }
         let total = expected.load(ordering: .relaxed)
         return TransferProgress(
-            completedByteCount: received.load(ordering: .relaxed), totalByteCount: total == .max ? nil : total
-        )
+            completedByteCount: received.load(ordering: .relaxed),
+            totalByteCount: total >= TransferControl.noHead ? nil : total)
     }
 
     /// The progress of the request's body, which has this length.
     func presentUpload(of byteCount: UInt64?) -> TransferProgress {
         if let upload { return upload.value }
         let sent = exchange?.sentBodyByteCount ?? 0
-        return TransferProgress(
-            completedByteCount: min(sent, byteCount ?? sent), totalByteCount: byteCount)
+        return TransferProgress(completedByteCount: min(sent, byteCount ?? sent), totalByteCount: byteCount)
     }
 
     private static func interrupt(_ activity: Activity) {
@@ -257,9 +241,7 @@ package final class TransferControl: TransferPauseGate {
 
     /// The destination that the code which collects the body has to write; `nil` if the delegate's file has the body.
     var pendingDestination: DownloadDestination? {
-        state.withLock { state in
-            if case .delegated = state.target { nil } else { state.target.destination }
-        }
+        state.withLock { state in if case .delegated = state.target { nil } else { state.target.destination } }
     }
 
     /// Sets the delegate's destination, also in a later attempt.
@@ -311,8 +293,7 @@ package final class TransferControl: TransferPauseGate {
 
     /// Stops reading and writing at the next buffer, and waiting for a connection.
     /// - Returns: Whether it was not paused before.
-    @discardableResult
-    package func pause() -> Bool {
+    @discardableResult package func pause() -> Bool {
         let (activity, wasPaused) = state.withLock { state in
             defer { state.isPaused = true }
             return (state.activity, state.isPaused)
@@ -326,8 +307,7 @@ package final class TransferControl: TransferPauseGate {
 
     /// Continues after a pause.
     /// - Returns: Whether it was paused before.
-    @discardableResult
-    package func resume() -> Bool {
+    @discardableResult package func resume() -> Bool {
         let (activity, waiters, wasPaused) = state.withLock { state in
             defer { state.isPaused = false }
             return (state.activity, state.waiters, state.isPaused)
@@ -371,8 +351,7 @@ package final class CallTracer: Sendable {
     let followed: @Sendable (HTTPHop, HTTPExchange?) -> Void
 
     package init(
-        sent: @escaping @Sendable ([UInt8]) -> Void,
-        connected: @escaping @Sendable ([ResponseHead]) -> Void = { _ in },
+        sent: @escaping @Sendable ([UInt8]) -> Void, connected: @escaping @Sendable ([ResponseHead]) -> Void = { _ in },
         repeated: @escaping @Sendable ([ResponseHead]) -> Void = { _ in },
         followed: @escaping @Sendable (HTTPHop, HTTPExchange?) -> Void
     ) {

@@ -56,8 +56,7 @@ package struct UserCode: Sendable {
     ///
     /// It is also notified of a call that was cancelled or ran out of time, and has a second then.
     /// - Returns: The result of the code; `nil` if it took too long.
-    @discardableResult
-    func tell<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value? {
+    @discardableResult func tell<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value? {
         let outcome = OneShot<Result<Value, any Error>>()
         let task = start(body, outcome)
         let graceEnd = MonotonicTime.now().advanced(by: UserCode.grace)
@@ -73,9 +72,8 @@ package struct UserCode: Sendable {
     }
 
     /// Waits for the code, until the call or its task is cancelled.
-    private func wait<Value>(
-        for outcome: OneShot<Value>, until deadline: MonotonicTime
-    ) async -> OneShot<Value>.Outcome {
+    private func wait<Value>(for outcome: OneShot<Value>, until deadline: MonotonicTime) async -> OneShot<Value>.Outcome
+    {
         let wait = control.beginWait { outcome.interrupt() }
         defer { control.endWait(wait) }
         return await outcome.waitUnlessCancelled(until: deadline, on: loop)
@@ -88,11 +86,7 @@ package struct UserCode: Sendable {
         // Unstructured, because a structured one would have to be waited for. It inherits priority and task-local values.
         return Task {
             await UserCode.$enclosingCalls.withValue(calls) {
-                do {
-                    outcome.fulfill(.success(try await body()))
-                } catch {
-                    outcome.fulfill(.failure(error))
-                }
+                do { outcome.fulfill(.success(try await body())) } catch { outcome.fulfill(.failure(error)) }
             }
         }
     }
@@ -100,9 +94,9 @@ package struct UserCode: Sendable {
     /// Runs the closure that a response is passed to, in the task of the call.
     ///
     /// - Throws: Any error of the closure; `CancellationError` if the session was invalidated and its calls were cancelled.
-    package static func handle<Value>(
-        _ control: TransferControl, _ core: SessionCore, _ body: () async throws -> Value
-    ) async throws -> Value {
+    package static func handle<Value>(_ control: TransferControl, _ core: SessionCore, _ body: () async throws -> Value)
+        async throws -> Value
+    {
         control.exchange?.closureBegins()
         let value = try await $enclosingCalls.withValue(enclosingCalls + [control]) { try await body() }
         if control.isCancelled, core.calls.isInvalidated { throw CancellationError() }

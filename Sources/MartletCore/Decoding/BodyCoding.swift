@@ -8,6 +8,20 @@ public enum JSONForm {
         case unchanged
         /// `firstName` in Swift is `first_name` in JSON.
         case snakeCase
+
+        /// The strategy of an encoder.
+        package var strategy: JSONEncoder.KeyEncodingStrategy {
+            self == .snakeCase ? .convertToSnakeCase : .useDefaultKeys
+        }
+
+        /// The form of a strategy; `nil` for a closure.
+        package init?(_ strategy: JSONEncoder.KeyEncodingStrategy) {
+            switch strategy {
+            case .useDefaultKeys: self = .unchanged
+            case .convertToSnakeCase: self = .snakeCase
+            default: return nil
+            }
+        }
     }
 
     /// The form of dates.
@@ -20,6 +34,27 @@ public enum JSONForm {
         case secondsSince1970
         /// Milliseconds since 1970.
         case millisecondsSince1970
+
+        /// The strategy of an encoder.
+        package var strategy: JSONEncoder.DateEncodingStrategy {
+            switch self {
+            case .secondsSince2001: .deferredToDate
+            case .iso8601: .iso8601
+            case .secondsSince1970: .secondsSince1970
+            case .millisecondsSince1970: .millisecondsSince1970
+            }
+        }
+
+        /// The form of a strategy; `nil` for a closure.
+        package init?(_ strategy: JSONEncoder.DateEncodingStrategy) {
+            switch strategy {
+            case .deferredToDate: self = .secondsSince2001
+            case .iso8601: self = .iso8601
+            case .secondsSince1970: self = .secondsSince1970
+            case .millisecondsSince1970: self = .millisecondsSince1970
+            default: return nil
+            }
+        }
     }
 }
 
@@ -30,33 +65,43 @@ public struct BodyEncoder: Sendable {
     private var keys = JSONForm.Keys.unchanged
     private var dates = JSONForm.Dates.secondsSince2001
     private var custom: JSONEncoder?
+    /// Whether it was chosen, and is not the default of a session.
+    package private(set) var isChosen = false
 
-    /// JSON.
+    /// The default of a session.
+    package init() {}
+
+    /// JSON. The names of each object are sorted, so that equal values give equal bytes.
     /// - Parameters:
     ///   - keys: The names of members; unchanged by default.
     ///   - dates: The form of dates; as `JSONEncoder` by default.
-    public static func json(
-        keys: JSONForm.Keys = .unchanged, dates: JSONForm.Dates = .secondsSince2001
-    ) -> BodyEncoder { BodyEncoder(keys: keys, dates: dates) }
+    public static func json(keys: JSONForm.Keys = .unchanged, dates: JSONForm.Dates = .secondsSince2001) -> BodyEncoder
+    {
+        var encoder = BodyEncoder()
+        (encoder.keys, encoder.dates, encoder.isChosen) = (keys, dates, true)
+        return encoder
+    }
 
     /// JSON as an encoder writes it. The encoder must not be changed afterwards.
-    public static func json(_ encoder: JSONEncoder) -> BodyEncoder { BodyEncoder(custom: encoder) }
+    public static func json(_ encoder: JSONEncoder) -> BodyEncoder {
+        var chosen = BodyEncoder()
+        (chosen.custom, chosen.isChosen) = (encoder, true)
+        return chosen
+    }
+
+    /// The encoder of values.
+    package var json: JSONEncoder {
+        if let custom { return custom }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        encoder.keyEncodingStrategy = keys.strategy
+        encoder.dateEncodingStrategy = dates.strategy
+        return encoder
+    }
 
     /// The bytes of a value.
     /// - Throws: The errors of the value and of `JSONEncoder`.
-    package func bytes(of value: some Encodable) throws -> [UInt8] {
-        if let custom { return Array(try custom.encode(value)) }
-        let encoder = JSONEncoder()
-        if keys == .snakeCase { encoder.keyEncodingStrategy = .convertToSnakeCase }
-        encoder.dateEncodingStrategy =
-            switch dates {
-            case .secondsSince2001: .deferredToDate
-            case .iso8601: .iso8601
-            case .secondsSince1970: .secondsSince1970
-            case .millisecondsSince1970: .millisecondsSince1970
-            }
-        return Array(try encoder.encode(value))
-    }
+    package func bytes(of value: some Encodable) throws -> [UInt8] { Array(try json.encode(value)) }
 }
 
 /// Decodes values from the bodies of responses.
@@ -68,9 +113,8 @@ public struct BodyDecoder: Sendable {
     private var custom: JSONDecoder?
 
     /// JSON. The parameters are those of ``BodyEncoder/json(keys:dates:)``.
-    public static func json(
-        keys: JSONForm.Keys = .unchanged, dates: JSONForm.Dates = .secondsSince2001
-    ) -> BodyDecoder { BodyDecoder(keys: keys, dates: dates) }
+    public static func json(keys: JSONForm.Keys = .unchanged, dates: JSONForm.Dates = .secondsSince2001) -> BodyDecoder
+    { BodyDecoder(keys: keys, dates: dates) }
 
     /// JSON as a decoder reads it. The decoder must not be changed afterwards.
     public static func json(_ decoder: JSONDecoder) -> BodyDecoder { BodyDecoder(custom: decoder) }
@@ -97,8 +141,7 @@ public struct BodyDecoder: Sendable {
         let text = try container.decode(String.self)
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: text.utf8.contains(UInt8(ascii: ".")))
         guard let date = try? style.parse(text) else {
-            throw DecodingError.dataCorruptedError(
-                in: container, debugDescription: "the date is not in ISO 8601")
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "the date is not in ISO 8601")
         }
         return date
     }
@@ -123,11 +166,12 @@ extension HTTPExchange {
     /// The coding of the session or host.
     var coding: ResponseCoding { storage.coding }
 
-    /// Decodes the body as JSON if the status is 2xx and the content type may be that of JSON.
+    /// Decodes the body as JSON if the status is 2xx, or one of those given, and the content type may be that of JSON.
     ///
     /// ```swift
     /// let user: User = try await session.get("https://api.example.com/users/1").decode()
     /// let users = try await session.get("https://api.example.com/users").decode([User].self)
+    /// let problem = try error.exchange?.decode(Problem.self, status: 400..<600)
     /// ```
     ///
     /// The decoder is that of the host or session (``SessionConfiguration/decoder``), unless one is given. Accepted are
@@ -136,14 +180,14 @@ extension HTTPExchange {
     /// rejected before they are decoded.
     ///
     /// - Throws: An ``HTTPError`` with this exchange and the code `.unacceptableStatus`, `.unacceptableContentType`, or
-    ///   `.decodingFailed`, whose message has the coding path and up to 256 bytes of the body, and whose
-    ///   ``HTTPError/underlying`` is the `DecodingError`. Or its replacement by ``SessionConfiguration/errors``.
+    ///   `.decodingFailed`, whose message has the coding path and up to 256 bytes of the body, or that there is no body, as with a 204, and
+    ///   whose ``HTTPError/underlying`` is the `DecodingError`. Or its replacement by ``SessionConfiguration/errors``.
     public func decode<Value: Decodable>(
-        _ type: Value.Type = Value.self, using decoder: JSONDecoder? = nil
+        _ type: Value.Type = Value.self, using decoder: JSONDecoder? = nil, status: Range<Int> = 200..<300
     ) throws -> Value {
         try checked {
             let subject = ValidationSubject(self)
-            try subject.checkStatus([200...299])
+            try subject.checkStatus(status.isEmpty ? [] : [ClosedRange(status)])
             if storage.head.fields.firstValue(of: "content-type") != "application/json" {
                 try subject.checkContentType(HTTPExchange.typesOfJSON, takesUntyped: true, shows: self)
             }
@@ -154,18 +198,17 @@ extension HTTPExchange {
         }
     }
 
-    private static let typesOfJSON = MediaRangeList(
-        JSONTreeResponseDecoder.contentTypes + ["text/plain", "application/octet-stream"])
+    /// The types under which servers send JSON.
+    static let jsonContentTypes = ["application/json", "text/json", "text/javascript", "application/*+json"]
+    private static let typesOfJSON = MediaRangeList(jsonContentTypes + ["text/plain", "application/octet-stream"])
 
-    /// The result of ``decode()`` where no type is given, which does not compile.
+    /// The result of `decode()` where no type is given, which does not compile.
     public struct ValueWithoutType: Sendable {}
 
-    /// Stands for a call that names no type, so that the compiler says what is missing.
+    /// Matches a call without a type, so that the compiler says what is missing.
     @available(
-        *, unavailable,
-        message: "name the type of the value: decode(User.self), or let user: User = try … .decode()"
-    )
-    public func decode() throws -> ValueWithoutType { ValueWithoutType() }
+        *, unavailable, message: "name the type of the value: decode(User.self), or let user: User = try … .decode()"
+    ) public func decode() throws -> ValueWithoutType { ValueWithoutType() }
 
     /// Decodes the response if its status is one of these and its content type one that the decoder accepts
     /// (``ResponseDecoder/acceptableContentTypes``).
@@ -177,9 +220,9 @@ extension HTTPExchange {
     ///
     /// A response without `Content-Type` is decoded (RFC 9110 §8.3).
     /// - Throws: As `decode(_:using:)`; the underlying error is that of the decoder. `CancellationError`, as it is.
-    public func decode<Decoder: ResponseDecoder>(
-        using decoder: Decoder, status: Range<Int> = 200..<300
-    ) throws -> Decoder.Output {
+    public func decode<Decoder: ResponseDecoder>(using decoder: Decoder, status: Range<Int> = 200..<300) throws
+        -> Decoder.Output
+    {
         try checked {
             let subject = ValidationSubject(self)
             try subject.checkStatus(status.isEmpty ? [] : [ClosedRange(status)])
@@ -192,33 +235,29 @@ extension HTTPExchange {
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange, or its replacement by
     ///   ``SessionConfiguration/errors``.
     public func validated() throws -> HTTPExchange {
-        guard !(200...299).contains(statusCode) else { return self }
-        return try checked {
-            try ValidationSubject(self).checkStatus([])
+        try checked {
+            try ValidationSubject(self).checkStatus([200...299])
             return self
         }
     }
 
     /// Runs code that evaluates the response. Its errors name the request, and pass the error mapper.
-    private func checked<Value>(_ body: () throws -> Value) throws -> Value {
-        do {
-            return try body()
-        } catch {
-            throw failure(error)
-        }
+    func checked<Value>(_ body: () throws -> Value) throws -> Value {
+        do { return try body() } catch { throw failure(error) }
     }
 
-    @inline(never)
-    private func failure(_ error: any Error) -> any Error {
+    @inline(never) private func failure(_ error: any Error) -> any Error {
         if error is CancellationError { return error }
+        // Decoders have different words for the lack of a body.
+        let message =
+            body.isEmpty
+            ? "there is no value to decode: the response was \(outline(byteCount: nil)), without a body"
+            : "\(DecodingFailure.text(of: error, in: "the body")); the response was \(outline), \(beginning)"
         return coding.mapped(
             error as? HTTPError
                 ?? HTTPError(
-                    .decodingFailed, phase: .processingResponse,
-                    message:
-                        "\(DecodingFailure.text(of: error, in: "the body")); the response was \(outline), \(beginning)",
-                    wasSent: true, method: storage.method, url: url, attempts: metrics.attempts,
-                    underlying: error, exchange: self))
+                    .decodingFailed, phase: .processingResponse, message: message, wasSent: true,
+                    method: storage.method, url: url, attempts: metrics.attempts, underlying: error, exchange: self))
     }
 
     /// The status, the content type and the size of the body, such as `404 Not Found (application/json, 58 bytes)`.
@@ -265,50 +304,14 @@ package final class PartDecoder: Sendable {
     package func value<Value: Decodable>(
         _ type: Value.Type, from bytes: some Collection<UInt8>, _ name: @autoclosure () -> String
     ) throws -> Value {
-        do {
-            return try coding.decoder.value(type, from: Data(bytes))
-        } catch {
+        do { return try coding.decoder.value(type, from: Data(bytes)) } catch {
             let name = name()
             throw coding.mapped(
                 HTTPError(
                     .decodingFailed, phase: .processingResponse,
                     message:
                         "\(DecodingFailure.text(of: error, in: name)); \(name) begins with: \(DecodingFailure.beginning(of: bytes))",
-                    wasSent: true, method: call?.method, url: call?.url, status: call?.status,
-                    underlying: error))
+                    wasSent: true, method: call?.method, url: call?.url, status: call?.status, underlying: error))
         }
-    }
-}
-
-/// The words for an error of a decoder.
-private enum DecodingFailure {
-    /// The first bytes of a document, at most 256, with escapes in place of what cannot be printed.
-    static func beginning(of bytes: some Collection<UInt8>) -> String {
-        let text = String(decoding: bytes.prefix(256), as: UTF8.self).unicodeScalars.map { scalar in
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned:
-                scalar.escaped(asASCII: true)
-            default: String(scalar)
-            }
-        }
-        return text.joined() + (bytes.count > 256 ? "…" : "")
-    }
-
-    /// - Parameter whole: The document in words, such as `the body`.
-    static func text(of error: any Error, in whole: String) -> String {
-        let (context, what): (DecodingError.Context, String)
-        switch error as? DecodingError {
-        case .keyNotFound(let key, let found): (context, what) = (found, "has no “\(key.stringValue)”")
-        case .valueNotFound(let type, let found): (context, what) = (found, "is null, and not a \(type)")
-        case .typeMismatch(let type, let found): (context, what) = (found, "is not a \(type)")
-        case .dataCorrupted(let found):
-            let cause = found.underlyingError.map { " (\($0))" } ?? ""
-            (context, what) = (found, "cannot be decoded: \(found.debugDescription)\(cause)")
-        case nil: return "\(whole) cannot be decoded: \(error)"
-        @unknown default: return "\(whole) cannot be decoded: \(error)"
-        }
-        let path = context.codingPath.map { key in key.intValue.map { "[\($0)]" } ?? ".\(key.stringValue)" }
-            .joined(separator: "").drop { $0 == "." }
-        return path.isEmpty ? "\(whole) \(what)" : "the value at \(path) of \(whole) \(what)"
     }
 }

@@ -8,9 +8,10 @@
 /// is an ``HTTPError`` whose ``HTTPError/exchange`` is the response, head and body; a closure's own error is thrown as it is.
 ///
 /// One may be set for a session (``SessionConfiguration/validator``) and for a call (``RequestOptions/validator``). It then checks
-/// head and body of collected responses. Of streams and downloads it checks the head, before any of the body is
-/// passed on or a file is written: only an announced size is checked, and closures receive an empty body. After a rejection
-/// the error has up to 64 KiB of the body, as far as they come within two seconds, and the connection is free or closed.
+/// head and body of collected responses: the first conditions, as far as the head is enough for them, before the body is read. Of streams
+/// and downloads it checks the head, before any of the body is passed on or a file is written: only an announced size is checked, and
+/// closures receive an empty body. After a rejection by the head the error has up to 64 KiB of the body, as far as they come within
+/// two seconds, and the connection is free or closed.
 public struct ResponseValidator: Sendable {
     /// One condition.
     enum Rule: Sendable {
@@ -82,9 +83,9 @@ public struct ResponseValidator: Sendable {
     ///
     /// Within a call it runs in its own task, and may make calls. When the call is cancelled or its total timeout expires,
     /// that task is cancelled, and the call ends without waiting for it.
-    public static func custom(
-        _ check: @escaping @Sendable (HTTPExchange) async throws -> Void
-    ) -> ResponseValidator { ResponseValidator(rules: [.custom(check)]) }
+    public static func custom(_ check: @escaping @Sendable (HTTPExchange) async throws -> Void) -> ResponseValidator {
+        ResponseValidator(rules: [.custom(check)])
+    }
 
     /// Accepts a response that all of them accept. They are checked in this order.
     public static func all(_ validators: ResponseValidator...) -> ResponseValidator {
@@ -92,9 +93,7 @@ public struct ResponseValidator: Sendable {
     }
 
     /// Accepts a response that both accept. This one is checked first.
-    public func and(_ other: ResponseValidator) -> ResponseValidator {
-        ResponseValidator(rules: rules + other.rules)
-    }
+    public func and(_ other: ResponseValidator) -> ResponseValidator { ResponseValidator(rules: rules + other.rules) }
 }
 
 extension ResponseValidator {
@@ -108,8 +107,7 @@ extension ResponseValidator {
     ///   - userCode: Runs closures for the call that has the response; `nil` outside of calls.
     ///   - exchange: The exchange whose connection that call holds.
     func check(
-        _ subject: ValidationSubject, by userCode: @autoclosure () -> UserCode? = nil,
-        holding exchange: Exchange? = nil
+        _ subject: ValidationSubject, by userCode: @autoclosure () -> UserCode? = nil, holding exchange: Exchange? = nil
     ) async throws {
         for rule in rules {
             guard case .custom(let check) = rule, let userCode = userCode() else {
@@ -117,9 +115,7 @@ extension ResponseValidator {
                 continue
             }
             let response = subject.exchange
-            try await userCode.run(
-                "the validator's closure", .processingResponse, holding: exchange, sentCount: 1
-            ) {
+            try await userCode.run("the validator's closure", .processingResponse, holding: exchange, sentCount: 1) {
                 try await check(response)
             }
         }
@@ -127,29 +123,50 @@ extension ResponseValidator {
 
     /// Checks all conditions of a collected response.
     /// - Throws: An ``ResponseValidationError``, which ``HTTPSession/run(_:_:isRestartable:isDownload:before:_:)`` unwraps.
-    @inline(never)
-    func checked(_ exchange: HTTPExchange, by userCode: UserCode) async throws -> HTTPExchange {
-        do {
-            try await check(ValidationSubject(exchange), by: userCode)
-        } catch {
+    @inline(never) func checked(_ exchange: HTTPExchange, by userCode: UserCode) async throws -> HTTPExchange {
+        do { try await check(ValidationSubject(exchange), by: userCode) } catch {
             throw ResponseValidationError(reason: error)
         }
         return exchange
     }
 
+    /// Checks the conditions of a response whose body will be collected, up to the first that needs the body.
+    /// - Returns: Whether there is none.
+    /// - Throws: As ``checked(_:by:)``.
+    func admitHead(of answer: StreamedResponse, _ control: TransferControl) async throws -> Bool {
+        // A body without a length may turn out empty, and an empty one has no type.
+        let isSized = answer.codings.isEmpty && answer.expectedContentLength.map { $0 > 0 } ?? false
+        let ofHead = rules.prefix { rule in
+            switch rule {
+            case .status: true
+            case .contentType, .requestedContentType, .byteCount: isSized && answer.call.method != .head
+            case .custom: false
+            }
+        }
+        do {
+            try await ResponseValidator(rules: Array(ofHead)).admit(
+                answer, control, BodyReader(answer, control: control, byteLimit: nil))
+        } catch { throw ResponseValidationError(reason: error) }
+        return ofHead.count == rules.count
+    }
+
     /// Checks all conditions of a response whose body has not been read. The error of a rejection has the beginning of the
     /// body.
+    /// - Parameter makeReader: The reader of that beginning.
     /// - Throws: An ``HTTPError``; any error of a closure; `CancellationError`.
-    package func admit(_ answer: StreamedResponse, _ reader: BodyReader) async throws {
+    func admit(_ answer: StreamedResponse, _ control: TransferControl, _ makeReader: @autoclosure () -> BodyReader)
+        async throws
+    {
         guard !rules.isEmpty else { return }
         do {
             // The announced size is that before a coding is decoded.
             let announced = answer.codings.isEmpty ? answer.expectedContentLength : nil
             try await check(
                 ValidationSubject(answer.exchange(with: []), announced: announced),
-                by: UserCode(answer.call, control: reader.control, loop: .sharedOrStalled),
+                by: UserCode(answer.call, control: control, loop: .sharedOrStalled),
                 holding: answer.channel.heldExchange)
         } catch var error as HTTPError {
+            let reader = makeReader()
             let beginning = await reader.beginning(
                 upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningPatience)
             if reader.isCancelled { throw CancellationError() }
@@ -198,9 +215,9 @@ struct ValidationSubject: Sendable {
     /// - Parameters:
     ///   - takesUntyped: Whether a response without a content type is accepted whatever the list says.
     ///   - shown: The exchange whose body the message begins to show; none by default.
-    func checkContentType(
-        _ list: MediaRangeList, takesUntyped: Bool = false, shows shown: HTTPExchange? = nil
-    ) throws(HTTPError) {
+    func checkContentType(_ list: MediaRangeList, takesUntyped: Bool = false, shows shown: HTTPExchange? = nil)
+        throws(HTTPError)
+    {
         if byteCount == 0, exchange.storage.isBodyCollected { return }
         func reject(_ type: String) -> HTTPError {
             let wanted = list.ranges.map { "\($0.type)/\($0.subtype)" }.prefix(8).joined(separator: ", ")
@@ -228,20 +245,17 @@ struct ValidationSubject: Sendable {
     private func checkSize(_ range: ClosedRange<Int>) throws(HTTPError) {
         guard let count = byteCount else { return }
         if count > UInt64(range.upperBound) {
-            throw refusal(
-                .bodyTooLarge, "the body has \(count) bytes, more than the \(range.upperBound) accepted")
+            throw refusal(.bodyTooLarge, "the body has \(count) bytes, more than the \(range.upperBound) accepted")
         }
         if count < UInt64(range.lowerBound) {
-            throw refusal(
-                .unacceptableBody, "the body has \(count) bytes, fewer than the \(range.lowerBound) accepted")
+            throw refusal(.unacceptableBody, "the body has \(count) bytes, fewer than the \(range.lowerBound) accepted")
         }
     }
 
     private func refusal(_ code: HTTPError.Code, _ message: String) -> HTTPError {
         HTTPError(
-            code, phase: .processingResponse, message: message, wasSent: true,
-            method: exchange.storage.method, url: exchange.url, attempts: exchange.metrics.attempts,
-            exchange: exchange)
+            code, phase: .processingResponse, message: message, wasSent: true, method: exchange.storage.method,
+            url: exchange.url, attempts: exchange.metrics.attempts, exchange: exchange)
     }
 }
 
@@ -254,7 +268,5 @@ struct ResponseValidationError: Error {
     let reason: any Error
 
     /// The error that a call throws.
-    static func reason(of error: any Error) -> any Error {
-        (error as? ResponseValidationError)?.reason ?? error
-    }
+    static func reason(of error: any Error) -> any Error { (error as? ResponseValidationError)?.reason ?? error }
 }

@@ -30,7 +30,7 @@ package final class CallEventEmitter: Sendable {
     init?(_ call: Call, core: SessionCore, control: TransferControl, isDownload: Bool) {
         let settings = call.settings
         guard core.observesCalls(settings) else { return nil }
-        number = control.callNumber
+        number = call.number
         start = call.start
         hub = core.events
         delegate = settings.configuration.delegate
@@ -68,11 +68,9 @@ package final class CallEventEmitter: Sendable {
     /// Reports that another request follows.
     func follows(_ hop: HTTPHop, to target: HTTPURL?) {
         switch hop.reason {
-        case .redirect:
-            tell(.redirected(status: hop.status ?? 0, to: (target ?? hop.url).bare.absoluteForm), hop: hop)
+        case .redirect: tell(.redirected(status: hop.status ?? 0, to: (target ?? hop.url).bare.absoluteForm), hop: hop)
         case .challenge: tell(.challenged(status: hop.status ?? 0), hop: hop)
-        case .retry, .middleware:
-            tell(.retrying(status: hop.status, error: hop.error, delay: hop.delay), hop: hop)
+        case .retry, .middleware: tell(.retrying(status: hop.status, error: hop.error, delay: hop.delay), hop: hop)
         }
     }
 
@@ -89,9 +87,7 @@ package final class CallEventEmitter: Sendable {
 
     var hasInstruments: Bool { !instruments.isEmpty }
 
-    func inject(into fields: inout HTTPFields) {
-        for instrument in instruments { instrument.inject(into: &fields) }
-    }
+    func inject(into fields: inout HTTPFields) { for instrument in instruments { instrument.inject(into: &fields) } }
 
     // MARK: The delegate
 
@@ -101,8 +97,7 @@ package final class CallEventEmitter: Sendable {
     ///   - exchange: The exchange whose connection the call holds.
     ///   - otherwise: The result without a delegate.
     func ask<Value: Sendable>(
-        _ name: String, _ phase: HTTPError.Phase, holding exchange: Exchange?, sentCount: Int? = nil,
-        otherwise: Value,
+        _ name: String, _ phase: HTTPError.Phase, holding exchange: Exchange?, sentCount: Int? = nil, otherwise: Value,
         _ body: @escaping @Sendable (any SessionDelegate, CallContext) async throws -> Value
     ) async throws -> Value {
         guard let delegate else { return otherwise }
@@ -113,9 +108,7 @@ package final class CallEventEmitter: Sendable {
     }
 
     /// Runs a function of the delegate that is notified, and does not change the call.
-    private func notify(
-        _ body: @escaping @Sendable (any SessionDelegate, CallContext) async -> Void
-    ) async {
+    private func notify(_ body: @escaping @Sendable (any SessionDelegate, CallContext) async -> Void) async {
         guard let delegate else { return }
         let context = context
         await userCode.tell { await body(delegate, context) }
@@ -160,15 +153,18 @@ package final class CallEventEmitter: Sendable {
         switch disposition {
         case .allow: return answer
         case .cancel:
-            control.cancel()
-            throw CancellationError()
+            // Nothing more of the body is wanted: its connection is closed.
+            answer.channel.refuse()
+            throw answer.call.error(
+                .cancelledByDelegate, .processingResponse,
+                "the session's delegate cancelled the call after the head of the response", wasSent: true,
+                attempts: context.sentCount, exchange: answer.exchange(with: []))
         case .becomeDownload(let path, let overwrites):
             // A task that became a download before has its own file, to which the whole body goes.
             let place = DownloadDestination(path: path, overwrites: overwrites)
             guard !isDownload, control.setDelegatedDestination(place) else { return answer }
             let reader = BodyReader(answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes)
-            let download = FileDownload(
-                path: path, overwrites: overwrites, call: answer.call)
+            let download = FileDownload(path: path, overwrites: overwrites, call: answer.call)
             try await download.write(reader)
             await downloadFinished(at: path)
             return answer.emptied
@@ -185,19 +181,13 @@ package final class CallEventEmitter: Sendable {
         ) { try await $0.destination(of: response, proposed: proposed, in: $1) ?? proposed }
     }
 
-    func downloadFinished(at path: FilePath) async {
-        await notify { await $0.downloadFinished(at: path, in: $1) }
-    }
+    func downloadFinished(at path: FilePath) async { await notify { await $0.downloadFinished(at: path, in: $1) } }
 
     /// - Parameter bytes: Called if the delegate receives the bytes as well.
-    func bodyReceived(
-        _ byteCount: Int, from channel: ResponseBodySource, bytes: () -> [UInt8]
-    ) async throws {
+    func bodyReceived(_ byteCount: Int, from channel: ResponseBodySource, bytes: () -> [UInt8]) async throws {
         guard let delegate else { return }
         let bytes = delegate.receivesBodyBytes ? bytes() : nil
-        try await ask(
-            "bodyReceived(_:in:)", .receivingBody, holding: channel.heldExchange, otherwise: ()
-        ) {
+        try await ask("bodyReceived(_:in:)", .receivingBody, holding: channel.heldExchange, otherwise: ()) {
             await $0.bodyReceived(byteCount, in: $1)
             if let bytes { await $0.bodyReceived(bytes, in: $1) }
         }
@@ -207,44 +197,34 @@ package final class CallEventEmitter: Sendable {
 
     /// Reports a call from its start to its end.
     /// - Parameter body: Runs the call, and returns its result and its exchange.
-    func accompany<Result>(
-        _ call: Call, _ body: () async throws -> (result: Result, exchange: HTTPExchange?)
-    ) async throws -> Result {
+    func accompany<Value>(_ call: Call, _ body: () async throws -> (result: Value, exchange: HTTPExchange?))
+        async throws -> Value
+    {
         tell(.started(method: call.method, url: call.url.bare.absoluteForm))
         async let told = tellUpload()
-        do {
-            let (result, exchange) = try await body()
-            upload?.update { $0.isFinished = true }
-            if !(await told) { await tellUploadEnd() }
-            if let exchange { await completed(exchange) }
+        let ended: Result<(result: Value, exchange: HTTPExchange?), any Error>
+        do { ended = .success(try await body()) } catch { ended = .failure(error) }
+        upload?.update { $0.isFinished = true }
+        // A task that was cancelled has not reported the last state.
+        if !(await told), let progress = upload?.value { await notify { await $0.bodySent(progress, in: $1) } }
+        switch ended {
+        case .success(let (result, exchange)):
+            guard let exchange else { return result }
+            let metrics = exchange.metrics
+            tell(.finished(metrics.bare))
+            counts.withLock { $0.isOver = true }
+            await notify { delegate, context in
+                await delegate.metricsCollected(metrics, in: context)
+                await delegate.completed(.succeeded(exchange), in: context)
+            }
             return result
-        } catch {
-            upload?.update { $0.isFinished = true }
-            if !(await told) { await tellUploadEnd() }
-            await failed(ResponseValidationError.reason(of: error))
-            throw error
+        case .failure(let failure):
+            let error = ResponseValidationError.reason(of: failure)
+            tell(error is CancellationError ? .cancelled : .failed((error as? HTTPError)?.code))
+            counts.withLock { $0.isOver = true }
+            await notify { await $0.completed(.failed(error), in: $1) }
+            throw failure
         }
-    }
-
-    /// Reports the last state of the request's body, which a cancelled ``tellUpload()`` has not.
-    private func tellUploadEnd() async {
-        if let progress = upload?.value { await notify { await $0.bodySent(progress, in: $1) } }
-    }
-
-    private func completed(_ exchange: HTTPExchange) async {
-        let metrics = exchange.metrics
-        tell(.finished(metrics.bare))
-        counts.withLock { $0.isOver = true }
-        await notify { delegate, context in
-            await delegate.metricsCollected(metrics, in: context)
-            await delegate.completed(.succeeded(exchange), in: context)
-        }
-    }
-
-    private func failed(_ error: any Error) async {
-        tell(error is CancellationError ? .cancelled : .failed((error as? HTTPError)?.code))
-        counts.withLock { $0.isOver = true }
-        await notify { await $0.completed(.failed(error), in: $1) }
     }
 }
 

@@ -36,17 +36,14 @@
             bytesSent = factory.makeCounter(label: "martlet.bytes.sent", dimensions: [])
             bytesReceived = factory.makeCounter(label: "martlet.bytes.received", dimensions: [])
             let counts: [(String, @Sendable (PoolStatus) -> Int)] = [
-                ("idle", { $0.idle }), ("leased", { $0.leased }), ("dialling", { $0.dialing }),
+                ("idle", { $0.idle }), ("leased", { $0.leased }), ("dialing", { $0.dialing }),
                 ("waiting", { $0.waiting }),
             ]
-            pool = counts.map { name, count in
-                (factory.makeMeter(label: "martlet.pool.\(name)", dimensions: []), count)
+            pool = counts.map { name, count in (factory.makeMeter(label: "martlet.pool.\(name)", dimensions: []), count)
             }
         }
 
-        fileprivate func note(_ status: PoolStatus) {
-            for (meter, value) in pool { meter.set(Int64(value(status))) }
-        }
+        fileprivate func note(_ status: PoolStatus) { for (meter, value) in pool { meter.set(Int64(value(status))) } }
     }
 
     /// Counts one call.

@@ -141,10 +141,7 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
     private let take: @Sendable () async -> Event?
 
     /// - Parameter take: Returns the next event; nil at the end. It retains the subscription.
-    @usableFromInline
-    package init(_ take: @escaping @Sendable () async -> Event?) {
-        self.take = take
-    }
+    @usableFromInline package init(_ take: @escaping @Sendable () async -> Event?) { self.take = take }
 
     /// One pass over the events.
     public struct Iterator: AsyncIteratorProtocol {
@@ -165,10 +162,8 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
 ///
 /// Late subscribers receive the last 256 events before, or as many of them as weigh no more than a limit. Its code is specialized
 /// where it is used, since downloads use it often.
-@usableFromInline
-package final class ReplayingEventBroadcaster<Event: Sendable>: Sendable {
-    @usableFromInline
-    struct State {
+@usableFromInline package final class ReplayingEventBroadcaster<Event: Sendable>: Sendable {
+    @usableFromInline struct State {
         @usableFromInline var past: [Event]
         @usableFromInline var pastWeight: Int
         @usableFromInline var subscribers: [(number: UInt64, mailbox: Mailbox<Event>)]
@@ -179,13 +174,11 @@ package final class ReplayingEventBroadcaster<Event: Sendable>: Sendable {
     }
 
     /// A subscriber's reference to its mailbox: when the last one is released, the log removes the mailbox.
-    @usableFromInline
-    final class Subscription: Sendable {
+    @usableFromInline final class Subscription: Sendable {
         @usableFromInline let mailbox: Mailbox<Event>
         @usableFromInline let end: @Sendable () -> Void
 
-        @inlinable
-        init(_ mailbox: Mailbox<Event>, end: @escaping @Sendable () -> Void) {
+        @inlinable init(_ mailbox: Mailbox<Event>, end: @escaping @Sendable () -> Void) {
             self.mailbox = mailbox
             self.end = end
         }
@@ -206,8 +199,7 @@ package final class ReplayingEventBroadcaster<Event: Sendable>: Sendable {
     /// - Parameters:
     ///   - weightLimit: The maximum weight of the past events together; the latest is kept whatever its weight.
     ///   - weight: The weight of an event, such as the number of its bytes.
-    @inlinable
-    package init(weightLimit: Int = .max, weight: (@Sendable (Event) -> Int)? = nil) {
+    @inlinable package init(weightLimit: Int = .max, weight: (@Sendable (Event) -> Int)? = nil) {
         self.weightLimit = weightLimit
         self.weight = weight
         state = Mutex(State())
@@ -219,8 +211,7 @@ package final class ReplayingEventBroadcaster<Event: Sendable>: Sendable {
     @inlinable package var pastEvents: [Event] { state.withLock { $0.past } }
 
     /// Adds an event.
-    @inlinable
-    package func add(_ event: Event) {
+    @inlinable package func add(_ event: Event) {
         let waiters = state.withLock { state -> [Waiter<Event?>] in
             guard !state.isEnded else { return [] }
             state.past.append(event)
@@ -238,8 +229,7 @@ package final class ReplayingEventBroadcaster<Event: Sendable>: Sendable {
     }
 
     /// Ends the sequences of all subscribers after their last events.
-    @inlinable
-    package func end() {
+    @inlinable package func end() {
         let subscribers = state.withLock { state in
             state.isEnded = true
             defer { state.subscribers = [] }
@@ -249,8 +239,7 @@ package final class ReplayingEventBroadcaster<Event: Sendable>: Sendable {
     }
 
     /// The events, the past ones first.
-    @inlinable
-    package func subscribe() -> EventSequence<Event> {
+    @inlinable package func subscribe() -> EventSequence<Event> {
         let mailbox = Mailbox<Event>()
         let number = state.withLock { state -> UInt64 in
             for event in state.past { mailbox.send(event) }
@@ -267,8 +256,7 @@ package final class ReplayingEventBroadcaster<Event: Sendable>: Sendable {
         return EventSequence { await subscription.mailbox.next() }
     }
 
-    @inlinable
-    func forget(_ number: UInt64) {
+    @inlinable func forget(_ number: UInt64) {
         // Released outside of the lock: this may be the last reference to the mailbox.
         _ = state.withLock { state in
             state.subscribers.firstIndex { $0.number == number }.map { state.subscribers.remove(at: $0) }

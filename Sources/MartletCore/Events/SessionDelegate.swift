@@ -20,8 +20,7 @@ public protocol SessionDelegate: Sendable {
     /// Replies to a server's challenge that the call's own credentials do not answer.
     ///
     /// By default, and for ``ChallengeDisposition/performDefaultHandling``, the ``AuthenticationSettings/handler`` is asked.
-    func respond(to challenge: AuthenticationChallenge, in context: CallContext) async throws
-        -> ChallengeDisposition
+    func respond(to challenge: AuthenticationChallenge, in context: CallContext) async throws -> ChallengeDisposition
 
     /// The request that follows a redirect: the proposed one (the default), another one, or `nil` for none, which makes the
     /// redirect the call's response.
@@ -33,8 +32,7 @@ public protocol SessionDelegate: Sendable {
     ///   - request: The request that was redirected.
     ///   - proposed: The request that would follow.
     func redirect(
-        by response: HTTPResponse, from request: HTTPRequest, to proposed: HTTPRequest,
-        in context: CallContext
+        by response: HTTPResponse, from request: HTTPRequest, to proposed: HTTPRequest, in context: CallContext
     ) async throws -> HTTPRequest?
 
     /// A body for a request that may have to be sent again, though its own could be read only once; with `nil` (the default)
@@ -47,9 +45,7 @@ public protocol SessionDelegate: Sendable {
     /// The path of a download, before its first byte is written; with `nil` (the default) that of the caller.
     ///
     /// The file gets this name when it is complete. An existing file is replaced only if the caller allowed it.
-    func destination(
-        of response: HTTPResponse, proposed: FilePath, in context: CallContext
-    ) async throws -> FilePath?
+    func destination(of response: HTTPResponse, proposed: FilePath, in context: CallContext) async throws -> FilePath?
 
     /// Decides whether a response that the session's cache could store is stored; `true` by default.
     ///
@@ -112,7 +108,8 @@ public enum ChallengeDisposition: Sendable {
 public enum ResponseDisposition: Hashable, Sendable {
     /// The call continues.
     case allow
-    /// The call is cancelled.
+    /// The call ends with ``HTTPError/Code/cancelledByDelegate``, without its body; its connection is closed. It does not throw
+    /// `CancellationError`, which means that the caller's own task was cancelled, and is not retried.
     case cancel
     /// The body is written to a file, under the rules of a download, and the call ends with an empty one. Nothing else of a
     /// download changes by it. The file's directory must exist.
@@ -129,30 +126,27 @@ public enum CallResult: Sendable {
 
 extension SessionDelegate {
     /// Asks the handler.
-    public func respond(
-        to challenge: AuthenticationChallenge, in context: CallContext
-    ) async throws -> ChallengeDisposition { .performDefaultHandling }
+    public func respond(to challenge: AuthenticationChallenge, in context: CallContext) async throws
+        -> ChallengeDisposition
+    { .performDefaultHandling }
 
     /// The proposed request.
     public func redirect(
-        by response: HTTPResponse, from request: HTTPRequest, to proposed: HTTPRequest,
-        in context: CallContext
+        by response: HTTPResponse, from request: HTTPRequest, to proposed: HTTPRequest, in context: CallContext
     ) async throws -> HTTPRequest? { proposed }
 
     /// None.
-    public func replacementBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody? {
-        nil
-    }
+    public func replacementBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody? { nil }
 
     /// The call continues.
-    public func received(
-        _ response: HTTPResponse, in context: CallContext
-    ) async throws -> ResponseDisposition { .allow }
+    public func received(_ response: HTTPResponse, in context: CallContext) async throws -> ResponseDisposition {
+        .allow
+    }
 
     /// The caller's path.
-    public func destination(
-        of response: HTTPResponse, proposed: FilePath, in context: CallContext
-    ) async throws -> FilePath? { nil }
+    public func destination(of response: HTTPResponse, proposed: FilePath, in context: CallContext) async throws
+        -> FilePath?
+    { nil }
 
     /// Does nothing.
     public func bodySent(_ progress: TransferProgress, in context: CallContext) async {}

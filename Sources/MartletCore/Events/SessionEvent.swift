@@ -40,7 +40,7 @@ public struct SessionEvent: Sendable {
 
     /// The kind of the event.
     public let kind: Kind
-    /// The number of its call, as in ``CallContext/number`` and ``HTTPTask/id``; `nil` for an event of the session.
+    /// The number of its call, as in ``HTTPExchange/callNumber``; `nil` for an event of the session.
     public let call: UInt64?
     /// The time since the call began; zero for an event of the session.
     public let elapsed: Duration
@@ -68,8 +68,7 @@ extension SessionEvent: CustomStringConvertible {
         case .challenged(let status): "challenged by \(status)"
         case .retrying(let status, let error, let delay):
             "retrying in \(delay) after \(status.map(String.init) ?? error?.rawValue ?? "an answer")"
-        case .responseReceived(let status, let count):
-            "response \(status), \(count.map(String.init) ?? "?") bytes"
+        case .responseReceived(let status, let count): "response \(status), \(count.map(String.init) ?? "?") bytes"
         case .finished(let metrics): "finished after \(metrics.total)"
         case .failed(let code): "failed: \(code?.rawValue ?? "another error")"
         case .cancelled: "cancelled"
@@ -83,8 +82,8 @@ extension HTTPURL {
     /// The URL without the parts that may be secret: user, password, query and fragment.
     var bare: HTTPURL {
         HTTPURL(
-            scheme: scheme, userInfo: nil, host: host, hostKind: hostKind, explicitPort: explicitPort,
-            path: path, query: nil, fragment: nil)
+            scheme: scheme, userInfo: nil, host: host, hostKind: hostKind, explicitPort: explicitPort, path: path,
+            query: nil, fragment: nil)
     }
 }
 
@@ -115,36 +114,10 @@ extension EventSequence<SessionEvent> {
 /// The first value comes immediately. A slow consumer skips the values that it missed. It ends when the session
 /// was invalidated and its last call has ended, or when the session is released, which it does not keep. Any number of tasks
 /// may iterate.
-public struct SessionActivity: AsyncSequence, Sendable {
-    /// The type of the values.
-    public typealias Element = Int
-    /// Iteration does not fail.
-    public typealias Failure = Never
-
-    let registry: CallRegistry
-
-    /// One pass over the values.
-    public struct Iterator: AsyncIteratorProtocol {
-        let registry: CallRegistry
-        var seen: Int?
-
-        /// The latest number, once it differs from the one before; `nil` at the end, or when cancelled.
-        public mutating func next() async -> Int? { await next(isolation: #isolation) }
-
-        /// The latest number, once it differs from the one before; `nil` at the end, or when cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> Int? {
-            guard let count = await registry.runningCount(otherThan: seen) else { return nil }
-            seen = count
-            return count
-        }
-    }
-
-    /// A pass that begins with the present number.
-    public func makeAsyncIterator() -> Iterator { Iterator(registry: registry) }
-}
+public typealias SessionActivity = LatestValues<Int>
 
 extension HTTPSession {
-    /// The events of this session and its views from now on, up to ``SessionEvents/defaultBufferCount`` events ahead of
+    /// The events of this session and its views from now on, up to `defaultBufferCount` events ahead of
     /// the reader. Each access makes a new subscription.
     ///
     /// Calls that run already are not reported, except for their pauses. Without a subscriber there are no events, and
@@ -159,5 +132,13 @@ extension HTTPSession {
     }
 
     /// The number of running calls of this session and its views; only the latest value is delivered.
-    public nonisolated var activity: SessionActivity { SessionActivity(registry: core.calls) }
+    public nonisolated var activity: SessionActivity {
+        let calls = core.calls
+        // The version of a number is the next one: 0 is that of no number.
+        return LatestValues { seen in
+            await calls.runningCount(otherThan: seen == 0 ? nil : Int(seen - 1)).map { (UInt64($0) + 1, $0) }
+        } latest: {
+            calls.runningCount
+        }
+    }
 }

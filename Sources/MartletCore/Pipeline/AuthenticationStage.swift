@@ -21,10 +21,10 @@ package final class AuthenticationStage: CallStage {
             State(
                 flow: AuthenticationFlow(
                     AuthenticationMachine(
-                        party: .origin, sources: sources,
-                        memory: progress.core.state { AuthenticationCache() }, firstOrigin: call.url.origin,
-                        sendsCredentialsCrossOrigin: call.redirectPolicy.sendsCredentialsCrossOrigin),
-                    progress.userCode)))
+                        party: .origin, sources: sources, memory: progress.core.state { AuthenticationCache() },
+                        firstOrigin: call.url.origin,
+                        sendsCredentialsCrossOrigin: call.redirectPolicy.sendsCredentialsCrossOrigin), progress.userCode
+                )))
     }
 
     package func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
@@ -53,16 +53,10 @@ package final class AuthenticationStage: CallStage {
     }
 
     /// The request with the credentials that it is sent with.
-    private func prepared(
-        _ call: Call, _ flow: inout AuthenticationFlow, _ hasProbed: Bool
-    ) async throws -> Call {
+    private func prepared(_ call: Call, _ flow: inout AuthenticationFlow, _ hasProbed: Bool) async throws -> Call {
         let asked = call.authenticated
         let authorization: [UInt8]?
-        do {
-            authorization = try await flow.value(for: asked)?.bytes
-        } catch let error as CredentialsError {
-            throw failure(error, call)
-        }
+        do { authorization = try await flow.value(for: asked)?.bytes } catch { throw failure(error, call) }
         return call.supplemented { supplement in
             supplement.authorization = authorization
             supplement.identity = flow.machine.identity(for: asked)
@@ -73,9 +67,9 @@ package final class AuthenticationStage: CallStage {
         }
     }
 
-    private func isChallenged(
-        by answer: StreamedResponse, _ call: Call, _ flow: inout AuthenticationFlow
-    ) async throws -> Bool {
+    private func isChallenged(by answer: StreamedResponse, _ call: Call, _ flow: inout AuthenticationFlow) async throws
+        -> Bool
+    {
         let exchange = answer.channel.heldExchange
         var authenticated = call.authenticated
         if answer.head.status == 401 {
@@ -85,23 +79,33 @@ package final class AuthenticationStage: CallStage {
         do {
             return try await flow.isResent(
                 authenticated,
-                after: AuthenticationResponse(
-                    status: answer.head.status, fields: answer.head.fields, party: .origin),
+                after: AuthenticationResponse(status: answer.head.status, fields: answer.head.fields, party: .origin),
                 holding: exchange)
-        } catch let error as AuthenticationError {
-            throw call.error(
-                .authenticationFailed, .processingResponse, error.description, wasSent: true,
-                attempts: progress.sentCount, underlying: error)
-        } catch let error as CredentialsError {
-            throw failure(error, call)
-        }
+        } catch { throw failure(error, call, after: answer) }
     }
 
-    private func failure(_ error: CredentialsError, _ call: Call) -> HTTPError {
-        call.error(
-            .invalidRequest, .preparing, error.description, wasSent: progress.sentCount > 0,
-            attempts: max(1, progress.sentCount), underlying: error)
+    /// The error of the call whose credentials could not be found: one that names its request, or an error of the program.
+    private func failure(_ error: any Error, _ call: Call, after answer: StreamedResponse? = nil) -> any Error {
+        let sent = progress.sentCount
+        func failed(_ code: HTTPError.Code, _ message: String, _ cause: any Error) -> HTTPError {
+            call.error(
+                code, answer == nil ? .preparing : .processingResponse, message, wasSent: sent > 0,
+                attempts: max(1, sent), underlying: cause, exchange: answer?.exchange(with: []))
+        }
+        return switch error {
+        case let error as AuthenticationError: failed(.authenticationFailed, error.description, error)
+        case let error as CredentialsError: failed(.invalidRequest, error.description, error)
+        case let error as ProviderFailure:
+            failed(.authenticationFailed, "\(error.function) failed: \(error.cause)", error.cause)
+        default: error
+        }
     }
+}
+
+/// The error of a request that a token provider or a handler has made for the call, which names that request and not the call's.
+private struct ProviderFailure: Error {
+    let function: String
+    let cause: HTTPError
 }
 
 /// Carries out the decisions of the machine: asks the handler, fetches tokens.
@@ -142,8 +146,7 @@ package struct AuthenticationFlow {
     /// - Throws: ``AuthenticationError`` for a server that failed to prove itself; ``CredentialsError``; any error of a handler
     ///   or a token provider; `CancellationError`.
     package mutating func isResent(
-        _ request: AuthenticatedRequest, after answer: AuthenticationResponse,
-        holding exchange: Exchange? = nil
+        _ request: AuthenticatedRequest, after answer: AuthenticationResponse, holding exchange: Exchange? = nil
     ) async throws -> Bool {
         var decision = machine.received(answer, to: request)
         while true {
@@ -159,9 +162,7 @@ package struct AuthenticationFlow {
                 decision = try machine.received(credentials: credentials, for: request)
             case .refresh(let refused):
                 guard let tokens = machine.sources.tokens else { return false }
-                let token = try await run(
-                    "the token provider's refresh(after:)", .processingResponse, exchange
-                ) {
+                let token = try await run("the token provider's refresh(after:)", .processingResponse, exchange) {
                     try await tokens.refresh(after: refused)
                 }
                 decision = machine.received(token: token, after: refused)
@@ -174,7 +175,11 @@ package struct AuthenticationFlow {
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         guard let userCode else { return try await body() }
-        return try await userCode.run(name, phase, holding: exchange, body)
+        return try await userCode.run(name, phase, holding: exchange) {
+            do { return try await body() } catch let error as HTTPError {
+                throw ProviderFailure(function: name, cause: error)
+            }
+        }
     }
 }
 
@@ -188,8 +193,8 @@ extension Call {
             default: .unknown
             }
         return AuthenticatedRequest(
-            origin: url.origin, method: method.rawValue, target: serverTarget, body: known,
-            isRepeatable: body.isWhole, hasOwnField: sentFields.contains("authorization"))
+            origin: url.origin, method: method.rawValue, target: serverTarget, body: known, isRepeatable: body.isWhole,
+            hasOwnField: sentFields.contains("authorization"))
     }
 
     /// Whether the body should be sent only once: it can be read only once, or is longer than 1 MiB (the bound of curl), or has

@@ -34,17 +34,14 @@ struct NetworkStage: Sendable {
             ).run()
             progress.answered()
             return answer
-        } catch let error as HTTPError {
-            throw progress.own(error)
-        }
+        } catch let error as HTTPError { throw progress.own(error) }
     }
 }
 
 // Functions that only some calls need are not inlined into the ones in which every call waits: see CallRunner.
 extension HTTPSession {
     /// Runs a call up to the head of its response, then a closure with the response; ends everything that the call has open.
-    @inline(__always)
-    package nonisolated func run<Result>(
+    @inline(__always) package nonisolated func run<Result>(
         _ call: Call, _ control: TransferControl, kind: HTTPTask.Kind = .data, isRestartable: Bool = false,
         before prepare: (() async throws -> Void)? = nil, _ consume: (StreamedResponse) async throws -> Result
     ) async throws -> Result {
@@ -56,24 +53,20 @@ extension HTTPSession {
                 if let prepare { try await prepare() }
                 let first = try await firstAnswer(call, control)
                 if let first, !RedirectRule.mayFollow(first.head.status) {
-                    return try await deliver(first, control, to: consume)
+                    return try await deliver(first, to: consume)
                 }
                 return try await runPipeline(
-                    call, control, from: first, isRestartable: isRestartable, isDownload: kind == .download,
-                    consume)
+                    call, control, from: first, isRestartable: isRestartable, isDownload: kind == .download, consume)
             } onCancel: {
                 control.cancel()
             }
-        } catch let failure {
-            throw reason(of: failure, call, control)
-        }
+        } catch let failure { throw reason(of: failure, call) }
     }
 
     /// The first step of a call: the response to its first request, if no more than one stage can have a part in it. A redirect
     /// that it is makes the pipeline continue from it.
     /// - Returns: `nil` if the pipeline has to send the first request.
-    @inline(__always)
-    private nonisolated func firstAnswer(_ call: Call, _ control: TransferControl) async throws
+    @inline(__always) private nonisolated func firstAnswer(_ call: Call, _ control: TransferControl) async throws
         -> StreamedResponse?
     {
         guard !call.addsStages, !core.observesCalls(settings) else { return nil }
@@ -82,22 +75,19 @@ extension HTTPSession {
     }
 
     /// The response of the only stage, if it has one without waiting.
-    @inline(never)
-    private nonisolated func storedAnswer(_ call: Call, _ control: TransferControl) -> StreamedResponse? {
+    @inline(never) private nonisolated func storedAnswer(_ call: Call, _ control: TransferControl) -> StreamedResponse?
+    {
         guard settings.activeStages.count == 1, !control.isCancelled else { return nil }
         return settings.activeStages[0].answerAtOnce(call, core, dialer, control)
     }
 
     /// Runs a call that is observed, or may send more than one request.
     /// - Parameter first: The response to its first request, if that was sent already.
-    @inline(never)
-    private nonisolated func runPipeline<Result>(
-        _ call: Call, _ control: TransferControl, from first: StreamedResponse?, isRestartable: Bool,
-        isDownload: Bool,
+    @inline(never) private nonisolated func runPipeline<Result>(
+        _ call: Call, _ control: TransferControl, from first: StreamedResponse?, isRestartable: Bool, isDownload: Bool,
         _ consume: (StreamedResponse) async throws -> Result
     ) async throws -> Result {
-        guard first == nil,
-            let observer = CallEventEmitter(call, core: core, control: control, isDownload: isDownload)
+        guard first == nil, let observer = CallEventEmitter(call, core: core, control: control, isDownload: isDownload)
         else { return try await runStages(call, control, from: first, isRestartable, consume).result }
         return try await observer.accompany(call) {
             try await runStages(call.observed(by: observer), control, from: nil, isRestartable, consume)
@@ -105,22 +95,19 @@ extension HTTPSession {
     }
 
     /// - Returns: The result; and the exchange, if the call is observed.
-    @inline(never)
-    private nonisolated func runStages<Result>(
+    @inline(never) private nonisolated func runStages<Result>(
         _ call: Call, _ control: TransferControl, from first: StreamedResponse?, _ isRestartable: Bool,
         _ consume: (StreamedResponse) async throws -> Result
     ) async throws -> (result: Result, exchange: HTTPExchange?) {
         let pipeline = CallPipeline(call, core: core, dialer: dialer, control: control, after: first)
         var answer: StreamedResponse
-        do {
-            answer = try await pipeline.answer()
-        } catch {
+        do { answer = try await pipeline.answer() } catch {
             first?.finish()
             throw error
         }
         while true {
             do {
-                return try await deliver(answer, control) { answer in
+                return try await deliver(answer) { answer in
                     guard let observer = call.observer else { return (try await consume(answer), nil) }
                     let admitted = try await observer.admit(answer, control)
                     let result = try await consume(admitted)
@@ -135,34 +122,27 @@ extension HTTPSession {
     }
 
     /// Passes a response to a closure, and ends the response.
-    @inline(__always)
-    private nonisolated func deliver<Result>(
-        _ answer: StreamedResponse, _ control: TransferControl,
-        to consume: (StreamedResponse) async throws -> Result
+    @inline(__always) private nonisolated func deliver<Result>(
+        _ answer: StreamedResponse, to consume: (StreamedResponse) async throws -> Result
     ) async throws -> Result {
         defer { answer.finish() }
-        answer.call.log(answer, control)
+        answer.call.log(answer)
         return try await consume(answer)
     }
 
     /// The error that a failed call throws, after the session's mapper.
-    @inline(never)
-    private nonisolated func reason(
-        of failure: any Error, _ call: Call, _ control: TransferControl
-    ) -> any Error {
+    @inline(never) private nonisolated func reason(of failure: any Error, _ call: Call) -> any Error {
         var error = ResponseValidationError.reason(of: failure)
-        if let failure = error as? HTTPError { error = failure.about(call.method, call.url) }
-        call.log(error, control)
+        if let failure = error as? HTTPError { error = failure.about(call.method, call.url, call: call.number) }
+        call.log(error)
         return settings.mapped(error)
     }
 
-    @inline(never)
-    private nonisolated func invalidated(_ call: Call) -> HTTPError {
+    @inline(never) private nonisolated func invalidated(_ call: Call) -> HTTPError {
         call.error(.sessionInvalidated, .preparing, "the session was invalidated")
     }
 
-    @inline(never)
-    private nonisolated func leave(_ number: Int, _ control: TransferControl) {
+    @inline(never) private nonisolated func leave(_ number: Int, _ control: TransferControl) {
         core.calls.leave(number)
         if core.bandwidth.hasTransfers { control.endTransfer(core.bandwidth) }
         if control.isExposed {
@@ -181,10 +161,7 @@ struct CallPipeline: Sendable {
 
     /// The stages that a call needs.
     /// - Parameter answer: The response to its first request, if that was sent before the call needed a stage.
-    init(
-        _ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl,
-        after answer: StreamedResponse?
-    ) {
+    init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: StreamedResponse?) {
         let progress = CallProgress(call, core: core, dialer: dialer, control: control, after: answer)
         self.progress = progress
         let stages = call.stageSources.compactMap { $0.stage(call, progress) }
@@ -229,8 +206,7 @@ struct StageSource: Sendable {
     /// Makes the stage; `nil` if the call does not need it.
     let stage: @Sendable (Call, CallProgress) -> (any CallStage)?
     /// The response of the stage to a call that needs no other one, if it has one without waiting.
-    var answerAtOnce: @Sendable (Call, SessionCore, Dialer, TransferControl) -> StreamedResponse? = {
-        _, _, _, _ in nil
+    var answerAtOnce: @Sendable (Call, SessionCore, Dialer, TransferControl) -> StreamedResponse? = { _, _, _, _ in nil
     }
 
     /// The stage of a setting; `nil` if the setting has none.
@@ -257,9 +233,8 @@ struct StageSource: Sendable {
 
     /// All stages that calls may need besides redirects and the network, in the order of the pipeline.
     static func pipeline(_ configuration: SessionConfiguration, _ features: [StageSource]) -> [StageSource] {
-        let features = features.enumerated().sorted {
-            ($0.element.place, $0.offset) < ($1.element.place, $1.offset)
-        }.map(\.element)
+        let features = features.enumerated().sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }
+            .map(\.element)
         let middleware = configuration.middleware.map { middleware in
             StageSource(position: .request, isActive: { _ in true }) { _, progress in
                 MiddlewareStage(middleware: middleware, progress: progress)
@@ -273,8 +248,7 @@ struct StageSource: Sendable {
     private var place: Int { 2 * position.rawValue + (isOwn ? 1 : 0) }
 
     private static let retry = StageSource(position: .request, isActive: { $0.retry.maximumAttempts > 1 }) {
-        call, progress in
-        call.retryPolicy.maximumAttempts > 1 ? RetryStage(progress: progress) : nil
+        call, progress in call.retryPolicy.maximumAttempts > 1 ? RetryStage(progress: progress) : nil
     }
 
     private static let instruments = StageSource(position: .request, isActive: { _ in false }) { call, _ in
@@ -282,9 +256,8 @@ struct StageSource: Sendable {
     }
 
     /// Answers challenges where no setting does: with the credentials of the URL, or as the delegate decides.
-    private static let authentication = StageSource(
-        position: .authentication, isActive: { $0.delegate != nil }
-    ) { call, progress in
+    private static let authentication = StageSource(position: .authentication, isActive: { $0.delegate != nil }) {
+        call, progress in
         guard call.urlCredentials != nil || call.observer?.delegate != nil else { return nil }
         return AuthenticationStage(CredentialSources(credentials: call.urlCredentials), call, progress)
     }
@@ -296,9 +269,7 @@ extension Call {
 
     /// The stages that the call may need, in the order of the pipeline.
     var stageSources: [StageSource] {
-        let added = options.settings.stages.filter { own in
-            !settings.features.contains { $0.key == own.key }
-        }
+        let added = options.settings.stages.filter { own in !settings.features.contains { $0.key == own.key } }
         guard !added.isEmpty else { return settings.stages }
         return StageSource.pipeline(settings.configuration, settings.features + added)
     }

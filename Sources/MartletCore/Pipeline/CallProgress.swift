@@ -31,10 +31,7 @@ package final class CallProgress: Sendable {
     /// Guards the above: taken by the stages, and by a middleware that still runs when its call has ended.
     private let state: Mutex<State>
 
-    init(
-        _ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl,
-        after answer: StreamedResponse?
-    ) {
+    init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: StreamedResponse?) {
         self.core = core
         self.dialer = dialer
         self.control = control
@@ -57,7 +54,7 @@ package final class CallProgress: Sendable {
     func context() -> CallContext {
         let state = state.withLock { $0 }
         return CallContext(
-            number: control.callNumber, sentCount: state.sentCount, redirectCount: state.redirectCount,
+            number: state.call.number, sentCount: state.sentCount, redirectCount: state.redirectCount,
             elapsed: MonotonicTime.now().since(start))
     }
 
@@ -183,9 +180,9 @@ package final class CallProgress: Sendable {
     }
 
     /// Discards a response that is not the call's, before the next request begins, so that its connection can carry that.
-    func give(
-        up answer: StreamedResponse, reason: HTTPHop.Reason, delay: Duration = .zero, target: HTTPURL? = nil
-    ) async {
+    func give(up answer: StreamedResponse, reason: HTTPHop.Reason, delay: Duration = .zero, target: HTTPURL? = nil)
+        async
+    {
         let patience = MonotonicTime.now().advanced(by: CallProgress.patience)
         await answer.channel.finish(waitingUntil: min(patience, answer.call.totalDeadline), for: control)
         note(reason, answer.call, answer, status: answer.head.status, delay: delay, target: target)
@@ -205,7 +202,7 @@ package final class CallProgress: Sendable {
         }
         control.watcher?.followed(hop, answer?.exchange(with: []))
         observer?.follows(hop, to: target)
-        request.log(hop, error, control, attempt: attempt)
+        request.log(hop, error, attempt: attempt)
     }
 
     /// Counts another attempt.

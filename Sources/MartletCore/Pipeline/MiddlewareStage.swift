@@ -48,8 +48,7 @@ private final class MiddlewareRun: Sendable {
             if state.isOver { throw CancellationError() }
             guard !state.isSending else {
                 throw call.error(
-                    .invalidRequest, .preparing,
-                    "a middleware called next while another call of next was running")
+                    .invalidRequest, .preparing, "a middleware called next while another call of next was running")
             }
             state.isSending = true
             return state.answer.take()
@@ -124,10 +123,9 @@ private final class MiddlewareRun: Sendable {
         return StreamedResponse(
             call: base?.call ?? progress.continued(call),
             channel: .made(MadeBody(source ?? BytesSource([]), base: base, progress.userCode)),
-            head: head ?? base?.head ?? ResponseHead(response.head), codings: [],
-            expectedContentLength: length,
-            hasTrailers: true, interim: base?.interim ?? [], attempts: base?.attempts ?? 0,
-            waited: call.start, provenance: base?.provenance)
+            head: head ?? base?.head ?? ResponseHead(response.head), codings: [], expectedContentLength: length,
+            hasTrailers: true, interim: base?.interim ?? [], attempts: base?.attempts ?? 0, waited: call.start,
+            provenance: base?.provenance)
     }
 }
 
@@ -150,9 +148,7 @@ final class OpenAnswer: Sendable {
     var body: ResponseBody {
         let reader = reader.withLock { reader in
             // The caller's reader reports to the observer, so this one does not.
-            let made =
-                reader
-                ?? BodyReader(answer.passed(to: answer.call.unobserved), control: control, byteLimit: nil)
+            let made = reader ?? BodyReader(answer.passed(to: answer.call.unobserved), control: control, byteLimit: nil)
             reader = made
             return made
         }
@@ -186,8 +182,8 @@ package final class MadeBody: Sendable {
                 piece = try await source.next()
             } else {
                 piece = try await userCode.run(
-                    "the body of a middleware's response", .receivingBody,
-                    holding: base?.channel.heldExchange, sentCount: 1
+                    "the body of a middleware's response", .receivingBody, holding: base?.channel.heldExchange,
+                    sentCount: 1
                 ) { try await source.next() }
             }
             if piece?.isEmpty != true { return piece }

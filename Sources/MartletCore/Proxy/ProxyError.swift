@@ -99,9 +99,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
         return value(&machine, authenticated(request))
     }
 
-    func value(
-        answering challenges: [String], refused: String?, for request: ProxyAuthenticationRequest
-    ) -> String? {
+    func value(answering challenges: [String], refused: String?, for request: ProxyAuthenticationRequest) -> String? {
         guard let credentials = request.proxy.credentials else { return nil }
         var machine = machine(credentials, isAsked: true)
         let authenticated = authenticated(request)
@@ -115,10 +113,8 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
     }
 
     private func machine(_ credentials: ProxyCredentials, isAsked: Bool) -> AuthenticationMachine {
-        let scheme: Credentials.PasswordScheme =
-            credentials.requiresDigest ? .digest : isAsked ? .any : .basic
-        let credentials = Credentials(
-            user: credentials.user, password: credentials.password, scheme: scheme)
+        let scheme: Credentials.PasswordScheme = credentials.requiresDigest ? .digest : isAsked ? .any : .basic
+        let credentials = Credentials(user: credentials.user, password: credentials.password, scheme: scheme)
         return AuthenticationMachine(
             party: .proxy, sources: CredentialSources(credentials: credentials), memory: memory)
     }
@@ -126,8 +122,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
     private func authenticated(_ request: ProxyAuthenticationRequest) -> AuthenticatedRequest {
         let proxy = request.proxy
         return AuthenticatedRequest(
-            origin: HTTPURL.Origin(
-                scheme: proxy.kind == .https ? .https : .http, host: proxy.host, port: proxy.port),
+            origin: HTTPURL.Origin(scheme: proxy.kind == .https ? .https : .http, host: proxy.host, port: proxy.port),
             method: request.method, target: request.target)
     }
 
@@ -136,9 +131,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
         do throws(CredentialsError) {
             guard case .value(let value) = try machine.prepare(request) else { return nil }
             return String(decoding: value.bytes, as: UTF8.self)
-        } catch {
-            return nil
-        }
+        } catch { return nil }
     }
 }
 
@@ -153,12 +146,11 @@ struct ProxyAuthorization {
     /// `nil` if there are no credentials to send.
     init?(call: Call, dialer: Dialer) {
         guard call.isForwarded, let proxy = call.proxy, proxy.credentials != nil,
-            call.fields[.proxyAuthorization] == nil,
-            call.settings.configuration.headers[.proxyAuthorization] == nil
+            call.fields[.proxyAuthorization] == nil, call.settings.configuration.headers[.proxyAuthorization] == nil,
+            let authenticator = dialer.settings.proxyAuthenticator
         else { return nil }
-        authenticator = dialer.settings.proxyAuthenticator
-        request = ProxyAuthenticationRequest(
-            proxy: proxy, method: call.method.rawValue, target: call.requestTarget)
+        self.authenticator = authenticator
+        request = ProxyAuthenticationRequest(proxy: proxy, method: call.method.rawValue, target: call.requestTarget)
         body = call.body
     }
 

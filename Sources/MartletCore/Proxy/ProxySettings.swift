@@ -49,22 +49,18 @@ public struct ProxySettings: Sendable {
     /// An HTTP proxy: `http://[user[:password]@]host[:port]`, where scheme, and port (1080), may be missing.
     /// - Parameter credentials: The credentials for the proxy in place of those in the address.
     /// - Throws: The error in the address, with its character.
-    public static func http(
-        _ address: String, credentials: ProxyCredentials? = nil
-    ) throws(HTTPURL.ParseError) -> ProxySettings {
-        .server(try ProxyURLParser.server(address, required: .http, credentials: credentials))
-    }
+    public static func http(_ address: String, credentials: ProxyCredentials? = nil) throws(HTTPURL.ParseError)
+        -> ProxySettings
+    { .server(try ProxyURLParser.server(address, required: .http, credentials: credentials)) }
 
     /// An HTTP proxy over TLS: `https://[user[:password]@]host[:port]`, where scheme, and port (443), may be missing.
     /// - Parameters:
     ///   - credentials: The credentials for the proxy in place of those in the address.
     ///   - tls: The TLS settings for the proxy, whose certificate must be its own.
     /// - Throws: The error in the address, with its character.
-    public static func https(
-        _ address: String, credentials: ProxyCredentials? = nil, tls: TLSSettings = TLSSettings()
-    ) throws(HTTPURL.ParseError) -> ProxySettings {
-        .server(try ProxyURLParser.server(address, required: .https, credentials: credentials, tls: tls))
-    }
+    public static func https(_ address: String, credentials: ProxyCredentials? = nil, tls: TLSSettings = TLSSettings())
+        throws(HTTPURL.ParseError) -> ProxySettings
+    { .server(try ProxyURLParser.server(address, required: .https, credentials: credentials, tls: tls)) }
 
     /// A SOCKS5 proxy (RFC 1928).
     /// - Parameters:
@@ -93,25 +89,19 @@ public struct ProxySettings: Sendable {
             guard (1...65_535).contains(port) else {
                 throw RawURLParseError(.invalidPort, at: 0, "port \(port) is out of range 1–65535")
             }
-        } catch {
-            throw error.located(in: host)
-        }
-        return .server(
-            ProxyServer(kind: .socks5(names), host: parsed.text, port: port, credentials: credentials))
+        } catch { throw error.located(in: host) }
+        return .server(ProxyServer(kind: .socks5(names), host: parsed.text, port: port, credentials: credentials))
     }
 
     /// The proxy that a closure returns for each call and each redirect; `nil` for none.
     ///
     /// It is called on the task of the call and must return quickly.
-    public static func selector(_ select: @escaping @Sendable (HTTPRequest) -> ProxyServer?) -> ProxySettings
-    {
+    public static func selector(_ select: @escaping @Sendable (HTTPRequest) -> ProxyServer?) -> ProxySettings {
         ProxySettings(rule: .selector(select))
     }
 
     /// The same settings with one of them changed.
-    private func setting<Value>(
-        _ setting: WritableKeyPath<ProxySettings, Value>, _ value: Value
-    ) -> ProxySettings {
+    private func setting<Value>(_ setting: WritableKeyPath<ProxySettings, Value>, _ value: Value) -> ProxySettings {
         var copy = self
         copy[keyPath: setting] = value
         return copy
@@ -134,9 +124,9 @@ public struct ProxySettings: Sendable {
     }
 
     /// The same, with a change of the credentials that the proxy has, or is given here.
-    package func changingCredentials(
-        _ change: @escaping @Sendable (inout ProxyCredentials) -> Void
-    ) -> ProxySettings { setting(\.change, change) }
+    package func changingCredentials(_ change: @escaping @Sendable (inout ProxyCredentials) -> Void) -> ProxySettings {
+        setting(\.change, change)
+    }
 
     /// The same, with these TLS settings for an HTTPS proxy in place of its own.
     package func withTLS(_ tls: TLSSettings) -> ProxySettings { setting(\.tls, tls) }
@@ -158,9 +148,9 @@ public struct ProxySettings: Sendable {
     /// The proxy of a call; `nil` for none.
     /// - Parameter request: Makes the request, which only a selector needs.
     /// - Throws: `.proxyFailed` if the variable of the environment is invalid.
-    func proxy(
-        for url: HTTPURL, _ environment: ProxyEnvironment, request: () -> HTTPRequest
-    ) throws(HTTPError) -> ProxyServer? {
+    func proxy(for url: HTTPURL, _ environment: ProxyEnvironment, request: () -> HTTPRequest) throws(HTTPError)
+        -> ProxyServer?
+    {
         if !bypass.isEmpty, bypass.contains(host: url.host, port: url.port) { return nil }
         let found: ProxyServer? =
             switch rule {
@@ -241,147 +231,8 @@ struct ProxyEnvironment: Sendable {
         case .failure(let error):
             throw HTTPError(
                 .proxyFailed, phase: .preparing,
-                message: "the variable \(variable.name) names no proxy that can be used: \(error)",
-                url: url, underlying: error)
+                message: "the variable \(variable.name) names no proxy that can be used: \(error)", url: url,
+                underlying: error)
         }
-    }
-}
-
-/// The servers that are reached without a proxy: the list of `no_proxy`, read as curl reads it.
-///
-/// Entries are separated by commas and white space:
-/// - `example.com`, `.example.com` and `*.example.com`: the name itself and every name below it, on whole labels.
-/// - `192.0.2.1`, `2001:db8::1`: that address, if the URL has an address.
-/// - `10.0.0.0/8`, `fe80::/10`: all addresses that begin with that number of those bits.
-/// - `*`: every server.
-///
-/// A colon and a port may follow any of them but `*` (an IPv6 address is in brackets then): only that port matches. Case
-/// and a trailing dot make no difference. Names are never resolved for this. An invalid entry matches nothing.
-public struct ProxyBypass: Hashable, Sendable {
-    private struct Entry: Hashable, Sendable {
-        enum Pattern: Hashable, Sendable {
-            case everything
-            /// In lower case, without dots at its ends.
-            case name(String)
-            /// Addresses of the same length that begin with that number of these bits.
-            case network([UInt8], bitCount: Int)
-        }
-
-        var pattern: Pattern
-        var port: Int?
-
-        var text: String {
-            let place =
-                switch pattern {
-                case .everything: "*"
-                case .name(let name): name
-                case .network(let bytes, let bitCount) where bytes.count == 4:
-                    bytes.map { String($0) }.joined(separator: ".") + "/\(bitCount)"
-                case .network(let bytes, let bitCount): "[\(IPv6Groups.text(of: bytes))]/\(bitCount)"
-                }
-            return port.map { "\(place):\($0)" } ?? place
-        }
-    }
-
-    /// The servers as a list.
-    package var text: String { entries.map(\.text).joined(separator: ",") }
-
-    private let entries: [Entry]
-
-    /// Reads a list.
-    public init(_ list: String) {
-        entries = list.utf8.split { $0 == UInt8(ascii: ",") || $0 == 0x20 || (0x09...0x0D).contains($0) }
-            .compactMap { ProxyBypass.entry(String(decoding: $0, as: UTF8.self)) }
-    }
-
-    /// No server.
-    public static let none = ProxyBypass("")
-
-    /// Whether no server matches.
-    public var isEmpty: Bool { entries.isEmpty }
-
-    /// Whether a server matches.
-    /// - Parameters:
-    ///   - host: A name, or an address with or without brackets.
-    ///   - port: Its port.
-    public func contains(host: String, port: Int) -> Bool {
-        guard !entries.isEmpty else { return false }
-        let name = ProxyBypass.trimmed(ProxyBypass.withoutBrackets(host.lowercased()[...]))
-        let address = SocketAddress(literal: String(name), port: 0)?.addressBytes
-        return entries.contains { entry in
-            if let only = entry.port, only != port { return false }
-            switch entry.pattern {
-            case .everything: return true
-            case .name(let suffix):
-                // A dot within an address does not separate labels.
-                return address == nil && ProxyBypass.isName(name, within: suffix)
-            case .network(let network, let bitCount):
-                return address.map { ProxyBypass.isAddress($0, within: network, bitCount: bitCount) } ?? false
-            }
-        }
-    }
-
-    private static func isName(_ name: Substring, within suffix: String) -> Bool {
-        let (name, suffix) = (name.utf8, suffix.utf8)
-        guard name.count > suffix.count else { return name.elementsEqual(suffix) }
-        return name.suffix(suffix.count).elementsEqual(suffix)
-            && name.dropLast(suffix.count).last == UInt8(ascii: ".")
-    }
-
-    private static func isAddress(_ address: [UInt8], within network: [UInt8], bitCount: Int) -> Bool {
-        guard address.count == network.count else { return false }
-        let whole = bitCount / 8
-        guard address.prefix(whole) == network.prefix(whole) else { return false }
-        let rest = bitCount % 8
-        return rest == 0 || (address[whole] ^ network[whole]) >> UInt8(8 - rest) == 0
-    }
-
-    // MARK: Reading
-
-    private static func entry(_ text: String) -> Entry? {
-        if text == "*" { return Entry(pattern: .everything) }
-        var rest = text.lowercased()[...]
-        var port: Int?
-        // An IPv6 address without brackets has more than one colon, and no port.
-        let isBare = rest.first != "[" && rest.utf8.count(where: { $0 == UInt8(ascii: ":") }) > 1
-        if !isBare, let colon = rest.lastIndex(of: ":"), !rest[colon...].contains("]") {
-            guard let number = number(rest[rest.index(after: colon)...]), (1...65_535).contains(number) else {
-                return nil
-            }
-            port = number
-            rest = rest[..<colon]
-        }
-        var bitCount: Int?
-        if let slash = rest.firstIndex(of: "/") {
-            guard let number = number(rest[rest.index(after: slash)...]) else { return nil }
-            bitCount = number
-            rest = rest[..<slash]
-        }
-        rest = withoutBrackets(rest)
-        if let address = SocketAddress(literal: String(rest), port: 0)?.addressBytes {
-            let bitCount = bitCount ?? address.count * 8
-            guard bitCount <= address.count * 8 else { return nil }
-            return Entry(pattern: .network(address, bitCount: bitCount), port: port)
-        }
-        guard bitCount == nil else { return nil }
-        if rest.hasPrefix("*.") { rest = rest.dropFirst() }
-        if rest.first == "." { rest = rest.dropFirst() }
-        let name = trimmed(rest)
-        return name.isEmpty ? nil : Entry(pattern: .name(String(name)), port: port)
-    }
-
-    /// A short number of plain digits.
-    private static func number(_ text: Substring) -> Int? {
-        let isPlain = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-        return isPlain && (1...5).contains(text.utf8.count) ? Int(text) : nil
-    }
-
-    private static func withoutBrackets(_ text: Substring) -> Substring {
-        text.hasPrefix("[") && text.hasSuffix("]") ? text.dropFirst().dropLast() : text
-    }
-
-    /// Without the dot of the root.
-    private static func trimmed(_ name: Substring) -> Substring {
-        name.hasSuffix(".") ? name.dropLast() : name
     }
 }

@@ -6,7 +6,7 @@ public import MartletStreams
 public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The hash function.
     public let algorithm: DigestSink.Algorithm
-    /// The hash, as many bytes as the function gives.
+    /// The hash, as many bytes as the function gives; none if the digits of it are invalid.
     public let bytes: [UInt8]
 
     /// A checksum by its bytes; `nil` if they are not as many as the function gives.
@@ -19,35 +19,35 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     /// A checksum by its hexadecimal digits, in either case.
     /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if they are not digits, or not as many as the function gives.
     public init(_ algorithm: DigestSink.Algorithm, hexadecimal: String) throws(HTTPError) {
-        guard let bytes = Checksum.bytes(ofHexadecimal: hexadecimal),
-            let checksum = Checksum(algorithm, bytes)
-        else {
-            let count = algorithm.digest.byteCount * 2
-            throw HTTPError(
-                .invalidRequest, phase: .preparing,
-                message: "a checksum by \(algorithm.rawValue) has \(count) hexadecimal digits")
-        }
-        self = checksum
+        self.init(unchecked: algorithm, hexadecimal)
+        try check(nil)
     }
 
-    /// A SHA-256 checksum by its hexadecimal digits.
-    public static func sha256(_ hexadecimal: String) throws(HTTPError) -> Checksum {
-        try Checksum(.sha256, hexadecimal: hexadecimal)
-    }
+    /// A SHA-256 checksum by its hexadecimal digits, in either case. With anything else the download fails before its
+    /// first request, with the code `.invalidRequest`; so it does with the functions below.
+    public static func sha256(_ hexadecimal: String) -> Checksum { Checksum(unchecked: .sha256, hexadecimal) }
 
     /// A SHA-512 checksum by its hexadecimal digits.
-    public static func sha512(_ hexadecimal: String) throws(HTTPError) -> Checksum {
-        try Checksum(.sha512, hexadecimal: hexadecimal)
-    }
+    public static func sha512(_ hexadecimal: String) -> Checksum { Checksum(unchecked: .sha512, hexadecimal) }
 
     /// A SHA-1 checksum by its hexadecimal digits. It detects damage, but not forgery.
-    public static func sha1(_ hexadecimal: String) throws(HTTPError) -> Checksum {
-        try Checksum(.sha1, hexadecimal: hexadecimal)
-    }
+    public static func sha1(_ hexadecimal: String) -> Checksum { Checksum(unchecked: .sha1, hexadecimal) }
 
     /// An MD5 checksum by its hexadecimal digits. It detects damage, but not forgery.
-    public static func md5(_ hexadecimal: String) throws(HTTPError) -> Checksum {
-        try Checksum(.md5, hexadecimal: hexadecimal)
+    public static func md5(_ hexadecimal: String) -> Checksum { Checksum(unchecked: .md5, hexadecimal) }
+
+    private init(unchecked algorithm: DigestSink.Algorithm, _ hexadecimal: String) {
+        self.algorithm = algorithm
+        bytes = Checksum.bytes(ofHexadecimal: hexadecimal) ?? []
+    }
+
+    /// Checks that there are as many bytes as the function gives.
+    func check(_ url: HTTPURL?) throws(HTTPError) {
+        let count = algorithm.digest.byteCount
+        guard bytes.count != count else { return }
+        throw HTTPError(
+            .invalidRequest, phase: .preparing,
+            message: "a checksum by \(algorithm.rawValue) has \(count * 2) hexadecimal digits", method: .get, url: url)
     }
 
     /// The bytes in lower-case hexadecimal digits.
@@ -63,13 +63,12 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     }
 }
 
-/// The field `Repr-Digest` (RFC 9530 §3): digests of the whole file, whichever part of it a response has.
+/// The field `Repr-Digest` (RFC 9530 §3): digests of the whole file, also in the response with a part of it.
 package enum ReprDigest {
-    /// The digests of the field that can be computed, SHA-512 before SHA-256; malformed ones and those of other algorithms are
-    /// ignored (RFC 9530 §3).
+    /// The computable digests of the field, SHA-512 first; others and malformed ones are ignored (RFC 9530 §3).
     package static func checksums(_ values: [String]) -> [Checksum] {
         var found: [DigestSink.Algorithm: Checksum] = [:]
-        // Neither base64 nor the algorithms' names have a comma; a member's parameters, of which none is defined, may.
+        // Neither base64 nor the algorithms' names have a comma; a member's parameters, all undefined so far, may.
         for member in values.joined(separator: ",").split(separator: ",") {
             let text = String(decoding: ByteClass.trimmed(Array(member.utf8)[...]), as: UTF8.self)
             guard let equals = text.firstIndex(of: "=") else { continue }
@@ -80,8 +79,7 @@ package enum ReprDigest {
             default: continue
             }
             let value = text[text.index(after: equals)...]
-            guard value.utf8.count < 200, value.first == ":",
-                let end = value.dropFirst().firstIndex(of: ":"),
+            guard value.utf8.count < 200, value.first == ":", let end = value.dropFirst().firstIndex(of: ":"),
                 let bytes = bytes(ofBase64: String(value[..<end].dropFirst())),
                 let checksum = Checksum(algorithm, bytes)
             else { continue }
@@ -94,9 +92,7 @@ package enum ReprDigest {
     /// The bytes of padded base64 (RFC 4648 §4); `nil` for anything else. Foundation accepts more.
     private static func bytes(ofBase64 text: String) -> [UInt8]? {
         let padding = text.drop { $0 != "=" }
-        guard text.utf8.count % 4 == 0, padding.count <= 2, padding.allSatisfy({ $0 == "=" }) else {
-            return nil
-        }
+        guard text.utf8.count % 4 == 0, padding.count <= 2, padding.allSatisfy({ $0 == "=" }) else { return nil }
         return Data(base64Encoded: text).map { Array($0) }
     }
 }

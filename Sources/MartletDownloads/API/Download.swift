@@ -3,8 +3,8 @@ import MartletStreams
 
 /// A handle of a download: its state, its progress, and the means to stop and resume it.
 ///
-/// A download that does not run holds no connection and no open file. Releasing the handle changes nothing: a download of
-/// ``MartletCore/HTTPSession/startDownload(_:to:options:)`` continues.
+/// A download that does not run holds no connection and no open file. Releasing the handle changes nothing: a download
+/// of ``HTTPSession/startDownload(_:to:options:)`` continues.
 public final class Download: Sendable {
     /// The operations of a handle, implemented by the object that runs the download.
     package protocol Controller: Sendable {
@@ -15,10 +15,9 @@ public final class Download: Sendable {
         /// Cancels the download and removes the received bytes; returns when that is done.
         func cancel() async
         /// Changes the position among the waiting downloads.
-        func setPriority(_ priority: DownloadPriority) async
+        func setPriority(_ priority: DownloadPriority) async throws
         /// The URL without user info.
         var url: HTTPURL { get }
-        /// The target.
         var target: DownloadTarget { get }
         /// The path of the file, once it is known.
         var path: FilePath? { get }
@@ -28,13 +27,13 @@ public final class Download: Sendable {
     public let id: DownloadID
     private let status: DownloadStatus
     private let controller: any Controller
-    private let mapped: @Sendable (any Error) async -> any Error
+    private let mapped: @Sendable (any Error) -> any Error
 
     /// A handle.
     /// - Parameter mapped: Maps the error that ``value`` throws.
     package init(
         id: DownloadID, status: DownloadStatus, controller: any Controller,
-        mapped: @escaping @Sendable (any Error) async -> any Error = { $0 }
+        mapped: @escaping @Sendable (any Error) -> any Error = { $0 }
     ) {
         self.id = id
         self.status = status
@@ -42,40 +41,38 @@ public final class Download: Sendable {
         self.mapped = mapped
     }
 
-    /// The latest URL that was given for the file, without user name and password. After redirects the file may be elsewhere:
-    /// see ``DownloadResult/url``.
+    /// The latest URL given for the file, without user info. ``DownloadResult/url`` is the one after redirects.
     public var url: HTTPURL { controller.url }
 
     /// The target as it was given; absolute for a download of a ``DownloadManager``.
     public var target: DownloadTarget { controller.target }
 
-    /// The path of the file, once it is known: in a directory, after the response of the server. The file exists when the
-    /// download has finished, at the path in its ``DownloadResult``.
+    /// The path of the file, once it is known: in a directory, after the response of the server. The file exists when
+    /// the download has finished, at the path in its ``DownloadResult``.
     public var path: FilePath? { controller.path }
 
     /// The current state.
     public var state: DownloadState { status.state }
 
-    /// The states: the current one first, then each newer one. A slow consumer skips states. Ends when the download can no
-    /// longer change, or with the task.
+    /// The states: the current one first, then each newer one. A slow consumer skips states. Ends when the download can
+    /// no longer change, or with the task. ``progress`` has the bytes.
     public var states: DownloadStates { status.stateSequence }
 
-    /// The progress: the current value first, then newer ones. A slow consumer skips values and delays nothing.
+    /// The progress in all states: the current value first, then newer ones. A slow consumer skips values and delays nothing.
     public var progress: DownloadProgressSequence { status.progressSequence }
 
     /// All events in order, starting with the last 256 past ones.
     public var events: EventSequence<DownloadEvent> { status.events.subscribe() }
 
     /// The file, once it is complete. Waits through pauses.
-    /// - Throws: The ``MartletCore/HTTPError`` that ended it, which the error mapper of its host may replace;
-    ///   `CancellationError` when the download or the waiting task was
-    ///   cancelled.
+    /// - Throws: The ``HTTPError`` that ended it, which the error mapper of its host may replace;
+    ///   `CancellationError` when the download or the waiting task was cancelled.
     public var value: DownloadResult {
         get async throws {
             for await state in states {
                 switch state {
                 case .finished(let result): return result
-                case .failed(let error): throw await mapped(error)
+                case .failed(let error): throw mapped(error)
                 case .cancelled: throw CancellationError()
                 case .waiting, .running, .verifying, .paused: continue
                 }
@@ -84,14 +81,13 @@ public final class Download: Sendable {
         }
     }
 
-    /// Stops the download and stores the received bytes. Returns when no connection and no file is open. Has no effect on one
-    /// that is over.
+    /// Stops the download, stores the received bytes and closes all files. Has no effect on one that is over.
     public func pause() async { await controller.pause() }
 
     /// Resumes after a pause or a failure. Has no effect while the download runs.
-    /// - Parameter url: the new URL of the file, such as a freshly signed one; `nil` for the previous one. Received bytes are
-    ///   reused if the validators are the same there.
-    /// - Throws: An ``MartletCore/HTTPError`` if the download is over, or the URL cannot be parsed.
+    /// - Parameter url: the new URL of the file, such as a freshly signed one; `nil` for the previous one. Received
+    ///   bytes are reused if the validators are the same there.
+    /// - Throws: An ``HTTPError`` if the download is over, or the URL cannot be parsed.
     public func resume(from url: String? = nil) async throws {
         try await controller.resume(from: try url.map { try HTTPSession.url($0) })
     }
@@ -99,8 +95,28 @@ public final class Download: Sendable {
     /// Cancels the download and removes the received bytes. Returns when that is done. A complete file stays.
     public func cancel() async { await controller.cancel() }
 
-    /// Changes the position among the waiting downloads.
-    public func setPriority(_ priority: DownloadPriority) async { await controller.setPriority(priority) }
+    /// Changes the position among the waiting downloads of its manager; without one it has no effect.
+    /// - Throws: As ``DownloadManager/setPriority(_:of:)``.
+    public func setPriority(_ priority: DownloadPriority) async throws { try await controller.setPriority(priority) }
+}
+
+extension Download {
+    /// The identifier of a download.
+    public typealias ID = DownloadID
+    /// The state of a download.
+    public typealias State = DownloadState
+    /// The progress of a download.
+    public typealias Progress = DownloadProgress
+    /// The event of a download.
+    public typealias Event = DownloadEvent
+    /// The result of a complete download.
+    public typealias Result = DownloadResult
+    /// The options of a download.
+    public typealias Options = DownloadOptions
+    /// The priority of a download.
+    public typealias Priority = DownloadPriority
+    /// The target of a download.
+    public typealias Target = DownloadTarget
 }
 
 /// The identifier of a download, stable across processes.
@@ -142,6 +158,11 @@ public enum DownloadState: Sendable {
         case .waiting, .running, .verifying, .paused: false
         }
     }
+
+    /// Whether it can no longer change: a failed download can be resumed.
+    var isFinal: Bool {
+        if case .failed = self { false } else { hasEnded }
+    }
 }
 
 /// The priority of a download among the waiting ones. It rises with the time that a download waits, so that none waits forever.
@@ -154,7 +175,5 @@ public enum DownloadPriority: Int, Hashable, Sendable, Codable, Comparable, Case
     case high = 2
 
     /// Orders by urgency, the lowest first.
-    public static func < (left: DownloadPriority, right: DownloadPriority) -> Bool {
-        left.rawValue < right.rawValue
-    }
+    public static func < (left: DownloadPriority, right: DownloadPriority) -> Bool { left.rawValue < right.rawValue }
 }

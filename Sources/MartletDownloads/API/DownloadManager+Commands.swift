@@ -1,68 +1,85 @@
 public import MartletCore
 
-// The commands of a manager. A command that coincides with the end of a download is decided in one order: a complete file is
-// finished, whatever was requested; a cancelled download is removed unless it is finished; a failure is one even if a pause was
-// requested.
+// The commands of a manager. If one coincides with the end of a download, a complete file is finished whatever was
+// requested; a cancelled download is removed unless it is finished; a failure is one even if it was paused.
 extension DownloadManager {
     // MARK: Adding
 
-    /// Adds a download to a file, whose directory must exist; otherwise as with a ``DownloadTarget``.
-    @discardableResult
-    public func add(
-        _ target: some HTTPTarget, to path: some FilePathConvertible,
-        options: DownloadOptions = DownloadOptions(), priority: DownloadPriority = .normal
-    ) async throws -> DownloadID {
-        try await add(target, to: .file(path), options: options, priority: priority)
+    /// The action for a download that the manager has already.
+    public enum DuplicatePolicy: Hashable, Sendable {
+        /// An unfinished download of the same file is an error.
+        case fail
+        /// Nothing is added, and the existing download is returned as it is: that of the same URL and target in
+        /// whatever state, or an unfinished one of the same file. The signature of a signed URL is not compared.
+        case existing
     }
 
-    /// Adds a download, which starts when it is its turn. When this returns, it survives the process; when this throws, nothing
-    /// of it is left.
+    /// A download whose first record is being written.
+    struct Addition {
+        let item: DownloadItem
+        let isOver = CurrentValue(false)
+    }
+
+    /// Adds a download to a file, whose directory must exist; otherwise as with a ``DownloadTarget``.
+    @discardableResult public func add(
+        _ target: some HTTPTarget, to path: some FilePathConvertible, options: DownloadOptions = DownloadOptions(),
+        priority: DownloadPriority = .normal, ifPresent policy: DuplicatePolicy = .fail
+    ) async throws -> DownloadID {
+        try await add(target, to: .file(path), options: options, priority: priority, ifPresent: policy)
+    }
+
+    /// Adds a download to the queue. When this returns, it survives the process; after an error nothing of it is left.
     ///
     /// - Parameters:
     ///   - url: the URL of the file, or a GET request whose header fields are added to those of the options.
     ///   - target: the target; a relative path starts at the current working directory.
-    ///   - options: the options.
     ///   - priority: the priority among the waiting downloads.
+    ///   - policy: the action for a download that the manager has already; ``DuplicatePolicy/fail`` by default. With
+    ///     ``DuplicatePolicy/existing`` a program may add all of its downloads at each start.
     /// - Returns: The identifier, stable across processes.
-    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` if the options have a closure that cannot
-    ///   be written, and for a request that is not a GET;
-    ///   `.alreadyInProgress` if another unfinished download of this manager has the same file; `.diskFull` or `.fileFailed` if
-    ///   its record cannot be written; `.sessionInvalidated` when the manager was closed. `CancellationError` when the task was
-    ///   cancelled before.
-    @discardableResult
-    public func add(
+    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` if the options have a closure
+    ///   that cannot be written, and for a request that is not a GET; `.alreadyInProgress` if another unfinished
+    ///   download of this manager has the same file; `.diskFull` or `.fileFailed` if its record cannot be written;
+    ///   `.downloadManagerClosed` when the manager was closed. `CancellationError` when the task was cancelled before.
+    @discardableResult public func add(
         _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
-        priority: DownloadPriority = .normal
+        priority: DownloadPriority = .normal, ifPresent policy: DuplicatePolicy = .fail
     ) async throws -> DownloadID {
         var options = options
         let place = try options.take(url)
         try checkOpen()
         try Task.checkCancellation()
-        guard lastNumber < .max, lastOrder < .max else {
-            throw HTTPError(.fileFailed, phase: .preparing, message: "the directory has no number left")
-        }
         let absolute = try HTTPError.storing { () throws(StorageError) -> DownloadTarget in
             switch target.place {
             case .file(let path): .file(FilePath(try WorkingDirectory.absolute(path.string)))
             case .directory(let path): .directory(FilePath(try WorkingDirectory.absolute(path.string)))
             }
         }
-        var item = DownloadItem(
-            id: DownloadID(lastNumber + 1), order: lastOrder + 1, url: place, target: absolute)
+        var item = DownloadItem(id: DownloadID(0), order: 0, url: place, target: absolute)
         item.options = options
         item.priority = priority
+        if policy == .existing, let id = try await existing(item) { return id }
+        guard lastNumber < .max, lastOrder < .max else {
+            throw HTTPError(.fileFailed, phase: .preparing, message: "the directory has no number left")
+        }
         if let claim = item.claim, let other = claims[claim] {
             throw HTTPError(
                 .alreadyInProgress, phase: .preparing,
-                message: "download \(other) is about \(claim) already; resume, cancel or remove it",
+                message:
+                    "download \(other) is about \(claim) already; resume, cancel or remove it, or add with ifPresent: .existing",
                 method: .get, url: place)
         }
         lastNumber += 1
         lastOrder += 1
+        (item.id, item.order) = (DownloadID(lastNumber), lastOrder)
         take(item)
-        do throws(HTTPError) {
-            try await store.add(item)
-        } catch {
+        let addition = Addition(item: item)
+        adding[item.id] = addition
+        defer {
+            adding[item.id] = nil
+            addition.isOver.update { true }
+        }
+        do throws(HTTPError) { try await store.add(item) } catch {
             release(item)
             throw error
         }
@@ -70,29 +87,39 @@ extension DownloadManager {
         return item.id
     }
 
+    /// The download that an item would duplicate; `nil` for no such one. Waits for one that is being added.
+    private func existing(_ item: DownloadItem) async throws -> DownloadID? {
+        while let addition = adding.values.first(where: { $0.item.isDuplicate(of: item) }) {
+            await addition.isOver.becomesTrue()
+            try Task.checkCancellation()
+        }
+        try checkOpen()
+        return managed.values.lazy.map(\.item).filter { other in
+            switch self.machine.phase(of: other.id) {
+            case .removing, .stopping(.cancel), nil: false
+            case .finished, .recording: other.isSameTransfer(as: item)
+            case .waiting, .running, .stopping, .paused, .failed: other.isDuplicate(of: item)
+            }
+        }.map(\.id).min()
+    }
+
     // MARK: One download
 
-    /// Stops a download and stores the received bytes. It stays paused, in other processes too, until it is resumed. Has no
-    /// effect on one that is over.
-    ///
-    /// Returns when no connection and no file of it is open and the pause is on disk; earlier when the task is cancelled, which
-    /// does not undo the pause.
+    /// Stops a download, stores the received bytes and closes its connections and files. It stays paused in later
+    /// processes. Has no effect on one that is over. Cancelling the task ends the wait, and does not undo the pause.
     public func pause(_ id: DownloadID) async { await pause([id]) }
 
     /// Resumes a paused or failed download, at the end of the queue. Has no effect on one that waits or runs.
     ///
-    /// - Parameters:
-    ///   - id: the download.
-    ///   - url: the new URL of the file, such as a freshly signed one; `nil` for the previous one. Received bytes are reused if
-    ///     the validators are the same there. If the download runs, its next run uses the URL.
-    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` if the download is finished, was cancelled or is unknown;
-    ///   `.sessionInvalidated` when the manager was closed.
+    /// - Parameter url: the new URL of the file, such as a freshly signed one; `nil` for the previous one. Received
+    ///   bytes are reused if the validators are the same there. If the download runs, its next run uses the URL.
+    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` if the download is finished, was cancelled or is
+    ///   unknown; `.downloadManagerClosed` when the manager was closed.
     public func resume(_ id: DownloadID, from url: String? = nil) async throws {
         try await resume(id, at: try url.map { try HTTPSession.url($0) })
     }
 
-    /// Cancels a download, and removes the received bytes and its record. A complete file stays, and so does its record. Returns
-    /// when that is done; earlier when the task is cancelled, which does not undo the cancellation.
+    /// Cancels a download, and removes its bytes and record; a finished one stays. Cancelling the wait undoes nothing.
     public func cancel(_ id: DownloadID) async {
         guard !isClosing, let status = managed[id]?.status else { return }
         let old = machine.phase(of: id)
@@ -101,40 +128,34 @@ extension DownloadManager {
             apply(effects)
             await save([id])
         }
-        for await state in status.stateSequence {
-            switch state {
-            case .finished, .cancelled: return
-            case .waiting, .running, .verifying, .paused, .failed: continue
-            }
-        }
+        for await state in status.stateSequence where state.isFinal { return }
     }
 
-    /// Forgets a finished or failed download. The received bytes of a failed one remain beside its target, and a later download
-    /// to it finds them.
+    /// Forgets a finished or failed download. The bytes of a failed one remain, and a later download finds them.
     /// - Throws: An ``HTTPError``: `.invalidRequest` if the download is not over, or unknown; `.fileFailed` if its record cannot
-    ///   be removed, so that the next manager finds it; `.sessionInvalidated` when the manager was closed.
+    ///   be removed, so that the next manager finds it; `.downloadManagerClosed` when the manager was closed.
     public func remove(_ id: DownloadID) async throws {
-        try checkOpen()
-        guard let entry = managed[id], machine.remove(id) else {
-            throw HTTPError(
-                .invalidRequest, phase: .preparing,
-                message: managed[id] == nil ? "there is no download \(id)" : "download \(id) is not over")
+        let entry = try known(id)
+        guard machine.remove(id) else {
+            throw HTTPError(.invalidRequest, phase: .preparing, message: "download \(id) is not over")
         }
         forget(entry.item)
         if let fault = await store.remove(id) { throw fault }
     }
 
     /// Changes the priority of a download among the waiting ones. One that runs continues.
-    public func setPriority(_ priority: DownloadPriority, of id: DownloadID) async {
-        guard !isClosing, managed[id] != nil else { return }
+    /// - Throws: An ``HTTPError``: `.invalidRequest` if the download is unknown; `.downloadManagerClosed`.
+    public func setPriority(_ priority: DownloadPriority, of id: DownloadID) async throws {
+        _ = try known(id)
         machine.setPriority(priority, of: id)
         managed[id]?.item.priority = priority
         await save([id])
     }
 
     /// Changes the maximum rate of a download, immediately and for later runs; `nil` for the rate that the other limits allow.
-    public func setBandwidth(_ rate: BandwidthRate?, of id: DownloadID) async {
-        guard !isClosing, managed[id] != nil else { return }
+    /// - Throws: As ``setPriority(_:of:)``.
+    public func setBandwidth(_ rate: BandwidthRate?, of id: DownloadID) async throws {
+        _ = try known(id)
         managed[id]?.item.options.bandwidth = rate
         managed[id]?.run?.setBandwidth(rate)
         await save([id])
@@ -142,28 +163,35 @@ extension DownloadManager {
 
     // MARK: All downloads
 
-    /// Pauses all downloads that wait or run, as ``pause(_:)`` does; none starts meanwhile.
+    /// Pauses all downloads that wait or run, as ``pause(_:)`` does; none starts then. They stay paused in later
+    /// processes: before the program ends, on Ctrl-C or SIGTERM, call ``close()`` instead.
     public func pauseAll() async { await pause(managed.keys.sorted()) }
 
-    /// Resumes all paused downloads in the order in which they were added. Failed ones remain failed.
-    public func resumeAll() async {
+    /// Resumes all paused downloads in the order of their addition. Failed ones remain failed.
+    public func resumeAll() async { await resumeAll { $0 == .paused || $0 == .stopping(.pause) } }
+
+    /// Resumes all failed downloads in the order of their addition, also those that failed in an earlier process.
+    public func retryFailed() async { await resumeAll { $0 == .failed } }
+
+    private func resumeAll(_ isWanted: (DownloadQueueMachine.Phase) -> Bool) async {
         guard !isClosing else { return }
-        let paused = managed.keys.sorted().filter { id in
-            let phase = machine.phase(of: id)
-            return phase == .paused || phase == .stopping(.pause)
-        }
-        await save(paused.filter { resumeNow($0, at: nil) })
+        let wanted = managed.keys.sorted().filter { machine.phase(of: $0).map(isWanted) == true }
+        await save(wanted.filter { resumeNow($0, at: nil) })
+    }
+
+    /// Forgets all finished downloads. Their files stay.
+    /// - Throws: As ``remove(_:)``.
+    public func removeFinished() async throws {
+        for id in managed.keys.sorted() where machine.phase(of: id) == .finished { try await remove(id) }
     }
 
     /// Changes the limits. Running downloads continue; if there is room now, others start immediately. Rates apply immediately.
     public func setLimits(_ limits: DownloadLimits) {
         guard !isClosing else { return }
-        let old = self.limits
-        self.limits = limits
-        if (old.bandwidth, old.bandwidthPerHost) != (limits.bandwidth, limits.bandwidthPerHost) {
-            limitBandwidth()
-        }
+        let old = machine.limits
+        let effects = machine.setLimits(limits, now: now())
+        if (old.bandwidth, old.bandwidthPerHost) != (limits.bandwidth, limits.bandwidthPerHost) { limitBandwidth() }
         slots.setLimit(limits.connectionsPerHost)
-        apply(machine.setLimits(limits, now: now()))
+        apply(effects)
     }
 }

@@ -3,14 +3,14 @@ import MartletStreams
 
 /// Downloads that outlive the process.
 ///
-/// They belong to a directory: the next manager that opens it resumes the unfinished ones. Paused downloads stay paused, and failed
-/// ones failed, until they are resumed. One manager in one process owns a directory at a time; ``close()`` releases it, and so does
-/// the end of the process, however it comes.
+/// They belong to a directory: the next manager that opens it resumes the unfinished ones. Paused downloads stay
+/// paused, and failed ones failed, until they are resumed. One manager in one process owns a directory at a time;
+/// ``close()`` releases it, and so does the end of the process, however it comes.
 ///
-/// The record of a download is written to the directory, for its owner alone, before ``add(_:to:options:priority:)`` returns.
-/// Credentials are not: user names and passwords of URLs, the fields `Authorization`, `Proxy-Authorization`, `Cookie` and
-/// `Set-Cookie`, and ``MartletCore/RequestOptions/authentication``. They last as long as the manager; a closure given to the
-/// initializer adds them for each run, in each process.
+/// The record of a download is written to the directory, for its owner alone, before `add(_:to:)`
+/// returns. Credentials are not: user names and passwords of URLs, the fields `Authorization`, `Proxy-Authorization`,
+/// `Cookie` and `Set-Cookie`, and ``RequestOptions/authentication``. They last as long as the manager; a
+/// closure given to the initializer adds them for each run, in each process.
 ///
 /// Releasing the manager and all handles stops the downloads as ``close()`` does, without waiting.
 public actor DownloadManager {
@@ -29,6 +29,7 @@ public actor DownloadManager {
     nonisolated let log = ReplayingEventBroadcaster<DownloadManagerEvent>()
     nonisolated let isAllFinished = CurrentValue(true)
     nonisolated let isClosed = CurrentValue(false)
+    nonisolated let cancelledCount = CurrentValue(0)
     nonisolated let runs = RunGroup()
     let session: HTTPSession
     let directory: FilePath
@@ -43,24 +44,23 @@ public actor DownloadManager {
     var claims: [String: DownloadID] = [:]
     /// The downloads whose newest record is not on disk.
     var unsaved: Set<DownloadID> = []
-    var limits: DownloadLimits
     var lastNumber: UInt64
     var lastOrder: UInt64
+    /// The downloads whose first record is being written.
+    var adding: [DownloadID: Addition] = [:]
     var isClosing = false
 
     /// Opens a directory with a factory of downloads other than ``DownloadJob``.
     package init(
         session: HTTPSession, directory: FilePath, limits: DownloadLimits = DownloadLimits(),
-        prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil,
-        ageing: Duration = .seconds(60), files: any FileSystem = LinuxFileSystem(),
-        now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.now() },
-        make: @escaping DownloadFactory
+        prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil, ageing: Duration = .seconds(60),
+        files: any FileSystem = LinuxFileSystem(),
+        now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.now() }, make: @escaping DownloadFactory
     ) async throws {
         let (store, contents) = try await DownloadStore.open(directory.string, files: files)
         self.session = session
         self.directory = directory
         self.store = store
-        self.limits = limits
         self.prepare = prepare
         self.make = make
         self.now = now
@@ -79,37 +79,44 @@ public actor DownloadManager {
 
     // MARK: Inspection
 
-    /// All known downloads in the order in which they were added, including those that are over, until they are removed.
-    public nonisolated var downloads: [DownloadID] { registry.ids }
+    /// All known downloads in the order of their addition, those of earlier processes too, and those that are
+    /// over until they are removed. A handle keeps the manager alive.
+    public nonisolated var all: [Download] { registry.ids.compactMap { download($0) } }
 
     /// A handle of a download, which keeps the manager alive; `nil` for an unknown one, such as a cancelled one.
     public nonisolated func download(_ id: DownloadID) -> Download? {
         registry.entry(of: id).map { entry in
             Download(
-                id: id, status: entry.status,
-                controller: ManagedDownload(id: id, place: entry.place, manager: self))
+                id: id, status: entry.status, controller: ManagedDownload(id: id, place: entry.place, manager: self))
         }
     }
 
-    /// The states of a download: the current one, then each newer one (``Download/states``). Of an unknown download it is
-    /// `.cancelled` alone.
+    /// The states of a download: the current one, then each newer one (``Download/states``). Of an unknown download it
+    /// is `.cancelled` alone.
     public nonisolated func states(of id: DownloadID) -> DownloadStates {
-        let status = registry.entry(of: id)?.status ?? DownloadStatus(.cancelled)
-        if case .cancelled = status.state { status.end() }
-        return status.stateSequence
+        status(of: id).stateSequence
     }
 
-    /// The progress of all known downloads together: the current value first, then newer ones. A slow consumer skips values and
-    /// delays nothing. Ends when the manager is closed or released.
+    /// The progress of a download (``Download/progress``). Of an unknown download it is empty.
+    public nonisolated func progress(of id: DownloadID) -> DownloadProgressSequence {
+        status(of: id).progressSequence
+    }
+
+    private nonisolated func status(of id: DownloadID) -> DownloadStatus {
+        let status = registry.entry(of: id)?.status ?? DownloadStatus(.cancelled)
+        if case .cancelled = status.state { status.end() }
+        return status
+    }
+
+    /// The progress of all known downloads together: the current value first. A slow consumer skips values.
     ///
     /// ```swift
     /// for await total in downloads.progress { bar.set(total.fractionCompleted) }
     /// ```
-    public nonisolated var progress: DownloadValues<TotalDownloadProgress> {
-        DownloadValues(registry.total, \.progress)
-    }
+    public nonisolated var progress: LatestValues<TotalDownloadProgress> { LatestValues(registry.total, \.progress) }
 
-    /// All events in order, starting with the last 256 past ones. The stream ends with the manager.
+    /// All events in order, starting with the last 256 past ones of this process, so that none is missed that came before the
+    /// subscription. ``all`` has the downloads that ended in earlier processes, and their states. The stream ends with the manager.
     public nonisolated var events: EventSequence<DownloadManagerEvent> { log.subscribe() }
 
     /// The last 256 events: first, the files found in the directory that are not downloads.
@@ -117,15 +124,32 @@ public actor DownloadManager {
 
     /// Waits until every added download is finished, failed or cancelled; returns immediately if that is so. Paused downloads
     /// are waited for, and so are those that are added before the waiting task resumes.
+    ///
+    /// ```swift
+    /// for (id, error) in try await downloads.allFinished.failed { print(id, error) }
+    /// ```
+    /// - Returns: The results. A failure does not throw; ``DownloadSummary/requireSuccess()`` does.
     /// - Throws: `CancellationError` when the task is cancelled, or the manager is closed before.
-    public nonisolated var allFinished: Void {
-        get async throws { guard await isAllFinished.becomesTrue() else { throw CancellationError() } }
+    public nonisolated var allFinished: DownloadSummary {
+        get async throws {
+            guard await isAllFinished.becomesTrue() else { throw CancellationError() }
+            var summary = DownloadSummary(cancelledCount: cancelledCount.value)
+            for id in registry.ids {
+                switch registry.entry(of: id)?.status.state {
+                case .finished(let result): summary.finished[id] = result
+                case .failed(let error): summary.failed[id] = error
+                case .waiting, .running, .verifying, .paused, .cancelled, nil: continue
+                }
+            }
+            return summary
+        }
     }
 
     // MARK: Closing
 
-    /// Stops the running downloads, stores the received bytes, and releases the directory. Returns when no connection and no
-    /// file is open. The next manager of the directory resumes the unfinished downloads.
+    /// Stops the running downloads, stores the received bytes, and releases the directory. Returns when no connection
+    /// and no file is open. The next manager of the directory resumes the unfinished downloads: call this on Ctrl-C and
+    /// SIGTERM, and not ``pauseAll()``, after which they stay paused.
     ///
     /// It waits for the downloads, so the closure that prepares their requests must not await it.
     public func close() async {
@@ -150,28 +174,45 @@ public actor DownloadManager {
     }
 }
 
+/// The downloads of a ``DownloadManager`` when all of them were over. Those that were removed are not included.
+public struct DownloadSummary: Sendable {
+    /// The complete files.
+    public var finished: [DownloadID: DownloadResult] = [:]
+    /// The errors of the failed downloads, also of those that failed in an earlier process and were not resumed.
+    public var failed: [DownloadID: HTTPError] = [:]
+    /// The number of downloads that were cancelled since the manager was opened.
+    public var cancelledCount = 0
+
+    /// Does nothing if no download failed.
+    /// - Throws: The error of the failed download that was added first.
+    public func requireSuccess() throws(HTTPError) {
+        if let first = failed.min(by: { $0.key < $1.key }) { throw first.value }
+    }
+}
+
 /// An event of a ``DownloadManager``. A slow subscriber misses none. More may be added: a `switch` needs a default.
+///
+/// The URLs have no user info; that of a result or an error may be the one after redirects.
 public enum DownloadManagerEvent: Sendable {
     /// A download was added, and survives the process from now on.
-    case added(DownloadID)
+    case added(DownloadID, HTTPURL)
     /// A download runs, for the first time or again.
-    case began(DownloadID)
+    case began(DownloadID, HTTPURL)
     /// The file is complete.
     case finished(DownloadID, DownloadResult)
     /// The download failed; the others continue.
     case failed(DownloadID, HTTPError)
     /// The download is paused until it is resumed.
-    case paused(DownloadID)
+    case paused(DownloadID, HTTPURL)
     /// The download was cancelled, and nothing of it is left.
-    case cancelled(DownloadID)
-    /// The record of a download could not be written, or its bytes could not be removed. It continues in this process; the next
-    /// one that opens the directory may find its previous state.
+    case cancelled(DownloadID, HTTPURL)
+    /// The record of a download could not be written, or its bytes could not be removed. It continues in this process;
+    /// the next one that opens the directory may find its previous state.
     case fileFailed(DownloadID, HTTPError)
-    /// A file of the directory is damaged. It was moved to this path in the directory `corrupt`, and its download is no longer
-    /// known. The received bytes remain beside the target.
+    /// A file of the directory is damaged. It was moved to this path in the directory `corrupt`, and its download is no
+    /// longer known. The received bytes remain beside the target.
     case itemQuarantined(path: FilePath, reason: String)
-    /// A file of the directory cannot be used and was left in place: a newer version of Martlet wrote it, or it cannot be read
-    /// at the moment.
+    /// A file of the directory was left in place: a newer version of Martlet wrote it, or it cannot be read now.
     case itemSkipped(path: FilePath, reason: String)
     /// Every added download is finished, failed or cancelled. Emitted each time that this happens.
     case allFinished
@@ -189,7 +230,7 @@ public enum DownloadEvent: Sendable {
     case verifying
     /// The file has its name.
     case finished(DownloadResult)
-    /// This run failed. Received bytes are kept if ``MartletCore/HTTPError/resumableByteCount`` is set.
+    /// This run failed. Received bytes are kept if ``HTTPError/resumableByteCount`` is set.
     case failed(HTTPError)
     /// The download was paused, and the received bytes are kept.
     case paused
@@ -209,26 +250,29 @@ public enum DownloadEvent: Sendable {
     }
 }
 
-/// The limits of a ``DownloadManager``. Numbers below 1 count as 1.
+/// The limits of a ``DownloadManager``, given to its initializer or to ``DownloadManager/setLimits(_:)``. Numbers below 1 count as 1.
+///
+/// ```swift
+/// let limits = DownloadLimits(concurrentFiles: 4, bandwidth: .bytesPerSecond(2_000_000))
+/// ```
+///
+/// A rate is a ``BandwidthRate`` in bytes per second. That of one download is ``DownloadOptions/bandwidth``; those of a whole
+/// session, in both directions, are its ``BandwidthLimits``. The lowest one that applies counts.
 public struct DownloadLimits: Hashable, Sendable, Codable {
     /// The maximum number of concurrent downloads; 3 by default.
     public var concurrentFiles: Int
-    /// The maximum number of concurrent downloads from one host; 2 by default. A host is a name and a port, here and for the
-    /// connections.
+    /// The maximum number of concurrent downloads from one host, a name and a port; 2 by default.
     public var perHost: Int
-    /// The maximum number of connections of all downloads to one host; 6 by default, as in browsers. It keeps many files with
-    /// many segments from looking like an attack.
+    /// The maximum number of connections to one host; 6 by default, so that many segments do not look like an attack.
     public var connectionsPerHost: Int
     /// The maximum rate of all response bodies of the session together; `nil` (the default) for the session's configuration.
     public var bandwidth: BandwidthRate?
-    /// The maximum rate of all response bodies of the session from one host, whatever its ports; `nil` (the default) for the
-    /// session's configuration.
+    /// The maximum rate of all response bodies of one host on all ports; `nil` (the default) for that of the session.
     public var bandwidthPerHost: BandwidthRate?
 
     /// The limits; the properties document the defaults.
     public init(
-        concurrentFiles: Int = 3, perHost: Int = 2, connectionsPerHost: Int = 6,
-        bandwidth: BandwidthRate? = nil,
+        concurrentFiles: Int = 3, perHost: Int = 2, connectionsPerHost: Int = 6, bandwidth: BandwidthRate? = nil,
         bandwidthPerHost: BandwidthRate? = nil
     ) {
         self.concurrentFiles = concurrentFiles
@@ -240,8 +284,7 @@ public struct DownloadLimits: Hashable, Sendable, Codable {
 }
 
 extension SessionConfiguration {
-    /// The defaults for transfers that belong to a directory rather than to a waiting caller: no timeout ends a call because
-    /// the whole of it takes long, or because others are before it in the queue.
+    /// The defaults for transfers that belong to a directory: no timeout for the whole of a call, or for its queue.
     ///
     /// Outliving the process is the task of ``DownloadManager/background(directory:configuration:limits:prepare:)``.
     public static var background: SessionConfiguration {

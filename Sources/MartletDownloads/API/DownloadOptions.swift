@@ -6,10 +6,13 @@ import MartletStreams
 public struct DownloadOptions: Sendable {
     /// The action for a file that already has the name.
     public enum Collision: String, Hashable, Sendable, Codable {
-        /// The download fails, even if the file appears at the last moment.
+        /// The download fails with `.fileExists`, even if the file appears at the last moment.
         case fail
         /// The file is replaced once the new one is complete. A directory, device, pipe or socket is not: the download fails.
         case overwrite
+        /// The existing file is the result, and nothing is fetched or compared: a second call for a complete file returns immediately.
+        /// In a directory the name is known after the head of the response. A directory of the name is an error.
+        case skip
         /// The new file gets another name: `name (1).txt`, `name (2).txt`, up to 999.
         case rename
     }
@@ -18,35 +21,36 @@ public struct DownloadOptions: Sendable {
     public enum Resumption: String, Hashable, Sendable, Codable {
         /// They are reused if the server proves that they still belong to the file.
         case automatic
-        /// As ``automatic``; without a validator and a checksum, they are also reused if their last 64 KiB are unchanged. A
-        /// change elsewhere in the file is then not noticed.
+        /// As ``automatic``, but without proof also if the last 64 KiB are unchanged; another change is not noticed.
         case unverified
         /// They are discarded.
         case restart
     }
 
-    /// The maximum number of connections for the file, 1 to 64 (default 4). The download starts with one, and adds more while each
-    /// makes it faster by a tenth. Files of up to 8 MiB come in one request.
+    /// The maximum number of connections for the file, 1 to 64 (default 4). The download starts with one, and adds more
+    /// while each makes it faster by a tenth. Files of up to 8 MiB come in one request.
     public var segments: Int
     /// The expected checksum; `nil` for none. A `Repr-Digest` of the server (RFC 9530) is always verified.
     public var checksum: Checksum?
     /// The action for a file that already has the name; ``Collision/fail`` by default.
     public var collision: Collision
+    /// Whether an existing file is replaced: `true` means ``Collision/overwrite``, and `false` means ``Collision/fail``.
+    public var overwrites: Bool {
+        get { collision == .overwrite }
+        set { collision = newValue ? .overwrite : .fail }
+    }
     /// The use of bytes that an earlier run received; ``Resumption/automatic`` by default.
     public var resumption: Resumption
     /// Retries after transient failures.
     public var retry: DownloadRetry
-    /// The time without a byte after which a connection is closed and another one requests its range: 30 s by default, from
-    /// 100 ms to a day.
+    /// The time without a byte until another connection requests the range: 30 s by default, 100 ms to a day.
     public var stallTimeout: Duration
-    /// The interval at which received bytes are synced and recorded, so that they survive the process: 2 s by default, at least
-    /// 50 ms. In the first minutes it is shorter, down to 100 ms, so that most of a short run survives too, but syncs take no
-    /// more than a 16th of the time.
+    /// The interval at which received bytes are synced and recorded, so that they survive the process: 2 s by default,
+    /// at least 50 ms. At first it is shorter, down to 100 ms, but syncs take at most a 16th of the time.
     public var checkpointInterval: Duration
     /// The maximum rate of all connections of the download together; by default that of the session.
     public var bandwidth: BandwidthRate?
-    /// The maximum number of bytes that are fetched ahead of the first missing one, for programs that read the file while it
-    /// grows; `nil` (the default) for the fastest order.
+    /// The maximum number of bytes fetched ahead of the first missing one, to read a growing file; `nil` for no limit.
     public var sequentialWindow: ByteCount?
     /// The maximum length of the file; unlimited by default.
     public var byteLimit: ByteCount
@@ -56,25 +60,19 @@ public struct DownloadOptions: Sendable {
     public var headers: HTTPHeaders
     /// The names of fields that are not written to disk besides those with credentials: those of a host.
     package var secretFields: Set<HTTPField.Name> = []
-    /// The remaining time below which a connection's range is not taken over by another; `nil` to derive it from the server's
-    /// response times.
+    /// A range with less remaining time is not taken over; `nil` to derive it from the server's response times.
     package var patience: Duration?
-    /// Options of the requests that override the session's configuration.
-    ///
-    /// `retry`, `bandwidth`, `decompresses` and the cache mode are ignored, since a download has its own. A validator, here or
-    /// of the session, is ignored too: a download has its own rules for a response. One that is set here cannot be encoded, and
-    /// is therefore rejected by a ``DownloadManager``.
+    /// Options of the requests that override those of the session. `retry`, `bandwidth`, `decompresses`, the cache mode
+    /// and validators are ignored, since a download has its own rules; a ``DownloadManager`` rejects a validator.
     public var request: RequestOptions
 
     /// The options; the properties document the defaults.
     public init(
-        segments: Int = 4, checksum: Checksum? = nil, collision: Collision = .fail,
-        resumption: Resumption = .automatic, retry: DownloadRetry = DownloadRetry(),
-        stallTimeout: Duration = .seconds(30), checkpointInterval: Duration = .seconds(2),
-        bandwidth: BandwidthRate? = nil, sequentialWindow: ByteCount? = nil,
+        segments: Int = 4, checksum: Checksum? = nil, collision: Collision = .fail, resumption: Resumption = .automatic,
+        retry: DownloadRetry = DownloadRetry(), stallTimeout: Duration = .seconds(30),
+        checkpointInterval: Duration = .seconds(2), bandwidth: BandwidthRate? = nil, sequentialWindow: ByteCount? = nil,
         byteLimit: ByteCount = .unlimited, preservesModificationTime: Bool = false,
-        headers: HTTPHeaders = HTTPHeaders(),
-        request: RequestOptions = RequestOptions()
+        headers: HTTPHeaders = HTTPHeaders(), request: RequestOptions = RequestOptions()
     ) {
         self.segments = segments
         self.checksum = checksum
@@ -92,9 +90,8 @@ public struct DownloadOptions: Sendable {
     }
 }
 
-/// Options are encoded without secrets: the fields `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` of
-/// ``headers``, and the parts of ``request`` that its own coding omits, are not written. Unknown keys are ignored; missing
-/// ones have their default.
+/// Options are encoded without `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` of ``headers``, and
+/// without the secrets of ``request``. Unknown keys are ignored; missing ones have their default.
 extension DownloadOptions: Codable {
     private enum CodingKeys: String, CodingKey {
         case segments, checksum, collision, resumption, retry, stallTimeout, checkpointInterval, bandwidth
@@ -153,9 +150,9 @@ extension DownloadOptions: Codable {
 
 /// Retries of a download after transient failures.
 ///
-/// Failures are counted since the last new byte: a download that makes progress may fail any number of times. Transient failures
-/// are those of ``MartletCore/RetryPolicy``, a stall, and the statuses 408, 425, 429, 500, 502, 503 and 504. Each retry waits for
-/// a random part of a span that doubles (full jitter), or for the time in `Retry-After`.
+/// Failures are counted since the last new byte: a download that makes progress may fail any number of times. Transient
+/// failures are those of ``RetryPolicy``, a stall, and the statuses 408, 425, 429, 500, 502, 503 and 504.
+/// Each retry waits for a random part of a span that doubles (full jitter), or for the time in `Retry-After`.
 public struct DownloadRetry: Hashable, Sendable, Codable {
     /// The maximum number of consecutive failures without a new byte; 5 by default, 0 for none.
     public var maximumAttempts: Int
@@ -168,8 +165,7 @@ public struct DownloadRetry: Hashable, Sendable, Codable {
 
     /// The settings; the properties document the defaults.
     public init(
-        maximumAttempts: Int = 5, initialDelay: Duration = .milliseconds(500),
-        maximumDelay: Duration = .seconds(30),
+        maximumAttempts: Int = 5, initialDelay: Duration = .milliseconds(500), maximumDelay: Duration = .seconds(30),
         maximumRetryAfter: Duration = .seconds(120)
     ) {
         self.maximumAttempts = maximumAttempts
@@ -191,9 +187,7 @@ public struct DownloadTarget: Hashable, Sendable, Codable {
     private init(_ place: Place) { self.place = place }
 
     /// A file at this path, in an existing directory.
-    public static func file(_ path: some FilePathConvertible) -> DownloadTarget {
-        DownloadTarget(.file(path.filePath))
-    }
+    public static func file(_ path: some FilePathConvertible) -> DownloadTarget { DownloadTarget(.file(path.filePath)) }
 
     /// An existing directory. The file name is the one that the server proposes (`Content-Disposition`, RFC 6266), otherwise the
     /// last component of the URL's path, otherwise `download`. It is sanitized: never outside of the directory, and not hidden.

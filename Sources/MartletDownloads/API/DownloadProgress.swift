@@ -2,8 +2,12 @@ public import MartletCore
 
 /// The progress of a download: a state, not an event.
 public struct DownloadProgress: Hashable, Sendable {
-    /// The bytes of the file that are received, including those of earlier runs.
+    /// The bytes of the file that are received, including those of earlier runs and those that are still to be written.
+    /// It moves as bytes arrive, at most 20 times a second; after the run it is ``writtenByteCount``.
     public var completedByteCount: UInt64 = 0
+    /// The bytes of the file that are written to the part file, in pieces of up to 512 KiB. Those of the last
+    /// checkpoint (``DownloadOptions/checkpointInterval``) survive the process and a power cut.
+    public var writtenByteCount: UInt64 = 0
     /// The length of the file in bytes; `nil` while it is unknown.
     public var totalByteCount: UInt64?
     /// The bytes of the file that earlier runs received and this run reuses.
@@ -22,6 +26,11 @@ public struct DownloadProgress: Hashable, Sendable {
     /// No progress.
     public init() {}
 
+    /// Sets the progress to that of a complete file.
+    mutating func complete(_ byteCount: UInt64) {
+        (completedByteCount, writtenByteCount, totalByteCount) = (byteCount, byteCount, byteCount)
+    }
+
     /// The received part, 0 to 1; `nil` while the length is unknown. An empty file is complete from the start.
     public var fractionCompleted: Double? {
         guard let totalByteCount else { return nil }
@@ -37,49 +46,10 @@ public struct DownloadProgress: Hashable, Sendable {
 }
 
 /// The states of a download.
-public typealias DownloadStates = DownloadValues<DownloadState>
+public typealias DownloadStates = LatestValues<DownloadState>
 
 /// The progress of a download.
-public typealias DownloadProgressSequence = DownloadValues<DownloadProgress>
-
-/// The values of a property of a download that changes: the current one first, then each newer one.
-///
-/// A slow consumer skips values, and always receives the last one. Cancelling the iterating task ends its iteration only.
-public struct DownloadValues<Element: Sendable>: AsyncSequence, Sendable {
-    /// Iteration does not fail.
-    public typealias Failure = Never
-
-    private let newest: @Sendable (UInt64) async -> (version: UInt64, value: Element)?
-    private let latest: @Sendable () -> Element
-
-    /// The values of a source, each converted to an element.
-    init<Value>(_ source: CurrentValue<Value>, _ element: @escaping @Sendable (Value) -> Element) {
-        newest = { await source.next(after: $0).map { ($0.version, element($0.value)) } }
-        latest = { element(source.value) }
-    }
-
-    /// The current value.
-    public var current: Element { latest() }
-
-    /// One pass over the values.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let values: DownloadValues
-        fileprivate var seen: UInt64 = 0
-
-        /// The newest value that this iterator has not returned; `nil` after the last one, or when cancelled.
-        public mutating func next() async -> Element? { await next(isolation: #isolation) }
-
-        /// The newest value that this iterator has not returned; `nil` after the last one, or when cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
-            guard let (version, value) = await values.newest(seen) else { return nil }
-            seen = version
-            return value
-        }
-    }
-
-    /// A pass that starts with the current value.
-    public func makeAsyncIterator() -> Iterator { Iterator(values: self) }
-}
+public typealias DownloadProgressSequence = LatestValues<DownloadProgress>
 
 /// A complete download.
 public struct DownloadResult: Hashable, Sendable {
@@ -95,11 +65,14 @@ public struct DownloadResult: Hashable, Sendable {
     public var verified: [Checksum]
     /// The URL after redirects, without user info.
     public var url: HTTPURL
+    /// The measurements of the run that completed the file; `nil` if that was in an earlier process, and for an
+    /// existing file (``DownloadOptions/Collision/skip``).
+    public var metrics: DownloadMetrics?
 
     /// A result.
     public init(
         path: FilePath, byteCount: UInt64, resumedByteCount: UInt64 = 0, receivedByteCount: UInt64,
-        verified: [Checksum] = [], url: HTTPURL
+        verified: [Checksum] = [], url: HTTPURL, metrics: DownloadMetrics? = nil
     ) {
         self.path = path
         self.byteCount = byteCount
@@ -107,5 +80,23 @@ public struct DownloadResult: Hashable, Sendable {
         self.receivedByteCount = receivedByteCount
         self.verified = verified
         self.url = url
+        self.metrics = metrics
     }
+}
+
+/// The measurements of a run that completed a file.
+public struct DownloadMetrics: Hashable, Sendable {
+    /// The time from the start of the run until the file had its name, including retries and verification.
+    public var duration: Duration = .zero
+    /// The number of requests; redirects are not counted.
+    public var requestCount = 0
+    /// The number of retries after transient failures (``DownloadEvent/retrying(_:after:failures:)``).
+    public var retryCount = 0
+    /// The number of times that the file was fetched from its start again (``DownloadEvent/restarted(_:)``).
+    public var restartCount = 0
+    /// The maximum number of segments that were received at the same time, each on its own connection.
+    public var connectionCount = 0
+
+    /// Measurements of nothing.
+    public init() {}
 }

@@ -3,15 +3,14 @@ public import MartletHosts
 
 // Downloads of a host: its headers, options and credentials apply, and stay at its origin after a redirect.
 extension HTTPHost {
-    /// Starts a download of a path and returns its handle, as ``MartletCore/HTTPSession/startDownload(_:to:options:)`` does.
-    /// ``Download/value`` throws what ``errors`` makes of an error; states and events have the ``MartletCore/HTTPError``.
+    /// Starts a download of a path and returns its handle, as ``HTTPSession/startDownload(_:to:options:)`` does.
+    /// ``Download/value`` throws what ``errors`` makes of an error; states and events have the ``HTTPError``.
     /// - Parameters:
-    ///   - path: A path below the base, or a whole URL; see ``url(for:)``.
+    ///   - path: A path below the base, or a whole URL; see `url(for:)`.
     ///   - target: The file, or the directory.
     ///   - query: Appended to the URL; null for none.
-    ///   - options: The options; the fields in ``DownloadOptions/headers`` replace those of the host. `nil` for the defaults, with
-    ///     the host's ``options`` for the requests.
-    /// - Throws: As ``prepare(_:_:parameters:body:headers:options:)``.
+    ///   - options: ``DownloadOptions/headers`` replace those of the host; `nil` for the host's ``options``.
+    /// - Throws: As `prepare(_:_:parameters:)`.
     public func startDownload(
         _ path: some HTTPTarget, to target: DownloadTarget, query: ParameterValue = .null,
         options: DownloadOptions? = nil
@@ -20,25 +19,22 @@ extension HTTPHost {
         return try session.startDownload(url, to: target, options: options) { mapped($0) }
     }
 
-    /// Downloads a path over several connections where that is faster, resumes an earlier run, and verifies the file, as
-    /// ``MartletCore/HTTPSession/download(_:to:options:progress:)`` does. The parameters are those of
-    /// ``startDownload(_:to:query:options:)``.
+    /// Downloads a path as `HTTPSession.download(_:to:options:progress:)` does. The parameters are those
+    /// of ``startDownload(_:to:query:options:)``.
     /// - Throws: Errors as of that function, or their replacements by ``errors``; `CancellationError`.
-    @discardableResult
-    public func download(
+    @discardableResult public func download(
         _ path: some HTTPTarget, to file: some FilePathConvertible, query: ParameterValue = .null,
-        options: DownloadOptions,
-        progress: ((DownloadProgress) -> Void)? = nil
+        options: DownloadOptions, progress: ((DownloadProgress) -> Void)? = nil
     ) async throws -> DownloadResult {
         let (url, options) = try mapped { try preparedDownload(path, query, options) }
-        do {
-            return try await session.download(url, to: file, options: options, progress: progress)
-        } catch { throw mapped(error) }
+        do { return try await session.download(url, to: file, options: options, progress: progress) } catch {
+            throw mapped(error)
+        }
     }
 
-    fileprivate func preparedDownload(
-        _ path: some HTTPTarget, _ parameters: ParameterValue, _ given: DownloadOptions?
-    ) throws -> (HTTPURL, DownloadOptions) {
+    fileprivate func preparedDownload(_ path: some HTTPTarget, _ parameters: ParameterValue, _ given: DownloadOptions?)
+        throws -> (HTTPURL, DownloadOptions)
+    {
         var options = given ?? DownloadOptions()
         let prepared = try prepare(
             .get, path, parameters: parameters, headers: options.headers, options: given?.request)
@@ -52,26 +48,26 @@ extension HTTPHost {
 }
 
 extension DownloadManager {
-    /// Adds a download of a path of a host, as ``add(_:to:options:priority:)`` does. The session of the manager sends the
+    /// Adds a download of a path of a host, as `add(_:to:)` does. The session of the manager sends the
     /// requests, with the host's headers, options and credentials.
     ///
     /// The host's headers, other than `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`, and its credentials are not
     /// written to disk. After a restart the closure that prepares requests adds the headers
-    /// (``MartletHosts/HTTPHost/addHeaders(to:for:)``), and the session has the credentials:
+    /// (``HTTPHost/addHeaders(to:for:)``), and the session has the credentials:
     ///
     /// ```swift
     /// let downloads = try await DownloadManager(session: api.session, directory: folder) { fields, url in
     ///     api.addHeaders(to: &fields, for: url)
     /// }
     /// ```
-    /// - Parameters: As of ``MartletHosts/HTTPHost/startDownload(_:to:query:options:)``.
-    /// - Throws: As ``add(_:to:options:priority:)``, and errors of the host's preparation.
-    @discardableResult
-    public func add(
+    /// - Parameters: As of ``HTTPHost/startDownload(_:to:query:options:)``.
+    /// - Throws: As `add(_:to:)`, and errors of the host's preparation.
+    @discardableResult public func add(
         _ path: some HTTPTarget, of host: HTTPHost, to target: DownloadTarget, query: ParameterValue = .null,
-        options: DownloadOptions? = nil, priority: DownloadPriority = .normal
+        options: DownloadOptions? = nil, priority: DownloadPriority = .normal,
+        ifPresent policy: DuplicatePolicy = .fail
     ) async throws -> DownloadID {
         let (url, options) = try host.preparedDownload(path, query, options)
-        return try await add(url, to: target, options: options, priority: priority)
+        return try await add(url, to: target, options: options, priority: priority, ifPresent: policy)
     }
 }

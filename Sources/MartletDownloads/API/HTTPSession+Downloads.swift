@@ -1,40 +1,34 @@
 public import MartletCore
 
 extension HTTPSession {
-    /// Downloads a file over several connections where that is faster, resumes an earlier run, and verifies the file. It gets its
-    /// name only when it is complete and synced.
+    /// Downloads a file in segments where that is faster, resumes, verifies, syncs, and then gives it its name.
     ///
     /// Until then the received bytes are beside the target, in files that end in `.martlet-part` and `.martlet-record`. Cancelling
     /// the task keeps them as far as a later call can resume them, and returns when no connection and no file is open.
     ///
+    /// A second call for a file that is complete throws `.fileExists`, unless ``DownloadOptions/collision`` is `.skip`, `.overwrite`
+    /// or `.rename`. With `overwrites:` in place of options, the call is a plain request without segments and resumption.
+    ///
     /// - Parameters:
-    ///   - url: the URL of the file, or a GET request whose header fields are added to those of the options. Redirects are
-    ///     followed as the session is configured.
+    ///   - url: the URL, or a GET request whose header fields are added to the options. Redirects are followed.
     ///   - path: the path of the file, a `String` or a `FilePath`; its directory must exist.
     ///   - options: the options.
     ///   - progress: called on the caller's actor with the latest progress, not with each; the last one is always delivered.
     /// - Throws: An ``HTTPError``: `.unacceptableStatus`, `.checksumMismatch`, `.representationChanged`, `.rangeRefused`,
     ///   `.notResumable`, `.fileExists`, `.alreadyInProgress`, `.diskFull`, `.fileFailed`, `.bodyTooLarge`, and those of
     ///   requests; `CancellationError`.
-    @discardableResult
-    public nonisolated func download(
-        _ url: some HTTPTarget, to path: some FilePathConvertible,
-        options: DownloadOptions = DownloadOptions(),
+    @discardableResult public nonisolated func download(
+        _ url: some HTTPTarget, to path: some FilePathConvertible, options: DownloadOptions = DownloadOptions(),
         progress: ((DownloadProgress) -> Void)? = nil
-    ) async throws -> DownloadResult {
-        try await download(url, to: .file(path), options: options, progress: progress)
-    }
+    ) async throws -> DownloadResult { try await download(url, to: .file(path), options: options, progress: progress) }
 
-    /// Downloads to a file or into a directory; otherwise as ``download(_:to:options:progress:)``.
-    @discardableResult
-    public nonisolated func download(
+    /// Downloads to a file or into a directory; otherwise as `download(_:to:options:progress:)`.
+    @discardableResult public nonisolated func download(
         _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
         progress: ((DownloadProgress) -> Void)? = nil
     ) async throws -> DownloadResult {
         let status = DownloadStatus(.running)
-        var options = options
-        let plan = DownloadJob.Plan(url: try options.take(url), target: target, options: options)
-        let job = DownloadJob(plan, session: self, status: status)
+        let job = try job(url, to: target, options, status)
         guard let progress else { return try await job.run() }
         return try await HTTPSession.reporting(status.progress, to: progress) {
             // Also after an early failure: the last progress is always delivered.
@@ -43,7 +37,7 @@ extension HTTPSession {
         }
     }
 
-    /// Starts a download and returns its handle; otherwise as ``download(_:to:options:progress:)``.
+    /// Starts a download and returns its handle; otherwise as `download(_:to:options:progress:)`.
     ///
     /// It continues when the calling task ends, and when the handle is released.
     /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` for a request that is not a GET.
@@ -54,15 +48,23 @@ extension HTTPSession {
     /// Starts a download whose errors are mapped.
     package nonisolated func startDownload(
         _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions,
-        mapped: @escaping @Sendable (any Error) async -> any Error
+        mapped: @escaping @Sendable (any Error) -> any Error
     ) throws -> Download {
         let status = DownloadStatus(.running)
-        var options = options
-        let plan = DownloadJob.Plan(url: try options.take(url), target: target, options: options)
-        let controller = StandaloneDownload(DownloadJob(plan, session: self, status: status), status: status)
+        let job = try job(url, to: target, options, status)
+        let controller = StandaloneDownload(job, status: status)
         controller.begin()
-        return Download(
-            id: StandaloneDownload.nextID(), status: status, controller: controller, mapped: mapped)
+        return Download(id: StandaloneDownload.nextID(), status: status, controller: controller, mapped: mapped)
+    }
+
+    /// A new download; the header fields of the request are added to those of the options.
+    private nonisolated func job(
+        _ url: some HTTPTarget, to target: DownloadTarget, _ options: DownloadOptions, _ status: DownloadStatus
+    ) throws(HTTPError) -> DownloadJob {
+        var options = options
+        let url = try options.take(url)
+        return DownloadJob(
+            DownloadJob.Plan(url: url, target: target, options: options), session: self, status: status)
     }
 }
 
@@ -73,6 +75,7 @@ extension DownloadOptions {
         let (url, fields) = try target.httpTarget.partsOfGET()
         headers.fill(from: fields)
         _ = try headers.checked(url)
+        try checksum?.check(url)
         return url
     }
 }
@@ -86,4 +89,6 @@ extension HTTPError.Code {
     public static let rangeRefused = HTTPError.Code(rawValue: "rangeRefused")
     /// Nothing shows that the bytes of an earlier run still belong to the file.
     public static let notResumable = HTTPError.Code(rawValue: "notResumable")
+    /// The ``DownloadManager`` was closed; another one can be opened with its directory.
+    public static let downloadManagerClosed = HTTPError.Code(rawValue: "downloadManagerClosed")
 }

@@ -4,8 +4,7 @@
 public struct TotalDownloadProgress: Hashable, Sendable {
     /// The bytes of the files that are received, including those of earlier runs.
     public fileprivate(set) var completedByteCount: UInt64 = 0
-    /// The length of all files in bytes; `nil` while that of one is unknown. Of a failed download with an unknown length the
-    /// received bytes count.
+    /// The length of all files in bytes; `nil` while one is unknown. Of a failed one the received bytes count then.
     public fileprivate(set) var totalByteCount: UInt64?
     /// The sum of the rates of the running downloads, in bytes per second.
     public fileprivate(set) var bytesPerSecond: Double = 0
@@ -26,8 +25,7 @@ public struct TotalDownloadProgress: Hashable, Sendable {
     /// The number of all downloads.
     public var count: Int { waitingCount + runningCount + pausedCount + finishedCount + failedCount }
 
-    /// The received part of all files, 0 to 1; `nil` while the length of one is unknown, and without downloads. Empty files are
-    /// complete when their downloads are finished.
+    /// The received part of all files, 0 to 1; `nil` while a length is unknown, and without downloads.
     public var fractionCompleted: Double? {
         guard let totalByteCount, count > 0 else { return nil }
         guard totalByteCount > 0 else { return Double(finishedCount) / Double(count) }
@@ -36,7 +34,6 @@ public struct TotalDownloadProgress: Hashable, Sendable {
 }
 
 extension TotalDownloadProgress {
-    /// The part of one download.
     struct Part: Sendable {
         fileprivate var counter: any WritableKeyPath<TotalDownloadProgress, Int> & Sendable
         fileprivate var completed: UInt64
@@ -82,11 +79,7 @@ extension TotalDownloadProgress {
             progress[keyPath: part.counter] += sign
             completed += Int128(sign) * Int128(part.completed)
             rate += Int128(sign) * Int128(part.rate)
-            if let length = part.total {
-                total += Int128(sign) * Int128(length)
-            } else {
-                unknownCount += sign
-            }
+            if let length = part.total { total += Int128(sign) * Int128(length) } else { unknownCount += sign }
         }
     }
 }

@@ -3,13 +3,11 @@ package import MartletStorage
 import Synchronization
 import SystemPackage
 
-// A complete file gets its name in steps, so that its identity can be noted in between. After any failure before it has the
-// name, the bytes and the record remain.
+// A complete file gets its name in steps, so that its identity can be noted in between. After any failure before it has
+// the name, the bytes and the record remain.
 extension PartFile {
     /// Cuts the file to its length, sets its time and syncs it, so that only its name is missing.
-    /// - Parameters:
-    ///   - total: the length of the file.
-    ///   - modified: the modification time in seconds since 1970; `nil` for now.
+    /// - Parameter modified: the modification time in seconds since 1970; `nil` for now.
     /// - Returns: The identity of the file under any name.
     package func seal(total: UInt64, modified: Int64?) throws(StorageError) -> FileIdentity {
         try state.withLock { state throws(StorageError) in
@@ -21,8 +19,7 @@ extension PartFile {
                 status = try settledStatus(&state, modified)
             }
             guard status.byteCount == total else {
-                throw StorageError(
-                    operation: "length \(status.byteCount), not \(total)", path: names.part, code: EIO)
+                throw StorageError(operation: "length \(status.byteCount), not \(total)", path: names.part, code: EIO)
             }
             return FileIdentity(status)
         }
@@ -40,25 +37,18 @@ extension PartFile {
     package func publish(_ collision: DownloadOptions.Collision) throws(StorageError) -> PublishedName? {
         try state.withLock { state throws(StorageError) in
             let name: String
-            do throws(StorageError) {
-                name = try rename(names.part, collision)
-            } catch  where error.code == EXDEV {
+            do throws(StorageError) { name = try rename(names.part, collision) } catch  where error.code == EXDEV {
                 return nil
             }
             state.isPublished = true
-            return settle(
-                name, removing: state.mayHaveOthers ? [names.record, names.nextRecord, names.nextPart] : [])
+            return settle(name, removing: state.mayHaveOthers ? [names.record, names.nextRecord, names.nextPart] : [])
         }
     }
 
     /// The number of bytes that are copied at a time: 1 MiB.
     private static let pieceByteCount: UInt64 = 1 << 20
 
-    /// Copies the file to a synced file beside it, which may get the name if the file cannot: parts of some directories belong to
-    /// other file systems or other quotas.
-    /// - Parameters:
-    ///   - total: the length of the file.
-    ///   - modified: the modification time in seconds since 1970; `nil` for now.
+    /// Copies the file to a synced file beside it, for a directory of another file system or quota than the part.
     /// - Returns: The identity of the copy under any name.
     package func copy(total: UInt64, modified: Int64?) throws(StorageError) -> FileIdentity {
         try state.withLock { state throws(StorageError) in
@@ -104,9 +94,7 @@ extension PartFile {
     package func removeCopy() { try? files.remove(names.nextPart) }
 
     private func settle(_ name: String, removing others: [String]) -> PublishedName {
-        do throws(StorageError) {
-            try files.syncFolder(names.folderPath)
-        } catch {
+        do throws(StorageError) { try files.syncFolder(names.folderPath) } catch {
             return PublishedName(path: name, fault: error)
         }
         // Without its bytes a record says nothing. A process that was killed may have left the start of other files.
@@ -114,9 +102,7 @@ extension PartFile {
         return PublishedName(path: name)
     }
 
-    private func rename(
-        _ source: String, _ collision: DownloadOptions.Collision
-    ) throws(StorageError) -> String {
+    private func rename(_ source: String, _ collision: DownloadOptions.Collision) throws(StorageError) -> String {
         if case .overwrite = collision {
             try files.rename(source, to: names.target)
             return names.target
@@ -125,20 +111,17 @@ extension PartFile {
             do throws(StorageError) {
                 try files.renameWithoutReplacing(source, to: candidate)
                 return candidate
-            } catch  where error.code == EEXIST {
-                continue
-            }
+            } catch  where error.code == EEXIST { continue }
         }
         throw StorageError(operation: "rename", path: names.target, code: EEXIST)
     }
 }
 
-/// The note of a complete file just before it gets its name. A run after a killed process recognizes the file by it, and neither
-/// fetches it again nor takes it for a file of another program.
+/// The note of a complete file just before it gets its name. A run after a killed process recognizes the file by it,
+/// and neither fetches it again nor takes it for a file of another program.
 package struct PublicationRecord: Hashable, Sendable {
     /// The result as a later run reports it. Its path is the requested name.
     package var result: DownloadResult
-    /// The identity of the part.
     package var part: FileIdentity
     /// The identity of the copy that gets the name instead, if the part cannot.
     package var copy: FileIdentity?
@@ -146,14 +129,12 @@ package struct PublicationRecord: Hashable, Sendable {
     /// Checks whether the file got its name, and completes the steps that follow. Blocks.
     /// - Parameter collision: the action for a file that already had the name.
     /// - Returns: The name; `nil` if no file of a possible name is this one.
-    package func complete(
-        _ collision: DownloadOptions.Collision, files: any FileSystem
-    ) throws(StorageError) -> PublishedName? {
+    package func complete(_ collision: DownloadOptions.Collision, files: any FileSystem) throws(StorageError)
+        -> PublishedName?
+    {
         let names = PartNames(target: result.path.string)
         guard let name = try name(among: names.candidates(collision), files) else { return nil }
-        do throws(StorageError) {
-            try files.syncFolder(names.folderPath)
-        } catch {
+        do throws(StorageError) { try files.syncFolder(names.folderPath) } catch {
             return PublishedName(path: name, fault: error)
         }
         // Another part belongs to a later download, and so does the record.
@@ -165,12 +146,11 @@ package struct PublicationRecord: Hashable, Sendable {
         return PublishedName(path: name)
     }
 
-    private func name(
-        among candidates: some Sequence<String>, _ files: any FileSystem
-    ) throws(StorageError) -> String? {
+    private func name(among candidates: some Sequence<String>, _ files: any FileSystem) throws(StorageError) -> String?
+    {
         for candidate in candidates {
-            guard let status = try files.statusIfPresent(at: candidate),
-                status.byteCount == result.byteCount, (copy ?? part).isOf(status)
+            guard let status = try files.statusIfPresent(at: candidate), status.byteCount == result.byteCount,
+                (copy ?? part).isOf(status)
             else { continue }
             return candidate
         }
@@ -180,9 +160,7 @@ package struct PublicationRecord: Hashable, Sendable {
 
 /// The name that a complete file got.
 package struct PublishedName: Sendable {
-    /// The path.
     package var path: String
-    /// The error of the directory's sync, after which a power cut may undo the rename. Then the record is kept, for the case
-    /// that the bytes are found under their old name again.
+    /// The error of the directory's sync. A power cut may undo the rename, so the record is kept.
     package var fault: StorageError?
 }

@@ -3,13 +3,12 @@ package import MartletStorage
 import Synchronization
 
 /// The received bytes of a download and their record: two files beside the target.
-///
-/// The process that has the part file open holds its lock, which ends with the process, however that ends. The bytes that the
-/// record claims are on disk. All calls block: they belong on a worker.
+/// The process that has the part file open holds its lock, which ends with the process, however that ends. The bytes
+/// that the record claims are on disk. All calls block: they belong on a worker.
 package final class PartFile: Sendable {
     /// The reason why a record was not written.
     package enum RecordFault: Error {
-        /// The download was restarted meanwhile, or the file got its name: the claimed bytes no longer exist.
+        /// The download was restarted, or the file got its name: the claimed bytes no longer exist.
         case outdated
         /// Another process writes the record: the lock does not work, as on some network file systems.
         case taken
@@ -27,8 +26,8 @@ package final class PartFile: Sendable {
         var renewed: UInt32 = 0
         /// The error after which the written bytes are in an unknown state: a later sync would succeed without them.
         var syncFailure: StorageError?
-        /// The earlier bytes, which have the part's name while the new ones are fewer and have that of the next part. Its lock
-        /// is held until then.
+        /// The earlier bytes, which have the part's name while the new ones are fewer and have that of the next part.
+        /// Its lock is held until then.
         var earlier: OpenFile?
         /// The number of bytes in the record that this download could reuse; 0 for none.
         var claimedCount: UInt64 = 0
@@ -36,12 +35,11 @@ package final class PartFile: Sendable {
         var lastOwner: UInt64?
         /// Whether the file has its name: then no record can refer to it.
         var isPublished = false
-        /// Whether there may be files beside it, of this run or of one that was killed. A part that was found empty has none,
-        /// except a record that claims nothing.
+        /// Whether there may be files beside it, of this run or of one that was killed. A part that was found empty has
+        /// none, except a record that claims nothing.
         var mayHaveOthers: Bool
     }
 
-    /// The names.
     package let names: PartNames
     /// The number that identifies the records of this run.
     package let owner: UInt64
@@ -63,16 +61,14 @@ package final class PartFile: Sendable {
         // Publishing renames the file: the file that was opened may be the target by the time it is locked.
         for _ in 0..<16 {
             let file: OpenFile
-            do throws(StorageError) {
-                file = try files.open(names.part, for: .sharing)
-            } catch  where error.code == EACCES {
+            do throws(StorageError) { file = try files.open(names.part, for: .sharing) } catch
+                where error.code == EACCES
+            {
                 guard try removeForeign(names, files) else { throw error }
                 continue
             }
             let opened = try files.status(of: file)
-            guard opened.kind == .file else {
-                throw StorageError(operation: "open", path: names.part, code: EEXIST)
-            }
+            guard opened.kind == .file else { throw StorageError(operation: "open", path: names.part, code: EEXIST) }
             // Before the lock, which the user who planted the file may hold.
             guard opened.access.isOfThisUserAlone else {
                 _ = try removeForeign(names, files)
@@ -86,12 +82,9 @@ package final class PartFile: Sendable {
         return nil
     }
 
-    /// Removes a part that another user owns or may write: in a shared directory anyone could have created it, with a record
-    /// that claims all of it.
+    /// Removes a part that another user owns or may write: anyone may plant one in a shared directory, with a record.
     /// - Returns: Whether the name is free now.
-    private static func removeForeign(
-        _ names: PartNames, _ files: any FileSystem
-    ) throws(StorageError) -> Bool {
+    private static func removeForeign(_ names: PartNames, _ files: any FileSystem) throws(StorageError) -> Bool {
         guard let status = try files.statusIfPresent(at: names.part) else { return true }
         guard status.kind == .file, !status.access.isOfThisUserAlone else { return false }
         try files.remove(names.part)
@@ -106,7 +99,7 @@ package final class PartFile: Sendable {
 
     // MARK: Earlier bytes
 
-    /// The number of earlier bytes that are kept beside those of a restart; `nil` if there are none.
+    /// The number of earlier bytes that are kept beside those of a restart; `nil` for no such bytes.
     package var earlierByteCount: UInt64? { state.withLock { $0.earlier == nil ? nil : $0.claimedCount } }
 
     /// Notes that the download reuses the bytes of a record: a restart may keep them until it has more.
@@ -155,8 +148,7 @@ package final class PartFile: Sendable {
     package static func record(at path: String, files: any FileSystem) throws -> ResumeRecord {
         let file = try files.open(path, for: .reading)
         let status = try files.status(of: file)
-        guard status.kind == .file, status.access.isOfThisUserAlone,
-            status.byteCount <= UInt64(ResumeRecord.byteLimit)
+        guard status.kind == .file, status.access.isOfThisUserAlone, status.byteCount <= UInt64(ResumeRecord.byteLimit)
         else { throw RecordEnvelope.Fault.length }
         return try ResumeRecord.decode(try files.read(file, count: Int(status.byteCount), at: 0))
     }
@@ -167,11 +159,7 @@ package final class PartFile: Sendable {
         try state.withLock { state throws(RecordFault) in
             guard state.epoch == epoch, !state.isPublished else { throw .outdated }
             if state.earlier != nil, record.writtenCount < state.claimedCount { return }
-            do throws(StorageError) {
-                try sync(&state)
-            } catch {
-                throw .unsynced(error)
-            }
+            do throws(StorageError) { try sync(&state) } catch { throw .unsynced(error) }
             if let present = try? PartFile.record(at: names.record, files: files), present.owner != owner,
                 present.owner != state.lastOwner
             {
@@ -198,9 +186,7 @@ package final class PartFile: Sendable {
     /// Syncs the bytes; after a failure it always fails.
     func sync(_ state: inout State) throws(StorageError) {
         if let failure = state.syncFailure { throw failure }
-        do throws(StorageError) {
-            try files.sync(state.file)
-        } catch {
+        do throws(StorageError) { try files.sync(state.file) } catch {
             state.syncFailure = error
             throw error
         }
@@ -209,16 +195,13 @@ package final class PartFile: Sendable {
     // MARK: Bytes
 
     /// Replaces the part by an empty file, and reserves space for it.
-    ///
-    /// A transfer that still writes to the old file writes to one without a name. Of several transfers that request an empty file
-    /// for the same generation, or for an earlier one, only the first gets it.
+    /// A transfer that still writes to the old file writes to one without a name. Of several transfers that request an
+    /// empty file for the same generation, or for an earlier one, only the first gets it.
     /// - Parameters:
     ///   - epoch: the generation of the download, counted from 1.
     ///   - total: the length of the file; `nil` if it is unknown.
     ///   - keepsEarlier: whether bytes that a record claims, and their record, stay until there are as many new ones.
-    package func renew(
-        epoch: UInt32, expecting total: UInt64?, keepsEarlier: Bool = false
-    ) throws(StorageError) {
+    package func renew(epoch: UInt32, expecting total: UInt64?, keepsEarlier: Bool = false) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
             guard epoch > state.renewed else { return }
             state.epoch = epoch
@@ -262,9 +245,7 @@ package final class PartFile: Sendable {
             _ = try files.status(at: path)
             try files.remove(path)
             return true
-        } catch  where error.isMissingFile {
-            return false
-        }
+        } catch  where error.isMissingFile { return false }
     }
 
     /// Closes the part file and releases its lock, at the end of a run, when no transfer writes any more.
@@ -278,9 +259,7 @@ package final class PartFile: Sendable {
     /// Removes the bytes and the record.
     package func discard() {
         state.withLock { _ in
-            for path in [names.record, names.nextRecord, names.part, names.nextPart] {
-                try? files.remove(path)
-            }
+            for path in [names.record, names.nextRecord, names.part, names.nextPart] { try? files.remove(path) }
         }
     }
 }

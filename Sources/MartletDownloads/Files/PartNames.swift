@@ -1,6 +1,6 @@
 package import MartletCore
 
-/// The names of the files beside a target in which a download stores its received bytes.
+/// The names of the files beside a target that have the received bytes of a download.
 package struct PartNames: Hashable, Sendable {
     /// The path of the complete file.
     package let target: String
@@ -12,10 +12,8 @@ package struct PartNames: Hashable, Sendable {
 
     /// The suffix of the received bytes.
     package static let partSuffix = ".martlet-part"
-    /// The suffix of their record.
     package static let recordSuffix = ".martlet-record"
 
-    /// The names for a target.
     package init(target: String) {
         self.target = target
         let slash = target.utf8.lastIndex(of: UInt8(ascii: "/"))
@@ -27,7 +25,6 @@ package struct PartNames: Hashable, Sendable {
 
     /// The received bytes.
     package var part: String { folder + stem + PartNames.partSuffix }
-    /// Their record.
     package var record: String { folder + stem + PartNames.recordSuffix }
     /// The next record, until it replaces the previous one.
     package var nextRecord: String { record + "-" }
@@ -40,7 +37,7 @@ package struct PartNames: Hashable, Sendable {
         let room = SafeFilename.byteLimit - PartNames.recordSuffix.utf8.count - 1
         guard name.utf8.count > room else { return name }
         let suffix = PartNames.parted(name).suffix
-        // FNV-1a, 64 bit: tells names apart that start alike.
+        // FNV-1a, 64 bit: distinguishes names that start alike.
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in name.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
         var kept = ""
@@ -75,17 +72,13 @@ package struct PartNames: Hashable, Sendable {
         return (0...last).lazy.map { $0 == 0 ? first.target : first.numbered($0).target }
     }
 
-    /// The file name that the server or else the URL proposes: one component that is not hidden and does not look like an
-    /// option; `download` if nothing is left. Used by the program's `get -OJ` and `download`.
-    /// - Parameter disposition: `Content-Disposition`. One that does not follow RFC 6266 is parsed as curl and browsers do:
-    ///   without a type, or with blanks in an unquoted name.
+    /// The file name that the server or else the URL proposes: one component that is not hidden and does not look like
+    /// an option; `download` if nothing is left. Used by the program's `get -OJ` and `download`.
+    /// - Parameter disposition: `Content-Disposition`; an invalid one is parsed as curl and browsers do.
     package static func proposed(disposition: String?, url: HTTPURL) -> String {
-        let given = disposition.flatMap { text in
-            ContentDisposition(text)?.suggestedFilename ?? PartNames.loosely(text)
+        let given = disposition.flatMap { text in ContentDisposition(text)?.suggestedFilename ?? PartNames.loosely(text)
         }
-        guard let name = given ?? SuggestedFilename.of(contentDisposition: nil, url: url) else {
-            return "download"
-        }
+        guard let name = given ?? SuggestedFilename.of(contentDisposition: nil, url: url) else { return "download" }
         let bare = name.drop { $0 == "-" || $0 == "." || $0 == " " }
         return SafeFilename(String(bare))?.text ?? "download"
     }

@@ -3,7 +3,6 @@ import MartletStreams
 import Synchronization
 
 /// The record of the received bytes of a download, from which another run resumes.
-///
 /// Its file is a ``RecordEnvelope`` named `MRTd`, version 1. It has no credentials: the URL has no user info.
 package struct ResumeRecord: Hashable, Sendable {
     /// The URL, without user info.
@@ -34,7 +33,6 @@ package struct ResumeRecord: Hashable, Sendable {
     private static let rangeLimit = 32_768
     private static let textLimit = 65_536
 
-    /// The bytes of the record.
     package var bytes: [UInt8] {
         // One that is too long is empty, and would not be read either.
         (try? ResumeRecord.envelope.encode(write)) ?? []
@@ -123,18 +121,17 @@ extension RecordReader {
         try list(of: UInt8.self, limit: checksumLimit, "checksums") { reader throws(Fault) in
             let name = try reader.text(limit: 64, "hash function")
             let bytes = Array(try reader.counted(limit: 64, "hash"))
-            guard let algorithm = DigestSink.Algorithm(rawValue: name),
-                let checksum = Checksum(algorithm, bytes)
-            else { throw reader.fault("hash") }
+            guard let algorithm = DigestSink.Algorithm(rawValue: name), let checksum = Checksum(algorithm, bytes) else {
+                throw reader.fault("hash")
+            }
             return checksum
         }
     }
 }
 
 /// The records in directories, so that many downloads into one directory do not each list all of it.
-///
-/// A list is valid for a second. Records that this process writes are known immediately; one that another process leaves may be
-/// missed for that long, and its download then restarts.
+/// A list is valid for a second. Records that this process writes are known immediately; one that another process
+/// leaves may be missed for that long, and its download then restarts.
 package final class DirectoryRecordIndex: Sendable {
     private struct State {
         /// The lists by the path of the directory.
@@ -162,15 +159,16 @@ package final class DirectoryRecordIndex: Sendable {
     }
 
     /// The sorted names of the records in a directory. Lists the directory if they are not known, which blocks.
-    package func names(
-        in folder: String, _ files: any FileSystem, now: MonotonicTime = .now()
-    ) throws(StorageError) -> [String] {
+    package func names(in folder: String, _ files: any FileSystem, now: MonotonicTime = .now()) throws(StorageError)
+        -> [String]
+    {
         if let names = names(known: folder, now: now) { return names }
         let changeCount = state.withLock { $0.changeCount }
-        let names = try files.names(inFolder: folder.isEmpty ? "." : folder)
-            .filter { $0.hasSuffix(PartNames.recordSuffix) }.sorted()
+        let names = try files.names(inFolder: folder.isEmpty ? "." : folder).filter {
+            $0.hasSuffix(PartNames.recordSuffix)
+        }.sorted()
         state.withLock { state in
-            // A record that was written meanwhile may be missing.
+            // A record that was written since may be missing.
             guard state.changeCount == changeCount else { return }
             state.lists = state.lists.filter { now.since($0.value.time) < DirectoryRecordIndex.lifetime }
             state.lists[folder] = (names, now)

@@ -1,21 +1,17 @@
 package import MartletTransport
 
-/// The number of connections of a download: one at first, soon the maximum, and then only those that pay: each should make the
-/// download faster by a tenth or more.
-///
-/// Servers that limit the rate of each connection send in bursts of a second and more, so that a short measurement proves
-/// nothing: connections are added immediately, four times as many at each step, and whether one is needed is tested by doing
-/// without it for a while.
+/// The number of connections of a download: one at first, soon the maximum, and then only those that pay: each should
+/// make the download faster by a tenth or more. Servers that limit the rate of each connection send in bursts of a
+/// second and more, so that a short measurement proves nothing: connections are added immediately, four times as many
+/// at each step, and whether one is needed is tested by doing without it for a while.
 package struct ConnectionRamp: Sendable {
-    /// The time after which connections are added, up to the maximum. Slightly less than the interval of the clock, so that each
-    /// tick may add some.
+    /// The time until connections are added, slightly less than the clock's interval, so that each tick may add some.
     package static let addition = Duration.milliseconds(40)
     /// The factor of each addition. One connection at a time is added after the server or the session had no slot.
     package static let growth = 4
     /// The time for which the download does without a connection, to measure its effect.
     package static let trial = Duration.seconds(3)
-    /// The time from the last change to the first trial. It is multiplied by four after each trial that showed the connection to
-    /// pay, up to ``longestRest``.
+    /// The time until the first trial; times four after each trial that paid, up to ``longestRest``.
     package static let firstRest = Duration.seconds(5)
     /// The maximum time between two trials.
     package static let longestRest = Duration.seconds(320)
@@ -58,10 +54,7 @@ package struct ConnectionRamp: Sendable {
     /// Adds bytes received on any connection.
     package mutating func add(_ count: UInt64) { bytes += count }
 
-    /// Updates the wanted number.
-    /// - Parameters:
-    ///   - active: the number of connections that receive.
-    ///   - isHeldBack: whether our own rate limit holds them back: none is added then.
+    /// Updates the wanted number for the receiving connections. None is added while our own rate limit binds.
     package mutating func look(active: Int, isHeldBack: Bool = false, now: MonotonicTime) {
         if let lifts = ceilingLifts, now >= lifts {
             ceilingLifts = nil
@@ -98,9 +91,7 @@ package struct ConnectionRamp: Sendable {
         }
     }
 
-    private func speed(over span: Duration) -> Double {
-        Double(bytes) / max(0.001, Double(span.attoseconds) / 1e18)
-    }
+    private func speed(over span: Duration) -> Double { Double(bytes) / max(0.001, Double(span.attoseconds) / 1e18) }
 
     private mutating func enter(_ phase: Phase, _ now: MonotonicTime) {
         self.phase = phase

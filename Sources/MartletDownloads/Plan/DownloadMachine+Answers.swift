@@ -5,16 +5,13 @@ extension DownloadMachine {
     package typealias Response = (ResponseAction, End?, [Effect])
 
     /// Handles the response of a transfer.
-    package mutating func answered(_ id: UInt64, _ facts: DownloadResponseHead, now: MonotonicTime)
-        -> Response
-    {
+    package mutating func answered(_ id: UInt64, _ facts: DownloadResponseHead, now: MonotonicTime) -> Response {
         guard !isOver, let question = transfers[id] else { return (.leave, .cancelled, []) }
         let verdict = DownloadResponseRule.verdict(
             question.asked, facts, known: known, former: former, total: plan?.total)
         if isAdditional(id), !verdict.isOfUseToAdditional { return (.leave, .crowded, []) }
         switch verdict {
-        case .part(let skipped, let range, let total):
-            return part(question, facts, skipped, range, total, now)
+        case .part(let skipped, let range, let total): return part(question, facts, skipped, range, total, now)
         case .whole: return whole(question, facts, .rangesRefused, now)
         case .changedWhole: return whole(question, facts, .changed, now)
         case .unproven:
@@ -61,9 +58,7 @@ extension DownloadMachine {
 
     /// Whether a status is the rejection of a probe, and the file is requested without `Range` immediately. That is done once; if
     /// it fails, too, the status was about something else. A transient status is waited for first, as always.
-    private mutating func asksOnceMoreWithoutRange(_ question: DownloadRequest, _ facts: DownloadResponseHead)
-        -> Bool
-    {
+    private mutating func asksOnceMoreWithoutRange(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> Bool {
         guard plan == nil else { return false }
         switch plainRequest {
         case .notMade where question.range != nil && DownloadRetryRule.rejectingRange.contains(facts.status):
@@ -103,9 +98,7 @@ extension DownloadMachine {
         found(facts.url)
         receiving.insert(id)
         // If all bytes are written, there are only bytes to compare.
-        guard
-            range.byteCount > question.overlap
-                || (range.byteCount == question.overlap && plan?.isComplete == true)
+        guard range.byteCount > question.overlap || (range.byteCount == question.overlap && plan?.isComplete == true)
         else {
             let why = "the answer has too few bytes to be compared"
             return (.leave, .refused(error(.rangeRefused, question, facts, why), .fail), [])
@@ -113,22 +106,19 @@ extension DownloadMachine {
         return (.take(passingOver: skipped, comparing: question.overlap, beginsAnew: false), nil, fill(now))
     }
 
-    /// Whether other transfers may still fetch the file. Then neither a response to this one nor its failure can end or restart the
-    /// download: the last transfer decides that.
+    /// Whether other transfers may still fetch the file: then neither this response nor its failure decides anything.
     private func isAdditional(_ id: UInt64) -> Bool { plan != nil && transfers.keys.contains { $0 != id } }
 
-    /// Whether a request went to the URL of a redirect, which may be valid for a limited time. If the original one leads to a
-    /// refusal, there is nothing better to ask.
+    /// Whether a request went to the URL of a redirect, which may have expired: the original URL is asked next.
     private func isCrossOrigin(_ question: DownloadRequest) -> Bool {
         question.url.absoluteForm != original.absoluteForm
     }
 
-    /// Whether a digest proves that a response has another representation: it is the expected checksum, or differs from the one
-    /// that the server announced before.
+    /// Whether a digest proves that a response has another representation: it is the expected checksum, or differs from
+    /// the one that the server announced before.
     private func isVouchedFor(_ facts: DownloadResponseHead) -> Bool {
         facts.digests.contains { digest in
-            digest == options.checksum
-                || digests.contains { $0.algorithm == digest.algorithm && $0 != digest }
+            digest == options.checksum || digests.contains { $0.algorithm == digest.algorithm && $0 != digest }
         }
     }
 
@@ -154,12 +144,8 @@ extension DownloadMachine {
         return takeWhole(question.id, facts, now)
     }
 
-    private mutating func takeWhole(_ id: UInt64, _ facts: DownloadResponseHead, _ now: MonotonicTime)
-        -> Response
-    {
-        if let total = facts.byteCount, let refusal = tooLarge(total) {
-            return (.leave, nil, fail(refusal))
-        }
+    private mutating func takeWhole(_ id: UInt64, _ facts: DownloadResponseHead, _ now: MonotonicTime) -> Response {
+        if let total = facts.byteCount, let refusal = tooLarge(total) { return (.leave, nil, fail(refusal)) }
         adopt(facts, total: facts.byteCount)
         plan?.claim(id, 0..<(facts.byteCount ?? .max), now: now)
         receiving.insert(id)
@@ -170,8 +156,8 @@ extension DownloadMachine {
         guard exceedsLimit(total) else { return nil }
         return HTTPError(
             .bodyTooLarge, phase: .receivingBody,
-            message: "the file is \(total) bytes long, and the limit is \(options.byteLimit.bytes)",
-            wasSent: true, method: .get, url: original)
+            message: "the file is \(total) bytes long, and the limit is \(options.byteLimit.bytes)", wasSent: true,
+            method: .get, url: original)
     }
 
     /// Restarts after a response, whose body is not used, or fails if that was done too often.
@@ -179,9 +165,7 @@ extension DownloadMachine {
         _ reason: DownloadEvent.RestartReason, _ question: DownloadRequest, _ facts: DownloadResponseHead,
         _ now: MonotonicTime
     ) -> Response {
-        if let error = hasReachedVersionLimit(reason, asked: question, facts) {
-            return (.leave, nil, fail(error))
-        }
+        if let error = hasReachedVersionLimit(reason, asked: question, facts) { return (.leave, nil, fail(error)) }
         return (.leave, .cancelled, cancelAll(but: question.id) + begun(reason, now))
     }
 
@@ -202,8 +186,7 @@ extension DownloadMachine {
         let (code, what): (HTTPError.Code, String) =
             switch reason {
             case .changed: (.representationChanged, "the file changed on the server again and again")
-            case .rangesRefused:
-                (.rangeRefused, "the server does not answer with the parts that are asked for")
+            case .rangesRefused: (.rangeRefused, "the server does not answer with the parts that are asked for")
             case .notResumable, .overlapDiffers:
                 (
                     .notResumable,
@@ -213,17 +196,17 @@ extension DownloadMachine {
         let detail = asked.map { "; asked for \($0.asked.words)" } ?? ""
         let came = facts.map { ", and \($0.words) came" } ?? ""
         return HTTPError(
-            code, phase: .processingResponse, message: what + detail + came, wasSent: true,
-            method: .get, url: original, attempts: Int(generation))
+            code, phase: .processingResponse, message: what + detail + came, wasSent: true, method: .get, url: original,
+            attempts: Int(generation))
     }
 
     // MARK: Ends
 
     /// Handles the end of a transfer.
     /// - Parameter random: between 0 and 1, for a delay; evaluated only if there is one.
-    package mutating func ended(
-        _ id: UInt64, _ end: End, now: MonotonicTime, random: @autoclosure () -> Double
-    ) -> [Effect] {
+    package mutating func ended(_ id: UInt64, _ end: End, now: MonotonicTime, random: @autoclosure () -> Double)
+        -> [Effect]
+    {
         guard let question = transfers.removeValue(forKey: id) else { return [] }
         receiving.remove(id)
         let claim = plan?.claims[id]
@@ -244,9 +227,7 @@ extension DownloadMachine {
             ramp.refused(active: transfers.count, now: now)
             return proceed(now)
         case .differs:
-            if let error = hasReachedVersionLimit(.overlapDiffers, asked: question, nil) {
-                return fail(error)
-            }
+            if let error = hasReachedVersionLimit(.overlapDiffers, asked: question, nil) { return fail(error) }
             return cancelAll() + begun(.overlapDiffers, now) + fill(now)
         case .failed(let error):
             let action = DownloadRetryRule.action(error, isCrossOrigin: isCrossOrigin(question))
@@ -271,12 +252,11 @@ extension DownloadMachine {
     }
 
     private mutating func failed(
-        _ question: DownloadRequest, _ error: HTTPError, _ action: DownloadRetryRule.Action,
-        _ now: MonotonicTime,
+        _ question: DownloadRequest, _ error: HTTPError, _ action: DownloadRetryRule.Action, _ now: MonotonicTime,
         _ random: @autoclosure () -> Double
     ) -> [Effect] {
-        // A server that limits the number of connections refuses additional ones in many ways, and the system may have no
-        // descriptor for another one: only a failure of the local file itself ends the others.
+        // A server that limits the number of connections refuses additional ones in many ways, and the system may have
+        // no descriptor for another one: only a failure of the local file itself ends the others.
         let isBeyond = action == .fail && !DownloadRetryRule.concernsAll(error) && !transfers.isEmpty
         if action == .fail, !isBeyond { return fail(error) }
         if isBeyond || !receiving.isEmpty {
@@ -299,16 +279,14 @@ extension DownloadMachine {
         for effect in effects { if case .cancel(let id) = effect { plan?.release(id, now: now) } }
         ramp.restart(now: now)
         if delay > .zero { retryAt = now.advanced(by: delay) }
-        return effects + [.tell(.retrying(error, after: delay, failures: failures))]
-            + proceed(behindFailure: true, now)
+        return effects + [.tell(.retrying(error, after: delay, failures: failures))] + proceed(behindFailure: true, now)
     }
 
     // MARK: Errors
 
     private func fruitless(_ question: DownloadRequest) -> HTTPError {
         HTTPError(
-            .truncated, phase: .receivingBody,
-            message: "asked for \(question.asked.words), and no byte of them came",
+            .truncated, phase: .receivingBody, message: "asked for \(question.asked.words), and no byte of them came",
             wasSent: true, method: .get, url: question.url)
     }
 
@@ -317,15 +295,15 @@ extension DownloadMachine {
     ) -> HTTPError {
         HTTPError(
             code, phase: .processingResponse,
-            message: "\(why): asked for \(question.asked.words), and \(facts.words) came", wasSent: true,
-            method: .get, url: facts.url, status: facts.status)
+            message: "\(why): asked for \(question.asked.words), and \(facts.words) came", wasSent: true, method: .get,
+            url: facts.url, status: facts.status)
     }
 
     private func statusError(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> HTTPError {
         HTTPError(
             .unacceptableStatus, phase: .processingResponse,
             message: (question.range?.lowerBound ?? 0) == 0
-                ? facts.words : "\(facts.words), asked for \(question.asked.words)", wasSent: true,
-            method: .get, url: facts.url, status: facts.status)
+                ? facts.words : "\(facts.words), asked for \(question.asked.words)", wasSent: true, method: .get,
+            url: facts.url, status: facts.status)
     }
 }

@@ -1,7 +1,6 @@
 package import MartletCore
 
 /// The decisions of one download: its requests, the bytes it accepts, and when it fails.
-///
 /// A pure state machine: time and random numbers are passed in, and the actions are returned as effects, in order.
 package struct DownloadMachine: Sendable {
     /// An action.
@@ -57,8 +56,7 @@ package struct DownloadMachine: Sendable {
     package static let probeByteCount: UInt64 = 8 << 20
     /// The number of bytes requested again if only the bytes themselves can show that the file is unchanged: 64 KiB.
     package static let overlapByteCount: UInt64 = 64 << 10
-    /// The maximum number of starts, including the first, because the server had another file or refused its parts. The last one
-    /// uses one connection.
+    /// The maximum number of starts, with the first, after changes or refused parts. The last uses one connection.
     package static let generationLimit = 3
 
     /// The URL given by the caller.
@@ -70,8 +68,7 @@ package struct DownloadMachine: Sendable {
     package var plan: SegmentPlan?
     /// The representation that they belong to.
     package var known: Representation?
-    /// The representation with a strong validator that was discarded last. Until a response has its own validator, one without any
-    /// is not accepted as the file.
+    /// The representation with a strong validator that was discarded last. A response without validators is not it.
     var former: Representation?
     /// The digests of the whole file that the server announced.
     package var digests: [Checksum] = []
@@ -82,8 +79,7 @@ package struct DownloadMachine: Sendable {
     var ranges = Ranges.usable
     /// The request without `Range` after a rejected probe.
     var plainRequest = PlainRequest.notMade
-    /// Whether `If-Range` is omitted, since the server answered it with the whole unchanged file: each part has to prove its
-    /// representation itself.
+    /// Whether `If-Range` is omitted, since the server ignores it: each part then has to prove its representation.
     var dropsCondition = false
     /// The requests of the active transfers.
     package var transfers: [UInt64: DownloadRequest] = [:]
@@ -99,8 +95,7 @@ package struct DownloadMachine: Sendable {
     private var reached: UInt64 = 0
     /// The same of all earlier starts with the same file: receiving those bytes again is no progress.
     private var furthest: UInt64 = 0
-    /// Whether the file is requested in one piece, since nothing proves its parts to belong to one representation; the options
-    /// allow parts only to resume.
+    /// Whether the file is requested in one piece, since nothing proves its parts to belong together except to resume.
     var isWhole = false
     private var pacing = ThrottlingDetector()
     /// The number of failures since the last new byte.
@@ -141,8 +136,7 @@ package struct DownloadMachine: Sendable {
 
     /// Whether all bytes are written by the only transfer, and there is nothing to verify them by.
     package var isOneComplete: Bool {
-        !isOver && transfers.count == 1 && digests.isEmpty && options.checksum == nil
-            && plan?.isComplete == true
+        !isOver && transfers.count == 1 && digests.isEmpty && options.checksum == nil && plan?.isComplete == true
     }
 
     /// Whether parts can be requested that certainly belong, or will be verified to belong, to the same representation.
@@ -153,8 +147,8 @@ package struct DownloadMachine: Sendable {
 
     private var isSegmented: Bool { mayAskForParts && known?.coding == nil && !isLastGeneration }
 
-    /// Whether it may restart only after a failure. It then uses one connection: the nodes of a server may each have their own tag
-    /// for the file, so that another connection always gets another representation.
+    /// Whether it may restart only after a failure. It then uses one connection: the nodes of a server may each have
+    /// their own tag for the file, so that another connection always gets another representation.
     var isLastGeneration: Bool { refusedGenerations >= DownloadMachine.generationLimit }
 
     // MARK: Starting
@@ -234,19 +228,18 @@ package struct DownloadMachine: Sendable {
         // The first request has to be answered before any other is made.
         guard let plan else { return transfers.isEmpty ? first(now) : nil }
         guard transfers.count < (isSegmented ? ramp.target : 1), !plan.isComplete else { return nil }
-        guard !transfers.keys.contains(where: { !receiving.contains($0) && transfers[$0]?.range == nil })
-        else { return nil }
+        guard !transfers.keys.contains(where: { !receiving.contains($0) && transfers[$0]?.range == nil }) else {
+            return nil
+        }
         let id = lastTransfer + 1
         // Under our own rate limit, taking over a range only discards bytes that are on their way.
         let (takesOver, inOnePiece) = (!pacing.isHeldBack, !mayAskForParts)
         let others = transfers.isEmpty || !takesOver ? 0 : ramp.room(beside: transfers.count + 1)
-        let claim = self.plan?.claim(
-            id, takesOver: takesOver, inOnePiece: inOnePiece, others: others, now: now)
+        let claim = self.plan?.claim(id, takesOver: takesOver, inOnePiece: inOnePiece, others: others, now: now)
         guard let range = claim else { return nil }
         lastTransfer = id
         var question = DownloadRequest(
-            id: id, url: place ?? original, range: range, condition: dropsCondition ? nil : known?.condition,
-            time: now)
+            id: id, url: place ?? original, range: range, condition: dropsCondition ? nil : known?.condition, time: now)
         if !mayAskForParts {
             // Only the bytes themselves can show that the file is unchanged.
             let written = self.plan?.writtenCount(before: range.lowerBound) ?? 0
@@ -260,8 +253,8 @@ package struct DownloadMachine: Sendable {
         lastTransfer += 1
         let asksForPart = ranges == .usable && ramp.limit > 1 && !isWhole && !isLastGeneration
         return DownloadRequest(
-            id: lastTransfer, url: place ?? original,
-            range: asksForPart ? 0..<DownloadMachine.probeByteCount : nil, condition: nil, time: now)
+            id: lastTransfer, url: place ?? original, range: asksForPart ? 0..<DownloadMachine.probeByteCount : nil,
+            condition: nil, time: now)
     }
 
     /// Applies the number of connections that the condition of the network allows; `nil` for that of the options.
@@ -283,16 +276,15 @@ package struct DownloadMachine: Sendable {
     }
 
     /// The time from the last checkpoint to the next one.
-    ///
-    /// At first it is shorter, so that most of a download that is killed early survives: at most the bytes of a 64th of the time,
-    /// or of a tenth of a second, are lost, plus those until the next tick and the end of the sync. A disk that syncs slowly gets
-    /// at most a 16th of the time, as far as the options allow.
+    /// At first it is shorter, so that most of a download that is killed early survives: at most the bytes of a 64th of
+    /// the time, or of a tenth of a second, are lost, plus those until the next tick and the end of the sync. A disk
+    /// that syncs slowly gets at most a 16th of the time, as far as the options allow.
     private var interval: Duration {
         let wanted = max(.milliseconds(50), options.checkpointInterval)
         return min(wanted, max(.milliseconds(100), lastCheckpoint.since(began) / 64, checkpointTime * 16))
     }
 
-    /// The end of a delay; `nil` if there is none.
+    /// The end of a delay; `nil` without a delay.
     package var wake: MonotonicTime? { retryAt }
 
     /// Notes the end of a checkpoint.
@@ -305,9 +297,9 @@ package struct DownloadMachine: Sendable {
 
     /// Notes received bytes of a transfer.
     /// - Returns: Their offset, the number of them that are wanted, and whether more are; `nil` for an inactive transfer.
-    package mutating func accept(
-        _ id: UInt64, _ count: UInt64, now: MonotonicTime
-    ) -> (offset: UInt64, count: UInt64, wantsMore: Bool)? {
+    package mutating func accept(_ id: UInt64, _ count: UInt64, now: MonotonicTime) -> (
+        offset: UInt64, count: UInt64, wantsMore: Bool
+    )? {
         receivedByteCount += count
         guard !isOver, transfers[id] != nil, let place = plan?.accept(id, count, now: now) else { return nil }
         ramp.add(place.count)
@@ -351,7 +343,6 @@ package struct DownloadMachine: Sendable {
         return others.map(Effect.cancel)
     }
 
-    /// Stops the download.
     package mutating func stop() -> [Effect] {
         isOver = true
         return cancelAll()

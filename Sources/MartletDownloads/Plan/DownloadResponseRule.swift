@@ -21,8 +21,8 @@ package enum DownloadResponseRule {
         case whole
         /// The whole file from its first byte, in another representation than the known one.
         case changedWhole
-        /// Perhaps the whole file, but without a validator although the file had a strong one: more likely the page of a captive
-        /// portal or of a login than another representation.
+        /// Perhaps the whole file, but without a validator although the file had a strong one: more likely the page of
+        /// a captive portal or of a login than another representation.
         case unproven
         /// A part of the file in another representation than the known one.
         case changedPart
@@ -35,9 +35,7 @@ package enum DownloadResponseRule {
         /// A status that is not a success.
         case failed
 
-        /// Whether an additional transfer can use it; if not, there are enough transfers.
-        ///
-        /// A status that is not a success is handled as a failure of the connection.
+        /// Whether an additional transfer can use it; if not, there are enough. A bad status is a failed connection.
         package var isOfUseToAdditional: Bool {
             switch self {
             case .part, .unwilling, .failed: true
@@ -48,9 +46,7 @@ package enum DownloadResponseRule {
 
     /// Classifies a response.
     /// - Parameters:
-    ///   - asked: the request.
-    ///   - facts: the response.
-    ///   - known: the representation of the received bytes; `nil` if there are none.
+    ///   - known: the representation of the received bytes; `nil` without any.
     ///   - former: the representation with a strong validator that was discarded, if no other has been seen since.
     ///   - total: the length of the file, if it is known.
     package static func verdict(
@@ -61,35 +57,29 @@ package enum DownloadResponseRule {
         case 206: return part(asked, facts, known: known, total: total)
         case 200, 203:
             // A coding that the response does not name says nothing about the file.
-            if let known = known ?? former, known.hasCondition,
-                !facts.representation.contradictsValidator(of: known),
+            if let known = known ?? former, known.hasCondition, !facts.representation.contradictsValidator(of: known),
                 !known.isProven(by: facts.representation)
             {
                 return .unproven
             }
             guard let known else { return .whole }
-            guard asked.range != nil else {
-                return known.differs(from: facts.representation) ? .changedWhole : .whole
-            }
+            guard asked.range != nil else { return known.differs(from: facts.representation) ? .changedWhole : .whole }
             guard known.isProven(by: facts.representation) else { return .changedWhole }
             return asked.isConditional ? .unwilling : .whole
         case 416:
             guard asked.range != nil else { return .failed }
             // Another representation may have the same length.
-            guard known?.differs(from: facts.representation) != true,
-                case .range(.unsatisfied(let total)) = facts.part
+            guard known?.differs(from: facts.representation) != true, case .range(.unsatisfied(let total)) = facts.part
             else { return .unsatisfied(total: nil) }
             return .unsatisfied(total: total)
         default: return .failed
         }
     }
 
-    private static func part(
-        _ asked: Asked, _ facts: DownloadResponseHead, known: Representation?, total: UInt64?
-    ) -> Verdict {
-        guard let range = asked.range else {
-            return .refused("a part came, and the whole file was asked for")
-        }
+    private static func part(_ asked: Asked, _ facts: DownloadResponseHead, known: Representation?, total: UInt64?)
+        -> Verdict
+    {
+        guard let range = asked.range else { return .refused("a part came, and the whole file was asked for") }
         guard !facts.isMultipart else { return .refused("several parts came, and one was asked for") }
         if let known, known.differs(from: facts.representation) { return .changedPart }
         let came: Range<UInt64>
@@ -138,9 +128,8 @@ package struct DownloadResponseHead: Sendable {
         case range(ContentRange)
     }
 
-    /// The status.
     package var status: Int
-    /// The reason phrase; empty if there is none.
+    /// The reason phrase, which may be empty.
     package var reason: String
     /// `Content-Range`.
     package var part: Part
@@ -150,7 +139,7 @@ package struct DownloadResponseHead: Sendable {
     package var byteCount: UInt64?
     /// The representation that its bytes belong to.
     package var representation: Representation
-    /// `Retry-After`; `nil` if there is none that can be parsed.
+    /// `Retry-After`; `nil` without a valid one.
     package var retryAfter: Duration?
     /// The digests of `Repr-Digest` (RFC 9530) whose algorithms are supported.
     package var digests: [Checksum]
@@ -158,15 +147,9 @@ package struct DownloadResponseHead: Sendable {
     package var modified: Int64?
     /// `Content-Disposition`.
     package var disposition: String?
-    /// The URL of the response.
     package var url: HTTPURL
 
-    /// Extracts the facts of a response head.
-    /// - Parameters:
-    ///   - head: the head.
-    ///   - byteCount: the announced length of the body.
-    ///   - url: the URL of the response.
-    ///   - now: seconds since 1970.
+    /// Extracts the facts of a response head, at a time in seconds since 1970.
     package init(_ head: ResponseHead, byteCount: UInt64?, url: HTTPURL, now: Int64) {
         status = head.status
         reason = String(head.reason.prefix(64))
@@ -177,8 +160,7 @@ package struct DownloadResponseHead: Sendable {
         case 1: part = ContentRange(parsing: ranges[0]).map(Part.range) ?? .unreadable(ranges[0])
         default: part = .unreadable(ranges.joined(separator: ", "))
         }
-        isMultipart = (fields.firstValue(of: "Content-Type") ?? "").lowercased()
-            .hasPrefix("multipart/byteranges")
+        isMultipart = (fields.firstValue(of: "Content-Type") ?? "").lowercased().hasPrefix("multipart/byteranges")
         self.byteCount = byteCount
         representation = Representation(fields)
         retryAfter = fields.rawValues(of: "Retry-After").first.flatMap { RetryAfter($0, now: now) }?.delay
@@ -199,11 +181,9 @@ package struct DownloadResponseHead: Sendable {
     }
 }
 
-/// A request of a download.
 package struct DownloadRequest: Sendable {
     /// The number of the transfer.
     package var id: UInt64
-    /// The URL.
     package var url: HTTPURL
     /// The requested bytes; `nil` for the whole file without `Range`. A range up to `UInt64.max` has no end.
     package var range: Range<UInt64>?
@@ -215,9 +195,7 @@ package struct DownloadRequest: Sendable {
     package var overlap: UInt64 = 0
 
     /// The request as ``DownloadResponseRule`` needs it.
-    var asked: DownloadResponseRule.Asked {
-        DownloadResponseRule.Asked(range: range, isConditional: condition != nil)
-    }
+    var asked: DownloadResponseRule.Asked { DownloadResponseRule.Asked(range: range, isConditional: condition != nil) }
 
     /// The value of `Range`; `nil` for none.
     package var rangeField: String? { range.map { "bytes=\($0.bytePositions)" } }
@@ -225,9 +203,7 @@ package struct DownloadRequest: Sendable {
 
 extension Range<UInt64> {
     /// The positions of the first and the last byte, as in `Range`; without the last one if it is open.
-    fileprivate var bytePositions: String {
-        upperBound == .max ? "\(lowerBound)-" : "\(lowerBound)-\(upperBound &- 1)"
-    }
+    fileprivate var bytePositions: String { upperBound == .max ? "\(lowerBound)-" : "\(lowerBound)-\(upperBound &- 1)" }
 }
 
 /// The use that a transfer makes of its response.

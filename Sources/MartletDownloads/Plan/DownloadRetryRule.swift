@@ -2,7 +2,6 @@ package import MartletCore
 
 /// The action after a failed transfer.
 package enum DownloadRetryRule {
-    /// The action.
     package enum Action: Equatable, Sendable {
         /// Retry a transient failure, after the time in `Retry-After` or a growing delay.
         case retry(after: Duration?)
@@ -42,8 +41,7 @@ package enum DownloadRetryRule {
         }
     }
 
-    /// Whether the failure of one transfer is a failure of all: the local file cannot be written or may not grow, or a limit of
-    /// the caller was reached. Any other failure concerns only its connection.
+    /// Whether the failure of one transfer is one of all: of the local file, or a limit of the caller.
     static func concernsAll(_ error: HTTPError) -> Bool {
         switch error.code {
         case .fileFailed, .diskFull, .fileExists, .alreadyInProgress, .bodyTooLarge, .sessionInvalidated: true
@@ -52,13 +50,8 @@ package enum DownloadRetryRule {
         }
     }
 
-    /// The delay before a retry.
-    /// - Parameters:
-    ///   - failures: the number of failures since the last new byte, including this one.
-    ///   - random: between 0 and 1.
-    package static func delay(
-        _ failures: Int, asked: Duration?, _ retry: DownloadRetry, random: Double
-    ) -> Duration {
+    /// The delay before a retry, after failures in a row without a new byte; `random` is between 0 and 1.
+    package static func delay(_ failures: Int, asked: Duration?, _ retry: DownloadRetry, random: Double) -> Duration {
         if let asked { return min(max(.zero, asked), max(.zero, retry.maximumRetryAfter)) }
         var span = max(.zero, retry.initialDelay)
         let longest = max(.zero, retry.maximumDelay)
@@ -67,9 +60,8 @@ package enum DownloadRetryRule {
     }
 }
 
-/// Detects whether our own rate limit holds back the transfers of a download: then another connection brings nothing, and a
-/// transfer that takes over a range only discards bytes that are on their way.
-///
+/// Detects whether our own rate limit holds back the transfers of a download: then another connection brings nothing,
+/// and a transfer that takes over a range only discards bytes that are on their way.
 /// A limit lets a burst pass at first, so that one look without a wait proves nothing.
 package struct ThrottlingDetector: Sendable {
     /// The number of looks without a wait after which the limit does not bind.

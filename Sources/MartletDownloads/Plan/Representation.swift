@@ -7,8 +7,7 @@ package struct Representation: Hashable, Sendable {
     package var entityTag: EntityTag?
     /// `Last-Modified` as received; `nil` if the server sent none that can be parsed.
     package var lastModified: String?
-    /// Whether that date is so much older than the response, by 60 s or more, that the file cannot have changed within its second
-    /// (RFC 9110 §8.8.2.2).
+    /// Whether that date is at least 60 s older than the response, and so a strong validator (RFC 9110 §8.8.2.2).
     package var isLastModifiedStrong = false
     /// The content codings of its bytes; `nil` for none.
     package var coding: String?
@@ -23,8 +22,7 @@ package struct Representation: Hashable, Sendable {
         if let first = dates.first, dates.allSatisfy({ $0 == first }), let modified = HTTPDate(first) {
             lastModified = first
             let date = fields.firstValue(of: "Date").flatMap { HTTPDate($0) }
-            isLastModifiedStrong =
-                date.map { $0.secondsSinceEpoch - 60 >= modified.secondsSinceEpoch } ?? false
+            isLastModifiedStrong = date.map { $0.secondsSinceEpoch - 60 >= modified.secondsSinceEpoch } ?? false
         }
         let codings = fields.values(of: "Content-Encoding").joined(separator: ",").lowercased()
         let isCoded = codings.split(separator: ",").contains { coding in
@@ -34,8 +32,7 @@ package struct Representation: Hashable, Sendable {
         coding = isCoded ? codings : nil
     }
 
-    /// The value of `If-Range` for a part of this representation only: a strong entity tag, otherwise a strong date; `nil` if there
-    /// is neither. It is never a weak tag (RFC 9110 §13.1.5).
+    /// The value of `If-Range`: a strong entity tag, else a strong date; never a weak tag (RFC 9110 §13.1.5).
     package var condition: String? {
         if let entityTag, !entityTag.isWeak { return ByteText.latin1(entityTag.bytes[...]) }
         return isLastModifiedStrong ? lastModified : nil
@@ -71,38 +68,34 @@ package struct Representation: Hashable, Sendable {
     }
 }
 
-/// Signed URLs of file stores, which are valid for a limited time: later the same file has another URL.
-///
-/// Files are told apart by all of a URL but its signature. Its query parameters are known for the common stores only; any other
-/// parameter may name the file. An entity tag does not suffice: two files may have the same one, since it is the server's word
-/// about one URL (RFC 9110 §8.8.3).
+/// Signed URLs of file stores, which are valid for a limited time: later the same file has another URL. Files are
+/// distinguished by all of a URL but its signature. Its query parameters are known for the common stores only; any
+/// other parameter may name the file. An entity tag does not suffice: two files may have the same one, since it is the
+/// server's word about one URL (RFC 9110 §8.8.3).
 enum SignedURL {
     /// The prefixes of the parameters of Amazon S3 (version 4) and Google Cloud Storage.
     private static let prefixes = ["x-amz-", "x-goog-"]
     /// The parameters of Akamai, and the signers of S3 (version 2), CloudFront, Google Cloud Storage (version 2), Alibaba OSS.
     private static let names: Set<String> = signers.union(["security-token", "hdnea", "hdntl", "hdnts"])
-    private static let signers: Set<String> = [
-        "awsaccesskeyid", "key-pair-id", "googleaccessid", "ossaccesskeyid",
-    ]
+    private static let signers: Set<String> = ["awsaccesskeyid", "key-pair-id", "googleaccessid", "ossaccesskeyid"]
     /// Their other parameters. The words are common: they count only if there is a signer.
     private static let signedNames: Set<String> = ["signature", "expires", "policy"]
     /// The parameters of Azure Storage. The names are short: they count only if there are `sv` and `sig`.
     private static let azureNames: Set<String> = [
-        "sv", "ss", "srt", "sr", "st", "se", "sp", "sip", "spr", "sig", "skoid", "sktid", "skt", "ske", "sks",
-        "skv", "saoid", "suoid", "scid", "sdd", "ses",
+        "sv", "ss", "srt", "sr", "st", "se", "sp", "sip", "spr", "sig", "skoid", "sktid", "skt", "ske", "sks", "skv",
+        "saoid", "suoid", "scid", "sdd", "ses",
     ]
 
     /// A URL without its signature; the order of the other parameters is kept.
     static func unsigned(_ url: String) -> String {
         guard let mark = url.firstIndex(of: "?") else { return url }
-        let parameters = url[url.index(after: mark)...].split(
-            separator: "&", omittingEmptySubsequences: false)
+        let parameters = url[url.index(after: mark)...].split(separator: "&", omittingEmptySubsequences: false)
         let given = parameters.map { $0.prefix { $0 != "=" }.lowercased() }
         let isAzure = given.contains("sv") && given.contains("sig")
         let hasSigner = given.contains { signers.contains($0) }
         let kept = zip(parameters, given).filter { _, name in
-            !(names.contains(name) || prefixes.contains { name.hasPrefix($0) }
-                || isAzure && azureNames.contains(name) || hasSigner && signedNames.contains(name))
+            !(names.contains(name) || prefixes.contains { name.hasPrefix($0) } || isAzure && azureNames.contains(name)
+                || hasSigner && signedNames.contains(name))
         }
         if kept.isEmpty { return String(url[..<mark]) }
         return url[..<mark] + "?" + kept.map { String($0.0) }.joined(separator: "&")

@@ -1,9 +1,8 @@
 package import MartletTransport
 
 /// The received bytes of a file, those that transfers fetch, and those to request next.
-///
-/// A pure state machine: time is passed in. Every byte of the file is written, claimed by a transfer, or missing. Two transfers
-/// claim the same bytes only in the race for the end of the file, in which the faster one ends the other.
+/// A pure state machine: time is passed in. Every byte of the file is written, claimed by a transfer, or missing. Two
+/// transfers claim the same bytes only in the race for the end of the file: the faster one ends the other.
 package struct SegmentPlan: Sendable {
     /// The range of a transfer.
     package struct Claim: Sendable {
@@ -15,7 +14,6 @@ package struct SegmentPlan: Sendable {
         package var writtenEnd: UInt64
         /// The transfer that races for the same bytes.
         package var rival: UInt64?
-        /// The rate.
         package var rate: TransferRate
 
         /// The number of bytes that have not been received.
@@ -30,8 +28,7 @@ package struct SegmentPlan: Sendable {
     package static let chunkSeconds = 3.0
     /// The minimum that is taken over from a transfer: 64 KiB. Two transfers race for a smaller rest.
     package static let smallestTheft: UInt64 = 64 << 10
-    /// The remaining time below which a transfer is neither robbed nor raced: four times the server's longest response time, within
-    /// these bounds; the upper one before the first response.
+    /// A transfer with less remaining time is left alone: four response times within these bounds; first the upper.
     package static let patience = Duration.milliseconds(100)...Duration.milliseconds(500)
 
     /// The length of the file; `nil` while it is unknown.
@@ -56,11 +53,10 @@ package struct SegmentPlan: Sendable {
     /// The maximum time without a byte that says nothing about a transfer, in seconds.
     private var longestPatience: Double { givenPatience ?? SegmentPlan.patience.upperBound / .seconds(1) }
 
-    /// A plan of a file of which some bytes are written.
+    /// A plan of a file that may have written bytes.
     /// - Parameter patience: the remaining time below which a transfer is left alone; `nil` to derive it from response times.
     package init(
-        total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil,
-        patience: Duration? = nil
+        total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil, patience: Duration? = nil
     ) {
         self.total = total
         givenPatience = patience.map { $0 / .seconds(1) }
@@ -76,6 +72,17 @@ package struct SegmentPlan: Sendable {
     /// The number of written bytes.
     package var writtenCount: UInt64 { written.ranges.reduce(0) { $0 + $1.byteCount } }
 
+    /// The number of received bytes: the written ones, and those of the transfers that are not written yet.
+    /// - Parameter waiting: the bytes of each transfer past its position.
+    package func receivedCount(waiting: [UInt64: UInt64]) -> UInt64 {
+        var received = written
+        for (id, claim) in claims {
+            let end = claim.position + min(waiting[id] ?? 0, claim.rest)
+            if claim.writtenEnd < end { received.insert(contentsOf: claim.writtenEnd..<end) }
+        }
+        return received.ranges.reduce(0) { $0 + $1.byteCount }
+    }
+
     /// The number of bytes written from the first one on without a gap.
     package var prefixCount: UInt64 {
         guard let first = written.ranges.first, first.lowerBound == 0 else { return 0 }
@@ -86,9 +93,7 @@ package struct SegmentPlan: Sendable {
     package var isComplete: Bool { total.map { $0 == prefixCount } ?? false }
 
     /// The rate of all transfers in bytes per second.
-    package func rate(at now: MonotonicTime) -> Double {
-        claims.values.reduce(0) { $0 + $1.rate.value(at: now) }
-    }
+    package func rate(at now: MonotonicTime) -> Double { claims.values.reduce(0) { $0 + $1.rate.value(at: now) } }
 
     /// The ranges that are neither written nor claimed, in order.
     func missing() -> [Range<UInt64>] {
@@ -109,8 +114,9 @@ package struct SegmentPlan: Sendable {
 
     /// The number of bytes written just before an offset without a gap.
     package func writtenCount(before offset: UInt64) -> UInt64 {
-        guard let range = written.ranges.last(where: { $0.lowerBound < offset }), range.upperBound >= offset
-        else { return 0 }
+        guard let range = written.ranges.last(where: { $0.lowerBound < offset }), range.upperBound >= offset else {
+            return 0
+        }
         return offset - range.lowerBound
     }
 
@@ -121,17 +127,14 @@ package struct SegmentPlan: Sendable {
     ///   - id: the number of the transfer, new.
     ///   - takesOver: whether it may take over bytes that another transfer has claimed and not received.
     ///   - inOnePiece: whether it gets all of the first gap.
-    ///   - others: the number of transfers that may join soon: each is left its share, since the rates of the first moments
-    ///     promise too much.
-    /// - Returns: The bytes; `nil` if there are none for it.
+    ///   - others: the number of transfers that may join soon; each is left its share, as first rates promise much.
+    /// - Returns: The bytes; `nil` for no bytes.
     package mutating func claim(
         _ id: UInt64, takesOver: Bool = true, inOnePiece: Bool = false, others: Int = 0, now: MonotonicTime
     ) -> Range<UInt64>? {
         let gaps = missing()
         // Past the window, the transfer of the first missing byte is the one that delays the others.
-        guard let gap = gaps.first, gap.lowerBound < windowEnd else {
-            return takesOver ? takeOver(id, now: now) : nil
-        }
+        guard let gap = gaps.first, gap.lowerBound < windowEnd else { return takesOver ? takeOver(id, now: now) : nil }
         // Without a known end, one transfer continues to it.
         let isWhole = total == nil || inOnePiece
         let share = others > 0 ? gaps.reduce(0) { $0 + $1.byteCount } / UInt64(others + 1) : .max
@@ -151,8 +154,7 @@ package struct SegmentPlan: Sendable {
     }
 
     /// Assigns these bytes to a transfer.
-    @discardableResult
-    package mutating func claim(
+    @discardableResult package mutating func claim(
         _ id: UInt64, _ range: Range<UInt64>, rival: UInt64? = nil, now: MonotonicTime
     ) -> Range<UInt64> {
         claims[id] = Claim(
@@ -173,8 +175,7 @@ package struct SegmentPlan: Sendable {
     /// The rate of the transfer that ended last.
     private var lastRate = 0.0
 
-    /// Takes over the end of the range of the transfer that will be busy for longest, the share that is fair by their rates; or
-    /// races for all of it, if it is small.
+    /// Takes over the fair share, by their rates, of the range that will take longest; races for all of a small one.
     private mutating func takeOver(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
         // A range without an end cannot be divided.
         guard total != nil else { return nil }
@@ -215,15 +216,13 @@ package struct SegmentPlan: Sendable {
     // MARK: Events
 
     /// Notes the response time of a request.
-    package mutating func answered(after time: Duration) {
-        answerTime = max(answerTime ?? 0, time / .seconds(1))
-    }
+    package mutating func answered(after time: Duration) { answerTime = max(answerTime ?? 0, time / .seconds(1)) }
 
     /// Notes received bytes of a transfer.
     /// - Returns: Their offset, the number of them that are wanted, and whether more are; `nil` for an inactive transfer.
-    package mutating func accept(
-        _ id: UInt64, _ count: UInt64, now: MonotonicTime
-    ) -> (offset: UInt64, count: UInt64, wantsMore: Bool)? {
+    package mutating func accept(_ id: UInt64, _ count: UInt64, now: MonotonicTime) -> (
+        offset: UInt64, count: UInt64, wantsMore: Bool
+    )? {
         guard var claim = claims[id] else { return nil }
         let offset = claim.position
         let taken = min(count, claim.rest)

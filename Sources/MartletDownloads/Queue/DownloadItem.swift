@@ -20,14 +20,12 @@ package struct DownloadItem: Sendable {
     package var id: DownloadID
     /// The position in the queue, lower numbers first.
     package var order: UInt64
-    /// The priority.
     package var priority = DownloadPriority.normal
     /// The state.
     package var stage = Stage.waiting
     /// The URL with which the download was added. Its user info is not written to disk.
     package var url: HTTPURL
-    /// The URLs given since, in order; the last one is current. The earlier ones are kept since the received bytes may be
-    /// recorded under them.
+    /// The URLs given since; the last one is current. The received bytes may be recorded under the earlier ones.
     package private(set) var movedURLs: [HTTPURL] = []
     /// The target; absolute.
     package var target: DownloadTarget
@@ -61,14 +59,23 @@ package struct DownloadItem: Sendable {
 
     /// The plan of a run: into the directory while the file name is unknown, and to that file from then on.
     package var plan: DownloadJob.Plan {
-        DownloadJob.Plan(
-            url: url, target: path.map { .file($0) } ?? target, options: options, publication: publication)
+        DownloadJob.Plan(url: url, target: path.map { .file($0) } ?? target, options: options, publication: publication)
     }
 
     /// The path of the file, as far as it is known or given.
     package var file: FilePath? {
         if path == nil, case .file(let file) = target.place { return file }
         return path
+    }
+
+    /// Whether another download has the same URL, signatures aside, and the same target.
+    func isSameTransfer(as other: DownloadItem) -> Bool {
+        target == other.target && SignedURL.unsigned(place.absoluteForm) == SignedURL.unsigned(other.place.absoluteForm)
+    }
+
+    /// Whether another download is the same, or has the same file.
+    func isDuplicate(of other: DownloadItem) -> Bool {
+        isSameTransfer(as: other) || claim != nil && claim == other.claim
     }
 
     /// The normalized path of the file, by which two downloads of one file are detected.

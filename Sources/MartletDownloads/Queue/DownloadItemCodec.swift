@@ -2,10 +2,8 @@ import FoundationEssentials
 package import MartletCore
 import MartletStreams
 
-/// The file format of a download: a ``RecordEnvelope`` named `MRTd` with the fields of its ``DownloadItem``.
-///
-/// Version 2; version 1 has no note of a file that will get its name. The user info of URLs and fields with credentials are not
-/// written.
+/// The file format of a download: a ``RecordEnvelope`` named `MRTd` with the fields of its ``DownloadItem``, without
+/// user info and credentials. Version 2; version 1 has no note of a file that will get its name.
 package enum DownloadItemCodec {
     /// The maximum length of the file in bytes.
     package static let byteLimit = 4 << 20
@@ -18,9 +16,7 @@ package enum DownloadItemCodec {
     package static func encode(_ item: DownloadItem) throws(HTTPError) -> [UInt8] {
         var writer = envelope.begun()
         try write(item, to: &writer)
-        do throws(RecordEnvelope.Fault) {
-            return try envelope.sealed(writer)
-        } catch {
+        do throws(RecordEnvelope.Fault) { return try envelope.sealed(writer) } catch {
             let count = writer.bytes.count
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
@@ -30,9 +26,7 @@ package enum DownloadItemCodec {
 
     /// The download in the bytes of a file.
     package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> DownloadItem {
-        try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in
-            try item(&reader, version: version)
-        }
+        try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in try item(&reader, version: version) }
     }
 
     // MARK: Writing
@@ -112,16 +106,14 @@ package enum DownloadItemCodec {
         } catch {
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
-                message: "the download's options cannot be kept: a closure in them cannot be written",
-                underlying: error)
+                message: "the download's options cannot be kept: a closure in them cannot be written", underlying: error
+            )
         }
     }
 
     // MARK: Reading
 
-    private static func item(
-        _ reader: inout RecordReader, version: UInt16
-    ) throws(RecordReader.Fault) -> DownloadItem {
+    private static func item(_ reader: inout RecordReader, version: UInt16) throws(RecordReader.Fault) -> DownloadItem {
         let id = DownloadID(try reader.number("number"))
         let order: UInt64 = try reader.number("order")
         let level: UInt8 = try reader.number("priority")
@@ -133,17 +125,14 @@ package enum DownloadItemCodec {
         let kind: UInt8 = try reader.number("target")
         let name = try path(&reader, "target")
         guard name.isAbsolute, kind < 2 else { throw reader.fault("target") }
-        var item = DownloadItem(
-            id: id, order: order, url: url, target: kind == 0 ? .file(name) : .directory(name))
+        var item = DownloadItem(id: id, order: order, url: url, target: kind == 0 ? .file(name) : .directory(name))
         item.priority = priority
         for url in movedURLs { item.move(to: url) }
         if try reader.flag("path") { item.path = try path(&reader, "path") }
         item.completedByteCount = try reader.number("completed")
         item.totalByteCount = try reader.optionalNumber("total")
         let options = try reader.counted(limit: byteLimit, "options")
-        do {
-            item.options = try JSONDecoder().decode(DownloadOptions.self, from: Data(options))
-        } catch {
+        do { item.options = try JSONDecoder().decode(DownloadOptions.self, from: Data(options)) } catch {
             throw reader.fault("options")
         }
         item.stage =
@@ -185,8 +174,7 @@ package enum DownloadItemCodec {
     private static func failure(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPError {
         // A code that this version does not know is kept.
         let code = HTTPError.Code(rawValue: try reader.text(limit: textLimit, "code"))
-        let phase =
-            HTTPError.Phase(rawValue: try reader.text(limit: textLimit, "phase")) ?? .processingResponse
+        let phase = HTTPError.Phase(rawValue: try reader.text(limit: textLimit, "phase")) ?? .processingResponse
         var error = HTTPError(code, phase: phase, message: try reader.text(limit: textLimit, "message"))
         error.wasSent = try reader.flag("sent")
         if let url = try reader.optionalText(limit: textLimit, "URL") {
@@ -196,17 +184,13 @@ package enum DownloadItemCodec {
         return error
     }
 
-    private static func url(
-        _ reader: inout RecordReader, _ field: String
-    ) throws(RecordReader.Fault) -> HTTPURL {
+    private static func url(_ reader: inout RecordReader, _ field: String) throws(RecordReader.Fault) -> HTTPURL {
         let text = try reader.text(limit: textLimit, field)
         guard let url = try? HTTPURL(text, pathAsIs: true) else { throw reader.fault(field) }
         return url
     }
 
-    private static func path(
-        _ reader: inout RecordReader, _ field: String
-    ) throws(RecordReader.Fault) -> FilePath {
+    private static func path(_ reader: inout RecordReader, _ field: String) throws(RecordReader.Fault) -> FilePath {
         let path = FilePath(try reader.text(limit: textLimit, field))
         guard !path.isEmpty else { throw reader.fault(field) }
         return path

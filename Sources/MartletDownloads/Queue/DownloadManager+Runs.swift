@@ -1,7 +1,7 @@
 import MartletCore
 
-// The consequences of the machine's decisions: runs that start and end, events, and records. Each function decides and emits
-// before it first suspends, and writes its decision in the order of the decisions.
+// The consequences of the machine's decisions: runs that start and end, events, and records. Each function decides and
+// emits before it first suspends, and writes its decision in the order of the decisions.
 extension DownloadManager {
     /// Takes over the contents of the directory.
     func restore(_ contents: DownloadStore.Contents) {
@@ -21,6 +21,7 @@ extension DownloadManager {
             let status = manage(item, state, isVisible: phase != .removing)
             status.settleProgress(isFinished: phase != .waiting) { progress in
                 progress.completedByteCount = item.completedByteCount
+                progress.writtenByteCount = item.completedByteCount
                 progress.totalByteCount = item.totalByteCount
                 progress.resumedByteCount = item.completedByteCount
             }
@@ -33,13 +34,11 @@ extension DownloadManager {
     /// Takes over a new download that is on disk.
     func enter(_ item: DownloadItem) {
         _ = manage(item, .waiting)
-        log.add(.added(item.id))
+        log.add(.added(item.id, place(of: item)))
         apply(machine.add([arrival(item, .waiting)], now: now()))
     }
 
-    private func manage(_ item: DownloadItem, _ state: DownloadState, isVisible: Bool = true)
-        -> DownloadStatus
-    {
+    private func manage(_ item: DownloadItem, _ state: DownloadState, isVisible: Bool = true) -> DownloadStatus {
         let (id, place) = (item.id, DownloadLocation(item))
         let status = DownloadStatus(state) { [weak registry] in registry?.count(id) }
         managed[item.id] = Managed(item: item, place: place, status: status)
@@ -47,16 +46,26 @@ extension DownloadManager {
         return status
     }
 
-    private func arrival(
-        _ item: DownloadItem, _ phase: DownloadQueueMachine.Phase
-    ) -> DownloadQueueMachine.Arrival {
+    private func arrival(_ item: DownloadItem, _ phase: DownloadQueueMachine.Phase) -> DownloadQueueMachine.Arrival {
         DownloadQueueMachine.Arrival(id: item.id, host: item.host, priority: item.priority, phase: phase)
     }
 
     func checkOpen() throws(HTTPError) {
         guard isClosing else { return }
-        throw HTTPError(.sessionInvalidated, phase: .preparing, message: "the download manager was closed")
+        throw HTTPError(
+            .downloadManagerClosed, phase: .preparing,
+            message: "the download manager of \(directory) was closed; open it again")
     }
+
+    /// The download of a command.
+    /// - Throws: An ``HTTPError`` if the manager was closed, or no download has that number.
+    func known(_ id: DownloadID) throws(HTTPError) -> Managed {
+        try checkOpen()
+        if let entry = managed[id] { return entry }
+        throw HTTPError(.invalidRequest, phase: .preparing, message: "there is no download \(id)")
+    }
+
+    private func place(of item: DownloadItem) -> HTTPURL { item.place.withoutUserInfo }
 
     // MARK: Effects
 
@@ -80,7 +89,7 @@ extension DownloadManager {
         let run = ManagedRun()
         managed[id]?.run = run
         entry.status.become(.running)
-        log.add(.began(id))
+        log.add(.began(id, place(of: entry.item)))
         let order = ManagedRun.Order(
             plan: entry.item.plan, movedURLs: entry.item.movedURLs, status: entry.status, slots: slots,
             prepare: prepare, make: make, named: { [weak self] path in await self?.name(id, path) },
@@ -102,14 +111,12 @@ extension DownloadManager {
         let job = entry.job ?? make(entry.item.plan, entry.status, slots)
         runs.add { [weak self, store] in
             var fault: HTTPError?
-            do {
-                try await job.discard()
-            } catch {
+            do { try await job.discard() } catch {
                 fault =
                     error as? HTTPError
                     ?? HTTPError(
-                        .fileFailed, phase: .preparing, message: "what has come could not be removed",
-                        underlying: error)
+                        .fileFailed, phase: .preparing, message: "what has come could not be removed", underlying: error
+                    )
             }
             await self?.discarded(id, fault)
             withExtendedLifetime(store) {}
@@ -125,8 +132,7 @@ extension DownloadManager {
         await save([id])
     }
 
-    /// Writes the note of a file that will get its name. After a failure, which is reported, the download continues: only a
-    /// process that is killed at this very point would need the note.
+    /// Writes the note of a file that will get its name. After a failure the download continues without the note.
     private func note(_ id: DownloadID, _ run: ManagedRun, _ publication: PublicationRecord?) async {
         guard managed[id]?.run === run else { return }
         managed[id]?.item.publication = publication
@@ -158,9 +164,7 @@ extension DownloadManager {
             return
         case (.failed, .failed(let error)): reportFailed(id, error)
         case (.failed, _):
-            reportFailed(
-                id, HTTPError(.systemFailed, phase: .processingResponse, message: "the run stopped by itself")
-            )
+            reportFailed(id, HTTPError(.systemFailed, phase: .processingResponse, message: "the run stopped by itself"))
         case (.paused, _): reportPaused(id)
         case (.waiting, _), (.running, _):
             entry.status.become(.waiting)
@@ -178,7 +182,8 @@ extension DownloadManager {
         let effects = machine.discarded(id)
         entry.status.settleProgress { $0 = DownloadProgress() }
         entry.status.events.add(.cancelled)
-        log.add(.cancelled(id))
+        cancelledCount.change { $0 += 1 }
+        log.add(.cancelled(id, place(of: entry.item)))
         entry.status.become(.cancelled)
         forget(entry.item)
         entry.status.end()
@@ -187,10 +192,7 @@ extension DownloadManager {
 
     private func reportFinished(_ id: DownloadID, _ result: DownloadResult) {
         guard let entry = managed[id] else { return }
-        entry.status.settleProgress { progress in
-            progress.completedByteCount = result.byteCount
-            progress.totalByteCount = result.byteCount
-        }
+        entry.status.settleProgress { $0.complete(result.byteCount) }
         entry.status.report(.finished(result), .finished(result))
         entry.status.end()
         release(entry.item)
@@ -211,7 +213,7 @@ extension DownloadManager {
         guard let entry = managed[id] else { return }
         entry.status.settleProgress()
         entry.status.report(.paused, .paused)
-        log.add(.paused(id))
+        log.add(.paused(id, place(of: entry.item)))
     }
 
     // MARK: Commands
@@ -228,12 +230,10 @@ extension DownloadManager {
     }
 
     func resume(_ id: DownloadID, at url: HTTPURL?) async throws {
-        try checkOpen()
+        _ = try known(id)
         guard resumeNow(id, at: url) else {
             throw HTTPError(
-                .invalidRequest, phase: .preparing,
-                message: managed[id] == nil
-                    ? "there is no download \(id)" : "download \(id) is finished, or being cancelled")
+                .invalidRequest, phase: .preparing, message: "download \(id) is finished, or being cancelled")
         }
         await save([id])
     }
@@ -244,9 +244,7 @@ extension DownloadManager {
         guard var entry = managed[id] else { return false }
         let old = machine.phase(of: id)
         if let url { entry.item.move(to: url) }
-        guard let effects = machine.resume(id, host: url.map { _ in entry.item.host }, now: now()) else {
-            return false
-        }
+        guard let effects = machine.resume(id, host: url.map { _ in entry.item.host }, now: now()) else { return false }
         if old == .paused || old == .failed {
             lastOrder = lastOrder == .max ? .max : lastOrder + 1
             entry.item.order = lastOrder
@@ -261,17 +259,15 @@ extension DownloadManager {
 
     func limitBandwidth() {
         var rates = session.configuration.bandwidth
-        rates.total.download = limits.bandwidth ?? rates.total.download
-        rates.perHost.download = limits.bandwidthPerHost ?? rates.perHost.download
+        rates.total.download = machine.limits.bandwidth ?? rates.total.download
+        rates.perHost.download = machine.limits.bandwidthPerHost ?? rates.perHost.download
         session.setBandwidthLimits(rates)
     }
 
     // MARK: Records
 
     /// Notes the file of a download.
-    func take(_ item: DownloadItem) {
-        if let claim = item.claim, claims[claim] == nil { claims[claim] = item.id }
-    }
+    func take(_ item: DownloadItem) { if let claim = item.claim, claims[claim] == nil { claims[claim] = item.id } }
 
     /// Releases the file of a download.
     func release(_ item: DownloadItem) {

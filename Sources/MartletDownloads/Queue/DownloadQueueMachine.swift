@@ -1,12 +1,12 @@
 package import MartletCore
 
-/// The order in which downloads run, and the state of each: a pure state machine.
+/// The order and the states of downloads: a pure state machine.
 ///
 /// | phase | meaning | left by |
 /// |---|---|---|
 /// | waiting | it is queued | its turn; pause, cancel |
 /// | running | it holds a file slot | its end; pause, cancel |
-/// | stopping | it was told to end, and holds its slot | its end |
+/// | stopping | it has to end, and holds its slot | its end |
 /// | paused | it holds no slot, and delays the end of all | resume, cancel |
 /// | recording | its file is complete, and that is being written | the end of that |
 /// | removing | its bytes are being removed | the end of that |
@@ -16,7 +16,6 @@ package import MartletCore
 /// Waiting downloads are ordered by level: the priority, plus one for each ageing interval that they have waited, up to the
 /// highest; within a level, FIFO. So none waits forever, whatever is added after it.
 package struct DownloadQueueMachine: Sendable {
-    /// The phase of a download.
     package enum Phase: Hashable, Sendable {
         case waiting
         case running
@@ -52,7 +51,6 @@ package struct DownloadQueueMachine: Sendable {
     package struct Effects: Hashable, Sendable {
         /// Downloads to run.
         package var begin: [DownloadID] = []
-        /// Downloads to stop.
         package var stop: [DownloadID] = []
         /// Downloads whose bytes and records are to be removed.
         package var discard: [DownloadID] = []
@@ -66,7 +64,6 @@ package struct DownloadQueueMachine: Sendable {
         package var id: DownloadID
         /// The host by which it is counted.
         package var host: String
-        /// The priority.
         package var priority: DownloadPriority
         /// The phase; one that ran waits.
         package var phase: Phase
@@ -145,12 +142,11 @@ package struct DownloadQueueMachine: Sendable {
         return effects
     }
 
-    /// Pauses downloads, all at once, so that none of them starts while others make room. Those that are over or being removed
-    /// are ignored.
+    /// Pauses downloads together, so that none starts in place of another. Those over or being removed are ignored.
     /// - Returns: The downloads that are paused now, or will be when they have ended; and the actions.
-    package mutating func pause(
-        _ ids: some Sequence<DownloadID>, now: MonotonicTime
-    ) -> (paused: [DownloadID], effects: Effects) {
+    package mutating func pause(_ ids: some Sequence<DownloadID>, now: MonotonicTime) -> (
+        paused: [DownloadID], effects: Effects
+    ) {
         var effects = Effects()
         var paused: [DownloadID] = []
         for id in ids {
@@ -217,11 +213,9 @@ package struct DownloadQueueMachine: Sendable {
         return effects
     }
 
-    /// Handles the end of a run.
-    ///
-    /// The outcome takes precedence over the request: a complete file is finished, and a failure is one, even if a pause was
-    /// requested; a cancelled download is removed unless it is finished. One that stopped without a request has failed, unless
-    /// the queue is closed.
+    /// Handles the end of a run. The outcome takes precedence over the request: a complete file is finished, and a
+    /// failure is one, even if a pause was requested; a cancelled download is removed unless it is finished. One that
+    /// stopped without a request has failed, unless the queue is closed.
     package mutating func end(_ id: DownloadID, _ ending: Ending, now: MonotonicTime) -> Effects {
         var effects = Effects()
         let goal: Goal?
@@ -341,12 +335,11 @@ package struct DownloadQueueMachine: Sendable {
     private func next(_ now: MonotonicTime) -> DownloadID? {
         var best: (level: Int, place: Place)?
         for (lane, places) in lanes {
-            guard let place = places.first, runningCounts[lane.host, default: 0] < max(1, limits.perHost)
-            else { continue }
-            let level = level(of: lane.priority, since: place.ticket.since, now)
-            if let best, (best.level, place.ticket.sequence) >= (level, best.place.ticket.sequence) {
+            guard let place = places.first, runningCounts[lane.host, default: 0] < max(1, limits.perHost) else {
                 continue
             }
+            let level = level(of: lane.priority, since: place.ticket.since, now)
+            if let best, (best.level, place.ticket.sequence) >= (level, best.place.ticket.sequence) { continue }
             best = (level, place)
         }
         return best?.place.id

@@ -36,10 +36,8 @@ final class DownloadRegistry: Sendable {
     /// All numbers in ascending order.
     var ids: [DownloadID] { state.withLock { $0.entries.keys.sorted() } }
 
-    /// The entry of a download.
     func entry(of id: DownloadID) -> Entry? { state.withLock { $0.entries[id] } }
 
-    /// Adds a download.
     func add(_ id: DownloadID, _ status: DownloadStatus, _ place: DownloadLocation) {
         let isEnded = state.withLock { state in
             state.entries[id] = Entry(status: status, place: place)
@@ -59,8 +57,7 @@ final class DownloadRegistry: Sendable {
         entry?.status.end()
     }
 
-    /// Counts the present progress and state of a download in the total. They are read under the lock, so that of concurrent
-    /// changes the last one counts.
+    /// Counts the progress and the state of a download. They are read under the lock, so that the last change counts.
     func count(_ id: DownloadID) {
         replace { state in
             guard let entry = state.entries[id] else { return }

@@ -1,10 +1,8 @@
 package import MartletCore
 
-/// The persistent part of a manager's downloads: a ``RecordDirectory`` of items (``DownloadItemCodec``), written by one thread in
-/// call order.
-///
-/// A write that is requested before a call suspends precedes those requested later: the manager decides, and the disk follows.
-/// Cancelling a task interrupts no write.
+/// The persistent part of a manager's downloads: a ``RecordDirectory`` of items (``DownloadItemCodec``), written by one
+/// thread in call order. A write that is requested before a call suspends precedes those requested later: the manager
+/// decides, and the disk follows. Cancelling a task interrupts no write.
 package final class DownloadStore: Sendable {
     /// The contents of a directory.
     package struct Contents: Sendable {
@@ -24,23 +22,18 @@ package final class DownloadStore: Sendable {
         self.workers = workers
     }
 
-    /// Opens a directory, creating it if it is missing, reads its contents, and sets aside damaged files. This store owns it
-    /// until ``close(lastNumber:)``, or until the store is released.
-    /// - Throws: An ``HTTPError``: `.fileFailed` if the directory belongs to another user, others may write to it, or it cannot
-    ///   be used; `.alreadyInProgress` if another manager has it, in this process or another one.
-    package static func open(
-        _ path: String, files: any FileSystem
-    ) async throws(HTTPError) -> (DownloadStore, Contents) {
+    /// Opens or creates a directory, sets damaged files aside, and owns it until it is closed or released.
+    /// - Throws: An ``HTTPError``: `.fileFailed` if the directory belongs to another user, others may write to it, or
+    ///   it cannot be used; `.alreadyInProgress` if another manager has it, in this process or another one.
+    package static func open(_ path: String, files: any FileSystem) async throws(HTTPError) -> (DownloadStore, Contents)
+    {
         let workers = BlockingThreadPool(threadLimit: 1)
         let (folder, contents) = try await workers.run { () throws(HTTPError) in
-            let path = try HTTPError.storing { () throws(StorageError) in try WorkingDirectory.absolute(path)
-            }
+            let path = try HTTPError.storing { () throws(StorageError) in try WorkingDirectory.absolute(path) }
             let folder: RecordDirectory
             do throws(RecordDirectory.Refusal) {
                 folder = try RecordDirectory(path: path, kind: "item", files: files)
-            } catch {
-                throw HTTPError(refusing: error, path: path, owner: "download manager", contents: "downloads")
-            }
+            } catch { throw HTTPError(refusing: error, path: path, owner: "download manager", contents: "downloads") }
             var contents = Contents()
             let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
             for number in numbers { read(number, folder, into: &contents) }
@@ -54,9 +47,7 @@ package final class DownloadStore: Sendable {
     private static func read(_ number: UInt64, _ folder: RecordDirectory, into contents: inout Contents) {
         let here = FilePath(folder.recordPath(number))
         let bytes: [UInt8]
-        do throws(StorageError) {
-            bytes = try folder.read(number, limit: DownloadItemCodec.byteLimit)
-        } catch {
+        do throws(StorageError) { bytes = try folder.read(number, limit: DownloadItemCodec.byteLimit) } catch {
             if error.isMissingFile { return }
             contents.findings.append(.itemSkipped(path: here, reason: error.description))
             return
@@ -93,19 +84,11 @@ package final class DownloadStore: Sendable {
             for item in items {
                 do throws(HTTPError) {
                     let bytes = try DownloadItemCodec.encode(item)
-                    try HTTPError.storing { () throws(StorageError) in
-                        try folder.replace(item.id.number, bytes)
-                    }
-                } catch {
-                    faults[item.id] = error
-                }
+                    try HTTPError.storing { () throws(StorageError) in try folder.replace(item.id.number, bytes) }
+                } catch { faults[item.id] = error }
             }
-            do throws(StorageError) {
-                try folder.syncNames()
-            } catch {
-                for item in items where faults[item.id] == nil {
-                    faults[item.id] = HTTPError(storing: error)
-                }
+            do throws(StorageError) { try folder.syncNames() } catch {
+                for item in items where faults[item.id] == nil { faults[item.id] = HTTPError(storing: error) }
             }
             return faults
         }
@@ -118,9 +101,7 @@ package final class DownloadStore: Sendable {
             do throws(StorageError) {
                 try folder.remove(id.number)
                 return nil
-            } catch {
-                return HTTPError(storing: error)
-            }
+            } catch { return HTTPError(storing: error) }
         }
     }
 

@@ -2,9 +2,8 @@ package import MartletCore
 import Synchronization
 
 /// Connection slots: a limited number for each host and port, assigned in FIFO order.
-///
-/// A slot counts a connection that downloads may have open: it is acquired before a connection is requested, and released when
-/// the connection is closed or free for others.
+/// A slot counts a connection that downloads may have open: it is acquired before a connection is requested, and
+/// released when the connection is closed or free for others.
 package final class HostConnectionSlots: Sendable {
     private struct Host {
         var count = 0

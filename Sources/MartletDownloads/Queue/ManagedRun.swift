@@ -3,7 +3,6 @@ import Synchronization
 
 /// One run of a managed download, which can be stopped and waited for.
 final class ManagedRun: Sendable {
-    /// The outcome of a run.
     package enum Outcome: Sendable {
         case finished(DownloadResult)
         case failed(HTTPError)
@@ -51,7 +50,6 @@ final class ManagedRun: Sendable {
     /// Guards the above: the run, and the manager.
     private let state = Mutex(State())
 
-    /// Stops the run.
     func stop() { stopping.update { true } }
 
     /// Notes that the manager has handled the end.
@@ -113,8 +111,7 @@ final class ManagedRun: Sendable {
                     // Only its type: the message is kept on disk, and the closure handles secrets.
                     throw HTTPError(
                         .invalidRequest, phase: .preparing,
-                        message: "the closure that prepares requests threw \(type(of: error))",
-                        underlying: error)
+                        message: "the closure that prepares requests threw \(type(of: error))", underlying: error)
                 }
                 try Task.checkCancellation()
             }
@@ -126,16 +123,9 @@ final class ManagedRun: Sendable {
             }
             if let bandwidth { job.setBandwidth(bandwidth) }
             return .finished(try await job.run(noting: order.noting))
-        } catch is CancellationError {
-            return .stopped
-        } catch let error as HTTPError {
-            return .failed(error)
-        } catch {
+        } catch is CancellationError { return .stopped } catch let error as HTTPError { return .failed(error) } catch {
             return .failed(
-                HTTPError(
-                    .systemFailed, phase: .processingResponse, message: "\(type(of: error))",
-                    underlying: error)
-            )
+                HTTPError(.systemFailed, phase: .processingResponse, message: "\(type(of: error))", underlying: error))
         }
     }
 
@@ -167,7 +157,7 @@ struct ManagedDownload: Download.Controller {
 
     func cancel() async { await manager.cancel(id) }
 
-    func setPriority(_ priority: DownloadPriority) async { await manager.setPriority(priority, of: id) }
+    func setPriority(_ priority: DownloadPriority) async throws { try await manager.setPriority(priority, of: id) }
 }
 
 extension DownloadJob: RunnableDownload {}
@@ -176,40 +166,32 @@ extension DownloadManager {
     /// Opens a directory of downloads, and resumes the unfinished ones.
     ///
     /// - Parameters:
-    ///   - session: the session that sends the requests.
-    ///   - directory: the directory; created with its parents if it is missing. Only its owner may be able to write to it.
-    ///   - limits: the limits.
-    ///   - prepare: called at the start of each run with the fields of its requests and the URL of the file, to add fields that
-    ///     are not stored, such as `Authorization`. An error that it throws fails the download.
-    /// - Throws: An ``MartletCore/HTTPError``: `.alreadyInProgress` if another manager has the directory, in this process or
-    ///   another one; `.fileFailed` if it belongs to another user, others may write to it, or it cannot be used.
+    ///   - directory: the directory; created with its parents if missing. Only its owner may write to it.
+    ///   - prepare: called at the start of each run with the fields of its requests and the URL of the file, to add
+    ///     fields that are not stored, such as `Authorization`. An error that it throws fails the download.
+    /// - Throws: An ``HTTPError``: `.alreadyInProgress` if a manager of any process has the directory;
+    ///   `.fileFailed` if another user owns it, others may write to it, or it cannot be used.
     public init(
         session: HTTPSession, directory: some FilePathConvertible, limits: DownloadLimits = DownloadLimits(),
         prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil
     ) async throws {
         try await self.init(
             session: session, directory: directory.filePath, limits: limits, prepare: prepare,
-            make: { plan, status, slots in DownloadJob(plan, session: session, slots: slots, status: status) }
-        )
+            make: { plan, status, slots in DownloadJob(plan, session: session, slots: slots, status: status) })
     }
 
-    /// Opens a directory of downloads with its own session, for background transfers that belong to the directory and outlive
-    /// the process. The next process that opens it resumes them, and ``allFinished`` reports when all are over.
+    /// Opens a directory of downloads with its own session, for background transfers that outlive the process. The
+    /// next process that opens it resumes them, and ``allFinished`` reports when all are over.
     ///
-    /// - Parameters:
-    ///   - directory: the directory, as for ``init(session:directory:limits:prepare:)``.
-    ///   - configuration: the configuration of the session; ``MartletCore/SessionConfiguration/background`` by default.
-    ///   - limits: the limits.
-    ///   - prepare: as for that initializer.
-    /// - Throws: As that initializer.
+    /// The parameters and errors are those of ``init(session:directory:limits:prepare:)``; the configuration is
+    /// ``SessionConfiguration/background`` by default.
     public static func background(
         directory: some FilePathConvertible, configuration: SessionConfiguration = .background,
         limits: DownloadLimits = DownloadLimits(),
         prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil
     ) async throws -> DownloadManager {
         try await DownloadManager(
-            session: HTTPSession(configuration: configuration), directory: directory, limits: limits,
-            prepare: prepare)
+            session: HTTPSession(configuration: configuration), directory: directory, limits: limits, prepare: prepare)
     }
 }
 

@@ -7,16 +7,14 @@ extension DownloadJob {
 
     /// Gives the complete file its name.
     /// - Parameters:
-    ///   - part: the file.
     ///   - result: the result; its path is the requested name.
     ///   - modified: `Last-Modified`, in seconds since 1970.
     ///   - noting: receives the note of the file before it gets its name.
     /// - Returns: The result with the name that the file got.
-    /// - Throws: An `HTTPError` if it has no name; ``UnsyncedName`` if its name may not survive a power cut; `CancellationError`;
-    ///   errors of `noting`.
-    func publish(
-        _ part: PartFile, _ result: DownloadResult, modified: Int64?, noting: Noting?
-    ) async throws -> DownloadResult {
+    /// - Throws: An `HTTPError` without a name; ``UnsyncedName`` if a power cut may undo it; `CancellationError`.
+    func publish(_ part: PartFile, _ result: DownloadResult, modified: Int64?, noting: Noting?) async throws
+        -> DownloadResult
+    {
         let collision = plan.options.collision
         var publication: PublicationRecord
         var name: PublishedName?
@@ -37,9 +35,7 @@ extension DownloadJob {
                 try part.copy(total: result.byteCount, modified: self.kept(modified))
             }
             state.withLock { $0.publication = publication }
-            do {
-                if let noting { try await note(publication, noting) }
-            } catch {
+            do { if let noting { try await note(publication, noting) } } catch {
                 await BlockingThreadPool.shared.run { part.removeCopy() }
                 throw error
             }
@@ -51,17 +47,15 @@ extension DownloadJob {
 
     /// Gives the complete file its name in one step, if nothing is to be noted before. Blocks.
     /// - Returns: The note, and the name; no name if the file cannot be renamed to it, though a copy may.
-    func publishAtOnce(
-        _ part: PartFile, _ result: DownloadResult, modified: Int64?
-    ) throws(StorageError) -> (publication: PublicationRecord, name: PublishedName?) {
+    func publishAtOnce(_ part: PartFile, _ result: DownloadResult, modified: Int64?) throws(StorageError) -> (
+        publication: PublicationRecord, name: PublishedName?
+    ) {
         let publication = try seal(part, result, modified: modified)
         return (publication, try part.publish(plan.options.collision))
     }
 
     /// The modification time, if the file gets that of the server.
-    private func kept(_ modified: Int64?) -> Int64? {
-        plan.options.preservesModificationTime ? modified : nil
-    }
+    private func kept(_ modified: Int64?) -> Int64? { plan.options.preservesModificationTime ? modified : nil }
 
     /// Checks whether the file of an earlier run got its name, and completes the steps that follow.
     /// - Returns: The result; `nil` if the file did not get its name.
@@ -73,22 +67,20 @@ extension DownloadJob {
             found = try await BlockingThreadPool.shared.run { () throws(StorageError) in
                 try publication.complete(collision, files: files)
             }
-        } catch {
-            throw failure(error)
-        }
+        } catch { throw failure(error) }
         guard let name = found else { return nil }
         let result: DownloadResult
-        do {
-            result = try take(name, publication.result)
-        } catch let unsynced as UnsyncedName {
-            throw unsynced.error
-        }
+        do { result = try take(name, publication.result) } catch let unsynced as UnsyncedName { throw unsynced.error }
         report(.started(resumedByteCount: result.byteCount), total: result.byteCount)
+        return shown(result)
+    }
+
+    /// Shows the progress of a complete file that this run did not fetch.
+    func shown(_ result: DownloadResult) -> DownloadResult {
         status.updateProgress {
             var progress = DownloadProgress()
-            progress.completedByteCount = result.byteCount
-            progress.totalByteCount = result.byteCount
-            progress.resumedByteCount = result.byteCount
+            progress.complete(result.byteCount)
+            progress.resumedByteCount = result.resumedByteCount
             progress.isFinished = true
             return progress
         }
@@ -97,9 +89,9 @@ extension DownloadJob {
 
     /// Prepares the file for its name. Blocks.
     /// - Returns: The note of the file.
-    private func seal(
-        _ part: PartFile, _ result: DownloadResult, modified: Int64?
-    ) throws(StorageError) -> PublicationRecord {
+    private func seal(_ part: PartFile, _ result: DownloadResult, modified: Int64?) throws(StorageError)
+        -> PublicationRecord
+    {
         var later = result
         // A later run that finds the file has resumed all of it.
         (later.resumedByteCount, later.receivedByteCount) = (result.byteCount, 0)
@@ -111,7 +103,7 @@ extension DownloadJob {
 
     private func note(_ publication: PublicationRecord, _ noting: Noting) async throws {
         try await noting(publication)
-        // The run may have been stopped meanwhile.
+        // The run may have been stopped since.
         try Task.checkCancellation()
     }
 
@@ -145,12 +137,10 @@ extension DownloadJob {
     }
 
     /// Performs one step on a worker.
-    private func step<Value: Sendable>(
-        _ part: PartFile, _ body: @escaping @Sendable () throws(StorageError) -> Value
-    ) async throws -> Value {
-        do throws(StorageError) {
-            return try await BlockingThreadPool.disk.run(throwing: body)
-        } catch {
+    private func step<Value: Sendable>(_ part: PartFile, _ body: @escaping @Sendable () throws(StorageError) -> Value)
+        async throws -> Value
+    {
+        do throws(StorageError) { return try await BlockingThreadPool.disk.run(throwing: body) } catch {
             var failure = failure(error)
             failure.unpublishedFile = FilePath(part.names.part)
             throw failure

@@ -5,24 +5,20 @@ import MartletCoding
 package import MartletCore
 import Synchronization
 
-/// One download, run any number of times: each run resumes where the previous one stopped.
-///
-/// One run is active at a time, and holds the lock of the part file. Two jobs with one target exclude each other, in any process.
+/// One download, run any number of times: each run resumes where the previous one stopped. One run is active at a time,
+/// and holds the lock of the part file. Two jobs with one target exclude each other, in any process.
 package final class DownloadJob: Sendable {
     /// The inputs of a download.
     package struct Plan: Sendable {
         /// The URL as it was given, with user info.
         package var url: HTTPURL
-        /// The target.
         package var target: DownloadTarget
-        /// The options.
         package var options: DownloadOptions
         /// The note of an earlier run about a file that was to get its name, if it is not known whether it did.
         package var publication: PublicationRecord?
     }
 
-    /// Receives the note of a file before it gets its name; `nil` if the previous note is no longer valid. An error that it throws
-    /// ends the run, and the received bytes are kept.
+    /// Receives the note of a file before it gets its name; `nil` without one now. An error ends the run.
     package typealias Noting = @Sendable (PublicationRecord?) async throws -> Void
 
     struct State {
@@ -33,6 +29,8 @@ package final class DownloadJob: Sendable {
         var target: String?
         /// The note of a file that is to get its name, until it is known that it has it.
         var publication: PublicationRecord?
+        /// The file that was there, and is the result.
+        var present: DownloadResult?
     }
 
     let plan: Plan
@@ -47,11 +45,9 @@ package final class DownloadJob: Sendable {
 
     /// A download that does not run yet.
     /// - Parameters:
-    ///   - plan: the inputs.
     ///   - session: sends the requests; its cache is not used, and its errors are not mapped.
     ///   - slots: the connection slots; `nil` for no other limit than the session's.
     ///   - status: receives the state, the progress and the events.
-    ///   - files: the file system.
     package init(
         _ plan: Plan, session: HTTPSession, slots: HostConnectionSlots? = nil, status: DownloadStatus,
         files: any FileSystem = LinuxFileSystem()
@@ -81,9 +77,8 @@ package final class DownloadJob: Sendable {
     /// The current URL.
     var url: HTTPURL { state.withLock { $0.url } }
 
-    /// Runs until the file is complete. When the task is cancelled, the received bytes are kept as far as another run can reuse
-    /// them, and no connection or file is open.
-    ///
+    /// Runs until the file is complete. When the task is cancelled, the received bytes are kept as far as another run
+    /// can reuse them, and no connection or file is open.
     /// If an earlier run gave the file its name and could not report it, that is detected, and nothing is fetched.
     /// - Parameter noting: receives the note of the file before it gets its name.
     /// - Throws: An `HTTPError`; `CancellationError`; errors of `noting`.
@@ -93,7 +88,10 @@ package final class DownloadJob: Sendable {
             state.withLock { $0.publication = nil }
             try await noting?(nil)
         }
-        return try await DownloadRun(self, noting: noting).run()
+        do { return try await DownloadRun(self, noting: noting).run() } catch let error as HTTPError {
+            guard error.code == .fileExists, let present = state.withLock({ $0.present }) else { throw error }
+            return shown(present)
+        }
     }
 
     /// Changes the URL from the next run on. Received bytes are reused if the validators are the same there.
@@ -117,13 +115,9 @@ package final class DownloadJob: Sendable {
         let files = files
         let names = PartNames(target: target)
         let isFree = await BlockingThreadPool.shared.run { () -> Bool in
-            do throws(StorageError) {
-                _ = try files.status(at: names.part)
-            } catch {
+            do throws(StorageError) { _ = try files.status(at: names.part) } catch {
                 // A record without its bytes says nothing, and belongs to no download.
-                if error.isMissingFile {
-                    for path in [names.record, names.nextRecord] { try? files.remove(path) }
-                }
+                if error.isMissingFile { for path in [names.record, names.nextRecord] { try? files.remove(path) } }
                 return true
             }
             guard let part = try? PartFile.open(names, files: files) else { return false }
@@ -145,12 +139,10 @@ package final class DownloadJob: Sendable {
         fields[.acceptEncoding] = "identity"
         fields[.range] = question.rangeField
         fields[.ifRange] = question.condition
-        return HTTPRequest(method: .get, url: question.url, headerFields: fields)
+        return HTTPRequest(method: .get, url: question.url, headers: fields)
     }
 
-    private var redirects: RedirectPolicy {
-        plan.options.request.redirects ?? session.configuration.redirects
-    }
+    private var redirects: RedirectPolicy { plan.options.request.redirects ?? session.configuration.redirects }
 
     /// Whether a redirect led to another origin than that of the URL: credentials are for the origin that they were given for.
     private func isCrossOrigin(_ question: DownloadRequest) -> Bool {
@@ -193,22 +185,18 @@ package final class DownloadJob: Sendable {
     func vouches(for record: ResumeRecord) -> Bool {
         let (url, earlier) = state.withLock { ($0.url, $0.earlier) }
         return ([url] + earlier).contains { known in
-            record.url == known.absoluteForm
-                || SignedURL.unsigned(record.url) == SignedURL.unsigned(known.absoluteForm)
+            record.url == known.absoluteForm || SignedURL.unsigned(record.url) == SignedURL.unsigned(known.absoluteForm)
         }
     }
 
     static func busy(_ target: String) -> HTTPError {
-        HTTPError(
-            .alreadyInProgress, phase: .preparing, message: "\(target): another download is about this file")
+        HTTPError(.alreadyInProgress, phase: .preparing, message: "\(target): another download is about this file")
     }
 
     /// Opens the part file of the target, or that of the record in its directory with this URL; none while the name is unknown.
     /// - Parameter use: uses it on the same worker.
     /// - Returns: The result of `use`; `nil` if none was opened.
-    func openPart(
-        _ use: @escaping @Sendable (PartFile) -> ResumeRecord?
-    ) async throws -> ResumeRecord? {
+    func openPart(_ use: @escaping @Sendable (PartFile) -> ResumeRecord?) async throws -> ResumeRecord? {
         var found = state.withLock { $0.target }.map { PartNames(target: $0) }
         if found == nil, case .directory(let path) = plan.target.place {
             let folder = DownloadJob.folder(path)
@@ -241,8 +229,7 @@ package final class DownloadJob: Sendable {
         let usual = PartNames(target: folder + PartNames.proposed(disposition: nil, url: url))
         for name in names {
             let target =
-                usual.record == folder + name
-                ? usual.target : folder + name.dropLast(PartNames.recordSuffix.count)
+                usual.record == folder + name ? usual.target : folder + name.dropLast(PartNames.recordSuffix.count)
             guard PartNames(target: target).record == folder + name,
                 let record = try? PartFile.record(at: folder + name, files: files), vouches(for: record)
             else { continue }
@@ -257,17 +244,23 @@ package final class DownloadJob: Sendable {
         for number in 1...1000 {
             let isThere = kind(of: names.target)
             let isTaken = isThere != nil
-            if isTaken, collision == .fail || (collision == .overwrite && isThere == .folder) {
+            if isTaken, collision == .fail || collision == .skip || (collision == .overwrite && isThere == .folder) {
                 removeOrphans(of: names)
+                if collision == .skip, isThere == .file, let status = try? files.status(at: names.target) {
+                    let result = DownloadResult(
+                        path: FilePath(names.target), byteCount: status.byteCount, receivedByteCount: 0,
+                        url: url.withoutUserInfo)
+                    state.withLock { ($0.target, $0.present) = (names.target, result) }
+                }
                 let what = isThere == .folder ? "there is a folder" : "there is a file"
                 throw HTTPError(
-                    .fileExists, phase: .preparing, message: "\(names.target): \(what) of that name")
+                    .fileExists, phase: .preparing, message: "\(names.target): \(what) of that name", method: .get,
+                    url: url)
             }
             if collision == .overwrite, isThere == .other, DownloadJob.isEndpoint(names.target) {
                 throw HTTPError(
                     .fileFailed, phase: .preparing,
-                    message:
-                        "\(names.target): it is a device, a pipe or a socket, which a download does not replace; "
+                    message: "\(names.target): it is a device, a pipe or a socket, which a download does not replace; "
                         + "write to it with a request of another kind, such as martlet get -o")
             }
             if !isTaken || collision == .overwrite {
@@ -280,8 +273,7 @@ package final class DownloadJob: Sendable {
             names = first.numbered(number)
         }
         throw HTTPError(
-            .fileExists, phase: .preparing,
-            message: "\(first.target): there are files of that name, up to number 999")
+            .fileExists, phase: .preparing, message: "\(first.target): there are files of that name, up to number 999")
     }
 
     /// Removes the files of a run that was killed after it gave the file its name: a record without its bytes says nothing.
@@ -302,63 +294,11 @@ package final class DownloadJob: Sendable {
     private func kind(of path: String) -> FileStatus.Kind? { try? files.status(at: path).kind }
 }
 
-/// A timer that ticks twenty times a second: one for all runs of a process, so that short downloads do not start and stop a
-/// timer each.
-final class DownloadClock: Sendable {
-    private struct State {
-        var listeners: [UInt64: @Sendable () -> Void] = [:]
-        var lastNumber: UInt64 = 0
-        var isGoing = false
-    }
-
-    /// The timer of all downloads.
-    static let shared = DownloadClock()
-    private static let interval = Duration.milliseconds(50)
-
-    /// Guards the above: runs that start and end, and the timer's task.
-    private let state = Mutex(State())
-
-    /// The number of listeners.
-    var listenerCount: Int { state.withLock { $0.listeners.count } }
-
-    /// Adds a listener, whose first tick follows within a twentieth of a second.
-    /// - Parameter tell: called at each tick; must return immediately.
-    /// - Returns: The number by which it is removed.
-    func add(_ tell: @escaping @Sendable () -> Void) -> UInt64 {
-        let (number, mustGo) = state.withLock { state in
-            state.lastNumber += 1
-            state.listeners[state.lastNumber] = tell
-            let mustGo = !state.isGoing
-            state.isGoing = true
-            return (state.lastNumber, mustGo)
-        }
-        // Detached, since it belongs to no run in particular: it ends when there are no listeners.
-        if mustGo { Task.detached { await self.go() } }
-        return number
-    }
-
-    /// Removes a listener.
-    func remove(_ number: UInt64) { state.withLock { $0.listeners[number] = nil } }
-
-    private func go() async {
-        while true {
-            try? await Task.sleep(for: DownloadClock.interval)
-            let listeners = state.withLock { state in
-                state.isGoing = !state.listeners.isEmpty
-                return Array(state.listeners.values)
-            }
-            if listeners.isEmpty { return }
-            for tell in listeners { tell() }
-        }
-    }
-}
-
 extension DownloadJob {
     /// Emits an event of a run, and notifies the session's delegate of a resumed download.
     func report(_ event: DownloadEvent, total: UInt64?) {
         status.events.add(event)
-        guard case .started(let count) = event, count > 0, let delegate = session.configuration.delegate
-        else { return }
+        guard case .started(let count) = event, count > 0, let delegate = session.configuration.delegate else { return }
         let url = url.withoutUserInfo
         // Unstructured: a run, which holds the part file, does not wait for code of the program.
         Task { await delegate.transferResumed(of: url, at: count, expecting: total) }
@@ -371,7 +311,6 @@ package final class DownloadStatus: Sendable {
     package struct Stamped: Equatable, Sendable {
         /// The number of the state, counted from 1.
         package var number: UInt64
-        /// The state.
         package var state: DownloadState
 
         package static func == (left: Stamped, right: Stamped) -> Bool { left.number == right.number }
@@ -381,13 +320,11 @@ package final class DownloadStatus: Sendable {
     package let progress = CurrentValue(DownloadProgress())
     /// The newest state.
     package let states: CurrentValue<Stamped>
-    /// The events.
     package let events = ReplayingEventBroadcaster<DownloadEvent>()
     private let lastNumber = Atomic<UInt64>(1)
     /// Called after each change of the progress or the state, outside of their locks.
     let changed: @Sendable () -> Void
 
-    /// The status of a download in a state.
     package init(_ state: DownloadState = .waiting, changed: @escaping @Sendable () -> Void = {}) {
         self.changed = changed
         states = CurrentValue(Stamped(number: 1, state: state))

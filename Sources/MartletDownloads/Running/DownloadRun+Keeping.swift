@@ -16,15 +16,12 @@ extension DownloadRun {
         }
     }
 
-    private func note(_ record: ResumeRecord, in part: PartFile, epoch: UInt32) async -> PartFile.RecordFault?
-    {
+    private func note(_ record: ResumeRecord, in part: PartFile, epoch: UInt32) async -> PartFile.RecordFault? {
         await BlockingThreadPool.disk.run {
             do throws(PartFile.RecordFault) {
                 try part.note(record, epoch: epoch)
                 return nil
-            } catch {
-                return error
-            }
+            } catch { return error }
         }
     }
 
@@ -33,9 +30,7 @@ extension DownloadRun {
         let address = url.absoluteForm
         return state.withLock { state in
             let machine = state.machine
-            guard let part = state.part, let plan = machine.plan, let known = machine.known else {
-                return nil
-            }
+            guard let part = state.part, let plan = machine.plan, let known = machine.known else { return nil }
             let record = ResumeRecord(
                 url: address, representation: known, total: plan.total, written: plan.written,
                 isUnproven: machine.isUnproven, generation: machine.generation, digests: machine.digests,
@@ -44,8 +39,7 @@ extension DownloadRun {
         }
     }
 
-    /// Keeps the received bytes if another run can reuse them, and removes them otherwise. Earlier bytes are kept instead if there
-    /// are more of them.
+    /// Keeps the received bytes, or more earlier ones, if another run can reuse them; removes them otherwise.
     /// - Returns: The number of kept bytes; `nil` for none.
     func keep() async -> UInt64? {
         let (part, keeps, count) = state.withLock {
@@ -79,30 +73,19 @@ extension DownloadRun {
 
     // MARK: The end
 
-    /// A file with all bytes.
-    private struct Complete {
-        var part: PartFile
-        /// The result without the verified checksums.
-        var result: DownloadResult
-        /// `Last-Modified`, in seconds since 1970.
-        var modified: Int64?
-        /// The announced digests.
-        var digests: [Checksum]
-        /// The name that the file has already.
-        var name: PublishedName?
-    }
+    /// A file with all bytes, its result without the verified checksums, `Last-Modified` in seconds since 1970, the
+    /// announced digests, and the name that it has already.
+    private typealias Complete = (
+        part: PartFile, result: DownloadResult, modified: Int64?, digests: [Checksum], name: PublishedName?
+    )
 
     /// The file, if it has all bytes.
     private func complete(_ state: borrowing State) -> Complete? {
         guard let part = state.part, let total = state.machine.plan?.total else { return nil }
         let result = DownloadResult(
-            path: FilePath(part.names.target), byteCount: total,
-            resumedByteCount: state.machine.resumedByteCount,
-            receivedByteCount: state.machine.receivedByteCount,
-            url: state.machine.place ?? url.withoutUserInfo)
-        return Complete(
-            part: part, result: result, modified: state.machine.modified, digests: state.machine.digests,
-            name: state.name)
+            path: FilePath(part.names.target), byteCount: total, resumedByteCount: state.machine.resumedByteCount,
+            receivedByteCount: state.machine.receivedByteCount, url: state.machine.place ?? url.withoutUserInfo)
+        return (part, result, state.machine.modified, state.machine.digests, state.name)
     }
 
     /// Verifies and publishes the file.
@@ -115,8 +98,7 @@ extension DownloadRun {
         if !wanted.isEmpty {
             job.status.become(.verifying)
             job.status.events.add(.verifying)
-            try await Verification(wanted, url: url).check(
-                file.part.file, total: file.result.byteCount, files: files)
+            try await verify(file.part.file, total: file.result.byteCount, wanted)
             file.result.verified = wanted
         }
         if let name = file.name { return try job.take(name, file.result) }
@@ -124,16 +106,13 @@ extension DownloadRun {
         return try await job.publish(file.part, file.result, modified: file.modified, noting: noting)
     }
 
-    /// Publishes the file on the worker that has written its last bytes, if it is complete and nothing is to be done before.
-    /// Blocks. After a failure, ``finish()`` repeats and reports it.
+    /// Publishes a complete file on the worker that wrote its end. Blocks. After a failure ``finish()`` repeats it.
     func publishAtOnce() {
         guard noting == nil else { return }
-        let file = state.withLock { state in
-            state.keeps && state.machine.isOneComplete ? complete(state) : nil
+        let file = state.withLock { state in state.keeps && state.machine.isOneComplete ? complete(state) : nil }
+        guard let file, let name = try? job.publishAtOnce(file.part, file.result, modified: file.modified).name else {
+            return
         }
-        guard let file,
-            let name = try? job.publishAtOnce(file.part, file.result, modified: file.modified).name
-        else { return }
         state.withLock { $0.name = name }
     }
 }
@@ -143,9 +122,7 @@ extension HTTPError {
     func keeping(_ kept: UInt64?) -> HTTPError {
         guard kept != resumableByteCount else { return self }
         var error = self
-        if let count = resumableByteCount,
-            let words = error.message.firstRange(of: "; \(count) bytes are kept")
-        {
+        if let count = resumableByteCount, let words = error.message.firstRange(of: "; \(count) bytes are kept") {
             error.message.removeSubrange(words)
         }
         error.resumableByteCount = kept
@@ -157,7 +134,7 @@ extension HTTPError {
 
 extension DownloadRun {
     /// Sends a request and handles its response.
-    /// - Parameter mayWait: whether it waits for a connection slot; otherwise it ends if there is none.
+    /// - Parameter mayWait: whether it waits for a connection slot; otherwise it ends without a free one.
     func transfer(_ question: DownloadRequest, _ control: TransferControl, mayWait: Bool) async {
         let origin = question.url.origin
         do throws(CancellationError) {
@@ -172,16 +149,19 @@ extension DownloadRun {
             return
         }
         defer { job.slots?.giveBack(origin) }
+        state.withLock { $0.metrics.requestCount += 1 }
         var end: DownloadMachine.End
         do {
             let request = try job.request(question)
             end = try await session.streamDetailed(
-                request, to: question.url, options: job.requestOptions(for: question), control: control,
-                kind: .download
+                request, to: question.url, options: job.requestOptions(for: question), control: control, kind: .download
             ) { response in try await self.receive(question, response) }
         } catch let error as HTTPError { end = .failed(error) } catch let error as StorageError {
             end = .failed(failure(error))
         } catch is CancellationError {
+            // Neither the run nor its task: the program has cancelled this call, and means the download.
+            let isCurrent = state.withLock { $0.transfers[question.id]?.control === control }
+            if isCurrent, !Task.isCancelled { return signals.close() }
             end = .cancelled
         } catch {
             // Not a cancellation, after which the bytes would be requested again and again.
@@ -193,16 +173,17 @@ extension DownloadRun {
         signals.send(.ended(question.id, end))
     }
 
-    private func receive(
-        _ question: DownloadRequest, _ response: DetailedResponse
-    ) async throws -> DownloadMachine.End {
+    private func receive(_ question: DownloadRequest, _ response: DetailedResponse) async throws -> DownloadMachine.End
+    {
         let facts = DownloadResponseHead(
-            response.head, byteCount: response.body.expectedContentLength, url: response.url,
-            now: Int64(time(nil)))
+            response.head, byteCount: response.body.expectedContentLength, url: response.url, now: Int64(time(nil)))
         let (reception, end, effects, place) = state.withLock { state in
-            let (reception, end, effects) = state.machine.answered(
-                question.id, facts, now: MonotonicTime.now())
-            if case .take(_, _, beginsAnew: true) = reception { state.begunAnew = state.machine.generation }
+            let (reception, end, effects) = state.machine.answered(question.id, facts, now: MonotonicTime.now())
+            if case .take(let passing, let comparing, let beginsAnew) = reception {
+                if beginsAnew { state.begunAnew = state.machine.generation }
+                state.transfers[question.id]?.handledByteCount = passing + comparing
+                state.metrics.connectionCount = max(state.metrics.connectionCount, state.machine.receiving.count)
+            }
             return (reception, end, effects, state.place)
         }
         if !effects.isEmpty { signals.send(.effects(effects)) }
@@ -219,9 +200,7 @@ extension DownloadRun {
         let sink = SegmentSink(
             question.id, of: self, files: files, passing: passing, comparing: comparing,
             at: question.range?.lowerBound ?? 0, announced: facts.byteCount, opening: opening)
-        do {
-            try await response.body.pour(into: sink, expected: facts.byteCount)
-        } catch {
+        do { try await response.body.pour(into: sink, expected: facts.byteCount) } catch {
             // The received part of a broken response is unusable if it differs.
             if sink.progress.differs { return .differs }
             throw sink.progress.failure ?? error
@@ -229,23 +208,21 @@ extension DownloadRun {
         let progress = sink.progress
         if let failure = progress.failure { throw failure }
         // Without any byte, nothing was written.
-        if progress.file == nil {
-            _ = try await BlockingThreadPool.shared.run { Result { try opening() } }.get()
-        }
+        if progress.file == nil { _ = try await BlockingThreadPool.shared.run { Result { try opening() } }.get() }
         if let announced = facts.byteCount, announced != progress.consumed { response.body.refuse() }
         if progress.differs { return .differs }
         if progress.exceedsLimit {
             return .refused(
                 HTTPError(
                     .bodyTooLarge, phase: .receivingBody,
-                    message: "the file is longer than the limit of \(options.byteLimit.bytes) bytes",
-                    wasSent: true, method: .get, url: url), .fail)
+                    message: "the file is longer than the limit of \(options.byteLimit.bytes) bytes", wasSent: true,
+                    method: .get, url: url), .fail)
         }
         return .finished
     }
 
-    /// Opens the part file if it is not open, and empties it if the download restarts. Blocks. Of several transfers the first one
-    /// does it, whichever that is.
+    /// Opens the part file if it is not open, and empties it if the download restarts. Blocks. Of several transfers the
+    /// first one does it.
     private func opening(for facts: DownloadResponseHead, _ place: Place) -> @Sendable () throws -> PartFile {
         return {
             let part = try self.opening.withLock { _ in
@@ -257,8 +234,7 @@ extension DownloadRun {
             }
             if place.isAnew {
                 try part.renew(
-                    epoch: place.epoch, expecting: place.total,
-                    keepsEarlier: self.options.resumption != .restart)
+                    epoch: place.epoch, expecting: place.total, keepsEarlier: self.options.resumption != .restart)
             }
             return part
         }

@@ -3,9 +3,8 @@ import MartletNetwork
 import Synchronization
 
 /// One run of a download: it performs the actions of its machine.
-///
-/// Transfers and checkpoints are tasks of one group. They report to the run by signals, as the clock does. The machine is behind
-/// a lock, since workers that write query it for each block.
+/// Transfers, checkpoints and a clock that ticks 20 times a second are tasks of one group and send signals. The machine
+/// is guarded by a lock, since workers that write query it for each block.
 final class DownloadRun: Sendable {
     /// A report to the run.
     enum Signal: Sendable {
@@ -18,21 +17,25 @@ final class DownloadRun: Sendable {
         case broken(HTTPError, keeps: Bool)
     }
 
-    /// The outcome of a run.
     package enum Outcome: Sendable {
         /// All bytes are written.
         case complete
         case failed(HTTPError)
-        /// Its task was cancelled.
+        /// Its task, or a call of it, was cancelled.
         case stopped
     }
 
-    /// The state of the run.
     struct State {
         var machine: DownloadMachine
         var rate: ProgressRate
         var part: PartFile?
-        var controls: [UInt64: TransferControl] = [:]
+        var transfers: [UInt64: Transfer] = [:]
+        /// The bytes of all bodies that are in the rate.
+        var ratedByteCount: UInt64 = 0
+        /// The most received bytes that were reported of a generation, since a range that changes hands may lose some.
+        var shown: (generation: UInt32, byteCount: UInt64) = (0, 0)
+        let began: MonotonicTime
+        var metrics = DownloadMetrics()
         var toldAt = MonotonicTime(nanoseconds: 0)
         var keeps = true
         /// The number of bytes left at the end of the run, if it is not that of the last generation.
@@ -44,21 +47,24 @@ final class DownloadRun: Sendable {
 
         /// The file for bytes that arrive now.
         var place: Place {
-            Place(
-                epoch: machine.generation, isAnew: begunAnew == machine.generation, total: machine.plan?.total
-            )
+            (machine.generation, begunAnew == machine.generation, machine.plan?.total)
         }
     }
 
-    /// The file for received bytes.
-    struct Place {
-        /// The generation of the download.
-        var epoch: UInt32
-        /// Whether that starts with an empty file.
-        var isAnew: Bool
-        /// The length of the file, if it is known.
-        var total: UInt64?
+    struct Transfer {
+        let control: TransferControl
+        /// The bytes of its body that the sink has handled, or will handle without the file.
+        var handledByteCount: UInt64 = 0
+
+        /// The received bytes of the body, up to 1 MiB, that the sink does not have yet.
+        var waitingByteCount: UInt64 {
+            let received = control.presentDownload.completedByteCount
+            return received - min(received, handledByteCount)
+        }
     }
+
+    /// The file for received bytes: the generation of the download, whether it starts with an empty file, and its length.
+    typealias Place = (epoch: UInt32, isAnew: Bool, total: UInt64?)
 
     let job: DownloadJob
     let session: HTTPSession
@@ -83,12 +89,10 @@ final class DownloadRun: Sendable {
         state = Mutex(
             State(
                 machine: DownloadMachine(url: job.url, options: job.plan.options, now: now),
-                rate: ProgressRate(from: now)))
+                rate: ProgressRate(from: now), began: now))
     }
 
-    func failure(_ error: StorageError) -> HTTPError {
-        HTTPError(storage: error, method: .get, url: url)
-    }
+    func failure(_ error: StorageError) -> HTTPError { HTTPError(storage: error, method: .get, url: url) }
 
     // MARK: Running
 
@@ -100,19 +104,21 @@ final class DownloadRun: Sendable {
             tellProgress(isLast: true)
         }
         do {
-            return try await run(from: try await job.openPart { part in self.takeUp(part) })
-        } catch let error as StorageError {
-            throw failure(error)
-        }
+            var result = try await run(from: try await job.openPart { part in self.takeUp(part) })
+            result.metrics = state.withLock { state in
+                state.metrics.duration = MonotonicTime.now().since(state.began)
+                state.metrics.restartCount = Int(state.machine.generation) - 1
+                return state.metrics
+            }
+            return result
+        } catch let error as StorageError { throw failure(error) }
     }
 
     /// Uses a part file that was opened.
     /// - Returns: The record of its bytes, if they can be reused. Blocks.
     private func takeUp(_ part: PartFile) -> ResumeRecord? {
         state.withLock { $0.part = part }
-        guard options.resumption != .restart, let record = part.record(), job.vouches(for: record) else {
-            return nil
-        }
+        guard options.resumption != .restart, let record = part.record(), job.vouches(for: record) else { return nil }
         part.take(record)
         return record
     }
@@ -121,21 +127,17 @@ final class DownloadRun: Sendable {
         var effects = state.withLock { $0.machine.start(record, now: MonotonicTime.now()) }
         while true {
             switch await rounds(effects) {
-            // A file that has its name is complete, whatever was reported meanwhile.
+            // A file that has its name is complete, whatever was reported since.
             case .stopped where name == nil:
                 _ = state.withLock { $0.machine.stop() }
                 _ = await keep()
                 throw CancellationError()
             case .failed(let error) where name == nil: throw error.keeping(await keep())
             case .complete, .stopped, .failed:
-                do {
-                    return try await finish()
-                } catch let mismatch as ChecksumMismatch {
+                do { return try await finish() } catch let mismatch as ChecksumMismatch {
                     job.status.become(.running)
                     state.withLock { $0.part }?.distrust()
-                    effects = state.withLock {
-                        $0.machine.mismatched(mismatch.error, now: MonotonicTime.now())
-                    }
+                    effects = state.withLock { $0.machine.mismatched(mismatch.error, now: MonotonicTime.now()) }
                     if case .fail(let error)? = effects.first {
                         state.withLock { $0.keeps = false }
                         throw error.keeping(await keep())
@@ -162,8 +164,12 @@ final class DownloadRun: Sendable {
     private func rounds(_ first: [DownloadMachine.Effect]) async -> Outcome {
         await withTaskGroup(of: Void.self, returning: Outcome.self) { group in
             if let outcome = perform(first, in: &group) { return outcome }
-            let listener = DownloadClock.shared.add { [signals] in signals.send(.tick) }
-            defer { DownloadClock.shared.remove(listener) }
+            group.addTask { [signals] in
+                while !Task.isCancelled {
+                    try? await Task.sleep(for: .milliseconds(50))
+                    signals.send(.tick)
+                }
+            }
             var outcome = Outcome.stopped
             while let signal = await nextSignal() {
                 if let end = perform(take(signal), in: &group) {
@@ -174,7 +180,7 @@ final class DownloadRun: Sendable {
             }
             group.cancelAll()
             // In addition to the group: this ends the calls immediately.
-            for control in state.withLock({ Array($0.controls.values) }) { control.cancel() }
+            for transfer in state.withLock({ Array($0.transfers.values) }) { transfer.control.cancel() }
             await group.waitForAll()
             return outcome
         }
@@ -193,7 +199,7 @@ final class DownloadRun: Sendable {
             switch signal {
             case .effects(let effects): return effects
             case .ended(let id, let end):
-                state.controls[id] = nil
+                state.transfers[id] = nil
                 return state.machine.ended(id, end, now: now, random: Double.random(in: 0..<1))
             case .tick:
                 state.machine.allow(segments: session.segmentLimit, now: now)
@@ -215,17 +221,19 @@ final class DownloadRun: Sendable {
             case .begin(let question):
                 let control = TransferControl(tellsProgress: false)
                 let isAlone = state.withLock { state in
-                    state.controls[question.id] = control
+                    state.transfers[question.id] = Transfer(control: control)
                     return state.machine.transfers.count == 1
                 }
                 group.addTask { await self.transfer(question, control, mayWait: isAlone) }
-            case .cancel(let id): state.withLock { $0.controls[id] }?.cancel()
+            case .cancel(let id): state.withLock { $0.transfers.removeValue(forKey: id) }?.control.cancel()
             case .checkpoint: group.addTask { await self.checkpoint() }
             case .complete: outcome = .complete
             case .fail(let error): outcome = .failed(error)
             case .tell(let event):
                 job.report(event, total: state.withLock { $0.machine.plan?.total })
-                if case .retrying(_, let delay, _) = event, delay > .zero {
+                guard case .retrying(_, let delay, _) = event else { continue }
+                state.withLock { $0.metrics.retryCount += 1 }
+                if delay > .zero {
                     group.addTask { [signals] in
                         try? await Task.sleep(for: delay)
                         signals.send(.tick)
@@ -241,7 +249,7 @@ final class DownloadRun: Sendable {
     func accept(_ id: UInt64, _ count: UInt64) -> (offset: UInt64, count: UInt64, wantsMore: Bool)? {
         let now = MonotonicTime.now()
         let (place, isDue) = state.withLock { state in
-            state.rate.add(count, at: now)
+            state.transfers[id]?.handledByteCount += count
             let isDue = now.since(state.toldAt) >= .milliseconds(100)
             return (state.machine.accept(id, count, now: now), isDue)
         }
@@ -258,22 +266,40 @@ final class DownloadRun: Sendable {
 
     func tellProgress(isLast: Bool = false) {
         let now = MonotonicTime.now()
-        job.status.updateProgress {
-            state.withLock { state in
-                state.toldAt = now
-                var progress = DownloadProgress()
-                progress.completedByteCount = state.leftByteCount ?? state.machine.plan?.writtenCount ?? 0
-                progress.totalByteCount = state.machine.plan?.total
-                progress.resumedByteCount = state.machine.resumedByteCount
-                progress.receivedByteCount = state.machine.receivedByteCount
-                progress.connectionCount = state.machine.receiving.count
-                progress.isFinished = isLast
-                if !isLast {
-                    progress.bytesPerSecond = state.rate.value(at: now)
-                    progress.stalled = state.rate.stalled(at: now)
-                }
-                return progress
-            }
+        job.status.updateProgress { state.withLock { $0.progress(isLast: isLast, at: now) } }
+    }
+}
+
+extension DownloadRun.State {
+    /// The progress, and the rate up to now.
+    fileprivate mutating func progress(isLast: Bool, at now: MonotonicTime) -> DownloadProgress {
+        toldAt = now
+        let waiting =
+            isLast ? [:] : transfers.filter { machine.receiving.contains($0.key) }.mapValues(\.waitingByteCount)
+        var progress = DownloadProgress()
+        progress.writtenByteCount = leftByteCount ?? machine.plan?.writtenCount ?? 0
+        progress.totalByteCount = machine.plan?.total
+        progress.completedByteCount = progress.writtenByteCount
+        if !isLast, let plan = machine.plan {
+            let received = plan.receivedCount(waiting: waiting)
+            shown = (
+                machine.generation,
+                shown.generation == machine.generation ? max(shown.byteCount, received) : received
+            )
+            progress.completedByteCount = shown.byteCount
         }
+        progress.resumedByteCount = machine.resumedByteCount
+        progress.receivedByteCount = machine.receivedByteCount + waiting.values.reduce(0, +)
+        progress.connectionCount = machine.receiving.count
+        progress.isFinished = isLast
+        if progress.receivedByteCount > ratedByteCount {
+            rate.add(progress.receivedByteCount - ratedByteCount, at: now)
+            ratedByteCount = progress.receivedByteCount
+        }
+        if !isLast {
+            progress.bytesPerSecond = rate.value(at: now)
+            progress.stalled = rate.stalled(at: now)
+        }
+        return progress
     }
 }

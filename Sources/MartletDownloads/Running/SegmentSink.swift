@@ -24,7 +24,6 @@ final class SegmentSink: BlockSink {
 
     private let id: UInt64
     private let run: DownloadRun
-    /// Opens the part file.
     private let opening: @Sendable () throws -> PartFile
     private let files: any FileSystem
     /// The announced length of the body.
@@ -96,11 +95,7 @@ final class SegmentSink: BlockSink {
     private func file(_ state: inout State) -> OpenFile? {
         // After a failure, the next bytes are no longer the start of the body.
         if state.file != nil || state.failure != nil { return state.file }
-        do {
-            state.file = try opening().file
-        } catch {
-            state.failure = error
-        }
+        do { state.file = try opening().file } catch { state.failure = error }
         return state.file
     }
 

@@ -7,6 +7,8 @@ final class StandaloneDownload: Download.Controller {
         /// The current or the last run.
         var run: Task<Void, Never>?
         var isRunning = false
+        /// Whether ``StandaloneDownload/pause()`` has stopped the run.
+        var isPausing = false
         var isCancelled = false
         /// Whether the received bytes are removed.
         var isDiscarded = false
@@ -42,20 +44,11 @@ final class StandaloneDownload: Download.Controller {
         }
     }
 
-    private var isOver: Bool {
-        switch status.state {
-        case .finished, .cancelled: true
-        case .failed, .waiting, .running, .verifying, .paused: false
-        }
-    }
+    private var isOver: Bool { status.state.isFinal }
 
     private func runOnce() async {
         let outcome: Result<DownloadResult, any Error>
-        do {
-            outcome = .success(try await job.run())
-        } catch {
-            outcome = .failure(error)
-        }
+        do { outcome = .success(try await job.run()) } catch { outcome = .failure(error) }
         // Together, so that an observer of the outcome can resume immediately.
         state.withLock { state in
             state.isRunning = false
@@ -65,21 +58,31 @@ final class StandaloneDownload: Download.Controller {
                 status.end()
             case .failure(let error as HTTPError): status.report(.failed(error), .failed(error))
             case .failure where state.isCancelled: break
-            case .failure: status.report(.paused, .paused)
+            case .failure where state.isPausing: status.report(.paused, .paused)
+            case .failure:
+                // The program has cancelled a call of the download. The bytes are kept for a later download.
+                state.isCancelled = true
+                state.isDiscarded = true
+                status.report(.cancelled, .cancelled)
+                status.end()
             }
+            state.isPausing = false
         }
     }
 
     func pause() async {
-        guard let run = state.withLock({ $0.isRunning ? $0.run : nil }) else { return }
+        let run = state.withLock { state in
+            state.isPausing = state.isRunning
+            return state.isRunning ? state.run : nil
+        }
+        guard let run else { return }
         run.cancel()
         await run.value
     }
 
     func resume(from url: HTTPURL?) async throws {
         if isOver {
-            throw HTTPError(
-                .invalidRequest, phase: .preparing, message: "the download is over and cannot be resumed")
+            throw HTTPError(.invalidRequest, phase: .preparing, message: "the download is over and cannot be resumed")
         }
         guard !state.withLock({ $0.isRunning }) else { return }
         if let url { job.move(to: url) }

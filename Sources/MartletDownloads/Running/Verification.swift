@@ -5,27 +5,16 @@ import Synchronization
 /// A file that does not match its checksum.
 struct ChecksumMismatch: Error { let error: HTTPError }
 
-/// Compares a file with checksums.
-struct Verification: Sendable {
-    /// The number of bytes read between two checks for cancellation: 4 MiB.
-    private static let pieceByteCount = 4 << 20
-
-    private let wanted: [Checksum]
-    private let url: HTTPURL
-
-    init(_ wanted: [Checksum], url: HTTPURL) {
-        self.wanted = wanted
-        self.url = url
-    }
-
-    /// Reads the file to its end.
+extension DownloadRun {
+    /// Compares a file with checksums, 4 MiB between two checks for cancellation.
     /// - Throws: ``ChecksumMismatch``; an `HTTPError` of the file; `CancellationError`.
-    func check(_ file: OpenFile, total: UInt64, files: any FileSystem) async throws {
+    func verify(_ file: OpenFile, total: UInt64, _ wanted: [Checksum]) async throws {
+        let files = files
         let hashes = MultiDigest(wanted.map(\.algorithm))
         var offset: UInt64 = 0
         while offset < total {
             try Task.checkCancellation()
-            let (from, count) = (offset, Int(min(UInt64(Verification.pieceByteCount), total - offset)))
+            let (from, count) = (offset, Int(min(4 << 20, total - offset)))
             let read: Int
             do throws(StorageError) {
                 read = try await BlockingThreadPool.shared.run { () throws(StorageError) in
@@ -33,9 +22,7 @@ struct Verification: Sendable {
                     hashes.add(bytes)
                     return bytes.count
                 }
-            } catch {
-                throw HTTPError(storage: error, method: .get, url: url)
-            }
+            } catch { throw failure(error) }
             guard read == count else {
                 throw HTTPError(
                     .fileFailed, phase: .processingResponse,
@@ -49,8 +36,7 @@ struct Verification: Sendable {
             throw ChecksumMismatch(
                 error: HTTPError(
                     .checksumMismatch, phase: .processingResponse,
-                    message:
-                        "the file comes to \(came), and \(checksum) was asked for; nothing of it is kept",
+                    message: "the file comes to \(came), and \(checksum) was asked for; nothing of it is kept",
                     wasSent: true, method: .get, url: url))
         }
     }
@@ -64,13 +50,10 @@ final class MultiDigest: Sendable {
     init(_ algorithms: [DigestSink.Algorithm]) {
         digests = Mutex(
             Result { () throws(MessageDigestError) in
-                try algorithms.map { algorithm throws(MessageDigestError) in
-                    try MessageDigest(algorithm.digest)
-                }
+                try algorithms.map { algorithm throws(MessageDigestError) in try MessageDigest(algorithm.digest) }
             })
     }
 
-    /// Adds bytes.
     func add(_ bytes: [UInt8]) {
         digests.withLock { digests in for digest in (try? digests.get()) ?? [] { digest.update(bytes.span) } }
     }
@@ -83,14 +66,12 @@ final class MultiDigest: Sendable {
                 try digests.get().map { digest throws(MessageDigestError) in try digest.finish() }
             }
         } catch {
-            throw HTTPError(
-                .systemFailed, phase: .processingResponse, message: error.description, underlying: error)
+            throw HTTPError(.systemFailed, phase: .processingResponse, message: error.description, underlying: error)
         }
     }
 }
 
 extension BlockingThreadPool {
-    /// Threads for syncs and the steps that follow them. Concurrent syncs cost a file system hardly more than one, and name lookups
-    /// and writes must not queue after them.
+    /// Threads for syncs, which cost a file system hardly more together; lookups and writes must not wait for them.
     static let disk = BlockingThreadPool(threadLimit: 8)
 }

@@ -62,9 +62,7 @@ struct GIFReader: ImageFileReader {
     }
 
     /// The size of the color table that a packed field declares, in bytes.
-    private static func tableByteCount(_ packed: Int) -> Int {
-        packed & 0x80 == 0 ? 0 : 3 << ((packed & 7) + 1)
-    }
+    private static func tableByteCount(_ packed: Int) -> Int { packed & 0x80 == 0 ? 0 : 3 << ((packed & 7) + 1) }
 }
 
 extension ImageOrientation {
@@ -80,14 +78,12 @@ extension ImageOrientation {
             guard place >= 0, place <= file.count - width else { return nil }
             return isBig ? file.big(place, width) : file.little(place, width)
         }
-        guard let directory = number(4, 4), directory >= 8, let count = number(directory, 2) else {
-            return nil
-        }
+        guard let directory = number(4, 4), directory >= 8, let count = number(directory, 2) else { return nil }
         for entry in 0..<count {
             let place = directory + 2 + entry * 12
-            guard let tag = number(place, 2), let type = number(place + 2, 2),
-                let amount = number(place + 4, 4)
-            else { return nil }
+            guard let tag = number(place, 2), let type = number(place + 2, 2), let amount = number(place + 4, 4) else {
+                return nil
+            }
             guard tag == 0x0112 else { continue }
             // A SHORT, as required, or a LONG, as in some files.
             guard amount == 1, type == 3 || type == 4, let value = number(place + 8, type == 3 ? 2 : 4),

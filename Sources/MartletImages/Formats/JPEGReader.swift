@@ -26,9 +26,7 @@ struct JPEGReader: ImageFileReader {
         return .next
     }
 
-    private mutating func readSegment(
-        _ marker: UInt8, _ file: inout ImageFile
-    ) throws(ImageError) -> ImageStep {
+    private mutating func readSegment(_ marker: UInt8, _ file: inout ImageFile) throws(ImageError) -> ImageStep {
         switch marker {
         case 0x00, 0xD8: throw file.error("the marker \(marker) within the head")
         case 0xD9: throw file.error("the end of the image before its pixels")
@@ -59,9 +57,7 @@ struct JPEGReader: ImageFileReader {
     }
 
     /// Reads the head of a frame (§B.2.2).
-    private mutating func readFrame(
-        _ segment: ArraySlice<UInt8>, _ file: inout ImageFile
-    ) throws(ImageError) {
+    private mutating func readFrame(_ segment: ArraySlice<UInt8>, _ file: inout ImageFile) throws(ImageError) {
         // The first frame of a hierarchical image is not the largest, and the size of all together is not known here.
         guard !hasFrame else { throw file.error("a second frame") }
         let length = segment.count - 2

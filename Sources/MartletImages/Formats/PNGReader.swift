@@ -1,3 +1,5 @@
+import MartletCore
+
 /// Reads the chunks of a PNG (W3C Portable Network Graphics, third edition, §5 and §11).
 struct PNGReader: ImageFileReader {
     /// Whether the next chunk is the first one, which must be IHDR.
@@ -21,7 +23,7 @@ struct PNGReader: ImageFileReader {
             guard length <= PNGReader.chunkByteLimit else { break }
             guard let chunk = file.peek(length + 12) else { return .needsBytes }
             let covered = chunk.dropFirst(4).dropLast(4)
-            guard PNGReader.checksum(covered) == UInt32(chunk.big(length + 8, 4)) else {
+            guard RecordChecksum(covered.span).value == UInt32(chunk.big(length + 8, 4)) else {
                 throw file.error("the checksum of \(name) is wrong")
             }
             try read(name, covered.dropFirst(4), at: place + 8, &file)
@@ -39,9 +41,9 @@ struct PNGReader: ImageFileReader {
         return .next
     }
 
-    private func read(
-        _ name: String, _ data: ArraySlice<UInt8>, at place: Int, _ file: inout ImageFile
-    ) throws(ImageError) {
+    private func read(_ name: String, _ data: ArraySlice<UInt8>, at place: Int, _ file: inout ImageFile)
+        throws(ImageError)
+    {
         switch name {
         case "IHDR":
             guard isFirst else { throw file.error("a second IHDR") }
@@ -59,9 +61,7 @@ struct PNGReader: ImageFileReader {
         }
     }
 
-    private func readSize(
-        _ data: ArraySlice<UInt8>, at place: Int, _ file: inout ImageFile
-    ) throws(ImageError) {
+    private func readSize(_ data: ArraySlice<UInt8>, at place: Int, _ file: inout ImageFile) throws(ImageError) {
         let size = ImageSize(width: data.big(0, 4), height: data.big(4, 4))
         guard (1...Int(Int32.max)).contains(size.width), (1...Int(Int32.max)).contains(size.height) else {
             throw file.error("an image of \(size) pixels", at: place)
@@ -81,15 +81,5 @@ struct PNGReader: ImageFileReader {
             throw file.error("an unknown compression, filter or interlacing", at: place + 10)
         }
         file.size = size
-    }
-
-    /// The CRC-32 of ISO 3309, as in chunks (§5.5).
-    private static func checksum(_ bytes: some Sequence<UInt8>) -> UInt32 {
-        var value: UInt32 = 0xFFFF_FFFF
-        for byte in bytes {
-            value ^= UInt32(byte)
-            for _ in 0..<8 { value = value & 1 == 0 ? value >> 1 : value >> 1 ^ 0xEDB8_8320 }
-        }
-        return ~value
     }
 }

@@ -42,18 +42,16 @@ struct WebPReader: ImageFileReader {
         return next
     }
 
-    private mutating func readFirst(
-        _ type: String, _ length: Int, _ file: inout ImageFile
-    ) throws(ImageError) -> ImageStep {
+    private mutating func readFirst(_ type: String, _ length: Int, _ file: inout ImageFile) throws(ImageError)
+        -> ImageStep
+    {
         let needed: Int
         switch type {
         case "VP8 ", "VP8X": needed = 10
         case "VP8L": needed = 5
         default: throw file.error("the first chunk is none of VP8, VP8L and VP8X")
         }
-        guard length >= needed else {
-            throw file.error("a chunk \(type) of \(length) bytes", at: file.offset + 4)
-        }
+        guard length >= needed else { throw file.error("a chunk \(type) of \(length) bytes", at: file.offset + 4) }
         guard let data = file.peek(8 + needed)?.dropFirst(8) else { return .needsBytes }
         switch type {
         case "VP8 ": try readLossySize(data, &file)
@@ -65,9 +63,9 @@ struct WebPReader: ImageFileReader {
         return .done
     }
 
-    private mutating func readExtended(
-        _ data: ArraySlice<UInt8>, _ file: inout ImageFile
-    ) throws(ImageError) -> ImageStep {
+    private mutating func readExtended(_ data: ArraySlice<UInt8>, _ file: inout ImageFile) throws(ImageError)
+        -> ImageStep
+    {
         let size = ImageSize(width: data.little(4, 3) + 1, height: data.little(7, 3) + 1)
         guard size.pixelCount <= Int(UInt32.max) else {
             throw file.error("a canvas of \(size) pixels", at: file.offset + 12)

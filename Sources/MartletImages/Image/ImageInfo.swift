@@ -2,8 +2,7 @@
 public struct ImageInfo: Hashable, Sendable {
     /// The format, determined by the bytes alone.
     public var format: ImageFormat
-    /// The stored size, before the orientation is applied; of a GIF that of the logical screen, of an animated image that of its
-    /// canvas.
+    /// The stored size, before the orientation is applied; of a GIF the logical screen, of an animation the canvas.
     public var size: ImageSize
     /// The orientation. Exif data that is malformed or longer than 64 KiB is ignored: `.up`.
     public var orientation: ImageOrientation

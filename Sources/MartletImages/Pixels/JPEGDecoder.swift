@@ -3,9 +3,9 @@
 
     /// JPEG to pixels, by TurboJPEG, which comes back from every error.
     enum JPEGDecoder {
-        static func decode(
-            _ bytes: [UInt8], _ info: ImageInfo, _ options: ImageDecodingOptions
-        ) throws(ImageError) -> PixelImage {
+        static func decode(_ bytes: [UInt8], _ info: ImageInfo, _ options: ImageDecodingOptions) throws(ImageError)
+            -> PixelImage
+        {
             guard let handle = unsafe tjInitDecompress() else {
                 throw ImageError(.outOfMemory, format: .jpeg, "the decoder cannot be had")
             }
@@ -17,14 +17,11 @@
             }
             guard unsafe headStatus == 0 || isWarning(handle) else { throw unsafe failure(handle) }
             let stored = ImageSize(width: Int(width), height: Int(height))
-            guard stored == info.size else {
-                throw ImageError(.malformed, format: .jpeg, "the file has two sizes")
-            }
+            guard stored == info.size else { throw ImageError(.malformed, format: .jpeg, "the file has two sizes") }
             let size = scaled(stored, options.thumbnailMaxPixelSize)
             let byteCount = try PixelImage.byteCount(of: size, .jpeg, options)
             let isInk =
-                colours == Int32(bitPattern: TJCS_CMYK.rawValue)
-                || colours == Int32(bitPattern: TJCS_YCCK.rawValue)
+                colours == Int32(bitPattern: TJCS_CMYK.rawValue) || colours == Int32(bitPattern: TJCS_YCCK.rawValue)
             // A progressive file can have scans without number, each of which goes over the whole image.
             let flags = TJFLAG_LIMITSCANS | (options.allowsDamagedData ? 0 : TJFLAG_STOPONWARNING)
             var status: Int32 = -1
@@ -33,8 +30,8 @@
                     unsafe output.initialize(repeating: 0)
                     count = byteCount
                     status = unsafe tjDecompress2(
-                        handle, input.baseAddress, UInt(input.count), output.baseAddress, Int32(size.width),
-                        0, Int32(size.height), isInk ? TJPF_CMYK.rawValue : TJPF_RGBA.rawValue, flags)
+                        handle, input.baseAddress, UInt(input.count), output.baseAddress, Int32(size.width), 0,
+                        Int32(size.height), isInk ? TJPF_CMYK.rawValue : TJPF_RGBA.rawValue, flags)
                 }
             }
             guard unsafe status == 0 || options.allowsDamagedData && isWarning(handle) else {
@@ -49,8 +46,7 @@
             guard let thumbnailMaxPixelSize else { return size }
             for eighths in 1..<8 {
                 // TurboJPEG rounds up.
-                let side = ImageSize(
-                    width: (size.width * eighths + 7) / 8, height: (size.height * eighths + 7) / 8)
+                let side = ImageSize(width: (size.width * eighths + 7) / 8, height: (size.height * eighths + 7) / 8)
                 if max(side.width, side.height) >= thumbnailMaxPixelSize { return side }
             }
             return size
@@ -78,8 +74,7 @@
                 code = .outOfMemory
             } else if message.contains("Premature end") {
                 code = .truncated
-            } else if message.contains("nsupported") || message.contains("not supported")
-                || message.contains("Cannot")
+            } else if message.contains("nsupported") || message.contains("not supported") || message.contains("Cannot")
             {
                 code = .unsupported
             } else {

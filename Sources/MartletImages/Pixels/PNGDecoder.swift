@@ -3,9 +3,9 @@
 
     /// PNG to pixels, by libpng's simplified interface, which comes back from every error.
     enum PNGDecoder {
-        static func decode(
-            _ bytes: [UInt8], _ info: ImageInfo, _ options: ImageDecodingOptions
-        ) throws(ImageError) -> PixelImage {
+        static func decode(_ bytes: [UInt8], _ info: ImageInfo, _ options: ImageDecodingOptions) throws(ImageError)
+            -> PixelImage
+        {
             let byteCount = try PixelImage.byteCount(of: info.size, .png, options)
             var image = unsafe png_image()
             unsafe martlet_png_prepare(&image)
@@ -14,11 +14,11 @@
             // The library keeps the address from the first call to the last.
             let pixels = unsafe bytes.withUnsafeBytes { input in
                 do throws(ImageError) {
-                    guard unsafe png_image_begin_read_from_memory(&image, input.baseAddress, input.count) != 0
-                    else { throw unsafe failure(image) }
+                    guard unsafe png_image_begin_read_from_memory(&image, input.baseAddress, input.count) != 0 else {
+                        throw unsafe failure(image)
+                    }
                     // What the memory is for is what is written to it.
-                    guard unsafe Int(image.width) == info.size.width,
-                        unsafe Int(image.height) == info.size.height,
+                    guard unsafe Int(image.width) == info.size.width, unsafe Int(image.height) == info.size.height,
                         let rowByteCount = Int32(exactly: info.size.width * 4)
                     else { throw ImageError(.malformed, format: .png, "the file has two sizes") }
                     unsafe martlet_png_ask_for_rgba(&image)
@@ -32,9 +32,9 @@
             return PixelImage(size: info.size, pixels: pixels, orientation: info.orientation)
         }
 
-        private static func readPixels(
-            _ image: inout png_image, _ byteCount: Int, _ rowByteCount: Int32
-        ) throws(ImageError) -> [UInt8] {
+        private static func readPixels(_ image: inout png_image, _ byteCount: Int, _ rowByteCount: Int32)
+            throws(ImageError) -> [UInt8]
+        {
             var isRead: Int32 = 0
             let pixels = unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { output, count in
                 isRead = unsafe png_image_finish_read(&image, nil, output.baseAddress, rowByteCount, nil)
@@ -48,8 +48,7 @@
             var image = unsafe image
             let message = unsafe String(cString: martlet_png_message(&image))
             if message.contains("memory") { return ImageError(.outOfMemory, format: .png, message) }
-            let isCut =
-                message.contains("EOF") || message.contains("beyond end") || message.contains("Not enough")
+            let isCut = message.contains("EOF") || message.contains("beyond end") || message.contains("Not enough")
             return ImageError(isCut ? .truncated : .malformed, format: .png, message)
         }
     }

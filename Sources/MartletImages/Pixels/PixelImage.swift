@@ -1,8 +1,7 @@
 #if ImageDecoding
     /// An image as pixels: red, green, blue and alpha, a byte each, row by row from the top, without gaps.
     ///
-    /// The colors of a PNG are converted to sRGB if it declares others; those of a JPEG are as in the file. They are not multiplied
-    /// by alpha.
+    /// Other colors of a PNG are converted to sRGB; those of a JPEG are as in the file. None is multiplied by alpha.
     public struct PixelImage: Hashable, Sendable, CustomStringConvertible {
         /// The size.
         public let size: ImageSize
@@ -16,8 +15,7 @@
         ///   - bytes: The whole file.
         /// - Throws: An ``ImageError``: `.unsupported` for a GIF or a WebP, `.limitExceeded` before memory is allocated.
         public init(_ bytes: [UInt8], options: ImageDecodingOptions = .default) throws(ImageError) {
-            // The side and the head are limited by the formats and by the file. The pixels are limited below, once the decoded size
-            // is known.
+            // Formats and file limit the side and the head. The pixels are limited below, by the decoded size.
             let limits = ImageLimits(pixelCount: .max, side: .max, headByteCount: .max)
             let info = try ImageInfo(bytes, limits: limits)
             let stored: PixelImage
@@ -25,8 +23,7 @@
             case .png: stored = try PNGDecoder.decode(bytes, info, options)
             case .jpeg: stored = try JPEGDecoder.decode(bytes, info, options)
             case .gif, .webp:
-                throw ImageError(
-                    .unsupported, format: info.format, "the pixels of this format are not decoded")
+                throw ImageError(.unsupported, format: info.format, "the pixels of this format are not decoded")
             }
             self = options.appliesOrientation ? stored.upright() : stored
         }
@@ -80,14 +77,14 @@
         }
 
         /// Checks the limit for an image, and returns the number of bytes of its pixels.
-        static func byteCount(
-            of size: ImageSize, _ format: ImageFormat, _ options: ImageDecodingOptions
-        ) throws(ImageError) -> Int {
+        static func byteCount(of size: ImageSize, _ format: ImageFormat, _ options: ImageDecodingOptions)
+            throws(ImageError) -> Int
+        {
             let (count, isTooLarge) = size.pixelCount.multipliedReportingOverflow(by: 4)
             guard size.pixelCount <= options.pixelCountLimit, !isTooLarge else {
                 throw ImageError(
-                    .limitExceeded, format: format,
-                    "an image of \(size) pixels; \(options.pixelCountLimit) are allowed")
+                    .limitExceeded, format: format, "an image of \(size) pixels; \(options.pixelCountLimit) are allowed"
+                )
             }
             return count
         }
@@ -110,8 +107,7 @@
 
         /// Creates options.
         public init(
-            pixelCountLimit: Int = 50_000_000, appliesOrientation: Bool = true,
-            thumbnailMaxPixelSize: Int? = nil,
+            pixelCountLimit: Int = 50_000_000, appliesOrientation: Bool = true, thumbnailMaxPixelSize: Int? = nil,
             allowsDamagedData: Bool = false
         ) {
             self.pixelCountLimit = pixelCountLimit

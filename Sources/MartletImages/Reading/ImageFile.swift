@@ -60,9 +60,9 @@ struct ImageFile: Sendable {
     }
 
     /// An error in the file.
-    func error(
-        _ message: String, _ code: ImageError.Code = .malformed, at place: Int? = nil
-    ) -> ImageError { ImageError(code, format: format, at: place ?? offset, message) }
+    func error(_ message: String, _ code: ImageError.Code = .malformed, at place: Int? = nil) -> ImageError {
+        ImageError(code, format: format, at: place ?? offset, message)
+    }
 }
 
 extension ArraySlice<UInt8> {
@@ -78,9 +78,7 @@ extension ArraySlice<UInt8> {
 }
 
 /// The reader of one format.
-protocol ImageFileReader: Sendable {
-    mutating func step(_ file: inout ImageFile) throws(ImageError) -> ImageStep
-}
+protocol ImageFileReader: Sendable { mutating func step(_ file: inout ImageFile) throws(ImageError) -> ImageStep }
 
 extension ImageFileReader {
     /// The maximum length of a chunk that is read whole.

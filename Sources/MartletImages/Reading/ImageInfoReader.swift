@@ -60,8 +60,7 @@ public struct ImageInfoReader: Sendable {
         if let failure { throw failure }
         isComplete = true
         if let info { return info }
-        let error = file.error(
-            "the file ends before its size is known", .truncated, at: file.offset + file.count)
+        let error = file.error("the file ends before its size is known", .truncated, at: file.offset + file.count)
         failure = error
         throw error
     }
@@ -95,18 +94,15 @@ public struct ImageInfoReader: Sendable {
     private func checkHead() throws(ImageError) {
         guard file.size == nil, file.offset > limits.headByteCount else { return }
         throw file.error(
-            "the size is not within the first \(limits.headByteCount) bytes", .limitExceeded,
-            at: limits.headByteCount)
+            "the size is not within the first \(limits.headByteCount) bytes", .limitExceeded, at: limits.headByteCount)
     }
 
     private func check(_ size: ImageSize, at place: Int) throws(ImageError) {
-        guard size.width > 0, size.height > 0 else {
-            throw file.error("an image of \(size) pixels", at: place)
-        }
+        guard size.width > 0, size.height > 0 else { throw file.error("an image of \(size) pixels", at: place) }
         guard max(size.width, size.height) <= limits.side, size.pixelCount <= limits.pixelCount else {
             throw file.error(
-                "an image of \(size) pixels; \(limits.pixelCount) are allowed, \(limits.side) in a row",
-                .limitExceeded, at: place)
+                "an image of \(size) pixels; \(limits.pixelCount) are allowed, \(limits.side) in a row", .limitExceeded,
+                at: place)
         }
     }
 }

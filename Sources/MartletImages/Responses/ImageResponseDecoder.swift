@@ -13,9 +13,7 @@ public struct ImageInfoResponseDecoder: ResponseDecoder {
 
     /// Reads the head of the image.
     /// - Throws: An ``ImageError``.
-    public func decode(_ exchange: HTTPExchange) throws -> ImageInfo {
-        try ImageInfo(exchange.body, limits: limits)
-    }
+    public func decode(_ exchange: HTTPExchange) throws -> ImageInfo { try ImageInfo(exchange.body, limits: limits) }
 }
 
 extension ResponseDecoder where Self == ImageInfoResponseDecoder {
@@ -104,9 +102,8 @@ extension ResponseBody {
         ///   - memoryPressure: The source of memory pressure; `nil` for none.
         /// - Throws: An `HTTPError` with the code `.invalidRequest` if the session has no response cache.
         public convenience init(
-            imagesOf session: HTTPSession, options: ImageDecodingOptions = .default,
-            limit: ByteCount = .mebibytes(64), countLimit: Int = 10_000,
-            memoryPressure: MemoryPressureSource? = .system
+            imagesOf session: HTTPSession, options: ImageDecodingOptions = .default, limit: ByteCount = .mebibytes(64),
+            countLimit: Int = 10_000, memoryPressure: MemoryPressureSource? = .system
         ) throws(HTTPError) {
             try self.init(
                 session: session, limit: limit, countLimit: countLimit, memoryPressure: memoryPressure,

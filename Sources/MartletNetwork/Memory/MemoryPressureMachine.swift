@@ -2,12 +2,12 @@ import MartletTransport
 
 /// Determines the level of memory pressure from the kernel's figures, and when they have to be read again.
 ///
-/// If the kernel calls (a trigger of a pressure file), nothing is read until its first call, which raises the level; from then on
-/// the shares are read every two seconds until they have fallen. If it does not call, they are read every two seconds, which is
-/// how often it calculates them.
+/// If the kernel calls (a trigger of a pressure file), nothing is read until its first call, which raises the level;
+/// from then on the shares are read every two seconds until they have fallen. If it does not call, they are read every
+/// two seconds, which is how often it calculates them.
 ///
-/// A level rises immediately. It falls when its share is below half of the threshold, but not before ten seconds have passed
-/// since the kernel's last call, so that it does not flicker.
+/// A level rises immediately. It falls when its share is below half of the threshold, but not before ten seconds have
+/// passed since the kernel's last call, so that it does not flicker.
 struct MemoryPressureMachine: WatchMachine {
     /// The interval of reading the shares.
     static let interval = Duration.seconds(2)
@@ -38,9 +38,7 @@ struct MemoryPressureMachine: WatchMachine {
             stall.full, limit: MemoryPressureMachine.criticalShare, isHeld: level == .critical)
         let isWarning = MemoryPressureMachine.holds(
             stall.some, limit: MemoryPressureMachine.warningShare, isHeld: level >= .warning)
-        level =
-            isCritical || now < criticalEnd
-            ? .critical : isWarning || now < warningEnd ? .warning : .normal
+        level = isCritical || now < criticalEnd ? .critical : isWarning || now < warningEnd ? .warning : .normal
         nextEvent = isCalled && level == .normal ? nil : now.advanced(by: interval)
     }
 
@@ -54,9 +52,7 @@ struct MemoryPressureMachine: WatchMachine {
         if nextEvent == nil, level > .normal { nextEvent = now.advanced(by: interval) }
     }
 
-    private static func holds(_ share: Int, limit: Int, isHeld: Bool) -> Bool {
-        share >= (isHeld ? limit / 2 : limit)
-    }
+    private static func holds(_ share: Int, limit: Int, isHeld: Bool) -> Bool { share >= (isHeld ? limit / 2 : limit) }
 }
 
 /// The memory pressure of the machine, or of the control group of this process.
@@ -69,9 +65,7 @@ public enum MemoryPressure: Int, Comparable, CaseIterable, Codable, Sendable {
     case critical
 
     /// Orders levels by severity.
-    public static func < (left: MemoryPressure, right: MemoryPressure) -> Bool {
-        left.rawValue < right.rawValue
-    }
+    public static func < (left: MemoryPressure, right: MemoryPressure) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// The contents of the kernel's pressure file: the share of time in which tasks waited for memory.
@@ -86,7 +80,7 @@ struct MemoryStall: Hashable, Sendable {
     var some = 0
     /// The share in which all runnable tasks waited; zero if the file has no such line.
     var full = 0
-    /// The time in which some task waited since the machine started, in microseconds; `nil` if the file does not contain it.
+    /// The time in which some task waited since the machine started, in microseconds; `nil` if it is missing.
     var someTotal: UInt64?
     /// The time in which all tasks waited, in microseconds; `nil` if the file does not contain it.
     var fullTotal: UInt64?
@@ -96,7 +90,6 @@ struct MemoryStall: Hashable, Sendable {
         MemoryStall(some: max(some, other.some), full: max(full, other.full))
     }
 
-    /// An error in a pressure file.
     struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
         var line: Int
         /// The field that is missing or malformed.
@@ -108,10 +101,8 @@ struct MemoryStall: Hashable, Sendable {
 }
 
 extension MemoryStall {
-    /// Reads the contents of a pressure file.
-    ///
-    /// Lines and fields with other names are ignored: future kernels may have more of them. If a line occurs twice, the higher
-    /// share counts.
+    /// Reads the contents of a pressure file. Lines and fields with other names are ignored: future kernels may have
+    /// more of them. If a line occurs twice, the higher share counts.
     /// - Throws: ``ParseError`` if the line `some` is missing, or a line has no `avg10` from 0.00 to 100.00.
     init(parsing bytes: some Collection<UInt8>) throws(ParseError) {
         var hasSome = false
@@ -152,10 +143,9 @@ extension MemoryStall {
     }
 }
 
-/// Decides whether a call of the kernel is confirmed by its own total.
-///
-/// On virtual machines, kernels were seen to call for a stall of 100 ms per second while the total of the same file had grown by
-/// 4 ms since the trigger was set. Without this check, everything in memory would be released for nothing.
+/// Decides whether a call of the kernel is confirmed by its own total. On virtual machines, kernels were seen to call
+/// for a stall of 100 ms per second while the total of the same file had grown by 4 ms since the trigger was set.
+/// Without this check, everything in memory would be released for nothing.
 struct StallDetector: Sendable {
     /// The waiting time that a call means at least, in microseconds.
     let limit: UInt64

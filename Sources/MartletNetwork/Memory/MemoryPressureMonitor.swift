@@ -1,8 +1,8 @@
 import MartletTransport
 import Synchronization
 
-/// Follows pressure files as long as there are subscribers: without subscribers it has no open file, no timer and no thread. The
-/// event loop does the waiting.
+/// Follows pressure files as long as there are subscribers: without subscribers it has no open file, no timer and no
+/// thread. The event loop does the waiting.
 final class MemoryPressureMonitor: TimerTarget {
     private struct State {
         var run = WatchRun<MemoryPressureMachine>()
@@ -92,8 +92,7 @@ final class MemoryPressureMonitor: TimerTarget {
         change(run, isTimer: isTimer) { $0.looked(stall, now: MonotonicTime.now()) }
     }
 
-    private func change(_ run: UInt64, isTimer: Bool = false, _ event: (inout MemoryPressureMachine) -> Void)
-    {
+    private func change(_ run: UInt64, isTimer: Bool = false, _ event: (inout MemoryPressureMachine) -> Void) {
         let timer = state.withLock { state -> MonotonicTime?? in
             guard state.run.change(run, event) != nil else { return nil }
             return .some(isTimer ? state.run.rearm() : state.run.arm())

@@ -13,15 +13,14 @@ struct PressureFile: Hashable, Sendable {
         let machine = PressureFile(path: "/proc/pressure/memory")
         guard let group = group(in: KernelFile.bytes(of: "/proc/self/cgroup") ?? []) else { return [machine] }
         // Mounted alone, or beside the groups of version 1.
-        let own = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
-            .map { PressureFile(path: "\($0)\(group == "/" ? "" : group)/memory.pressure") }
-            .first { $0.read() != nil }
+        let own = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map {
+            PressureFile(path: "\($0)\(group == "/" ? "" : group)/memory.pressure")
+        }.first { $0.read() != nil }
         return [machine] + (own.map { [$0] } ?? [])
     }
 
-    /// The process's control group of version 2 in the contents of `/proc/self/cgroup`, whose line is `0::/path`.
-    ///
-    /// `nil` if there is none, or if it is outside of the process's view (`/../other`).
+    /// The process's control group of version 2 in the contents of `/proc/self/cgroup`, whose line is `0::/path`. `nil`
+    /// if there is none, or if it is outside of the process's view (`/../other`).
     static func group(in membership: [UInt8]) -> String? {
         guard let path = KernelFile.text(after: "0::/", in: membership), !path.utf8.contains(0),
             !path.split(separator: "/").contains("..")
@@ -33,11 +32,9 @@ struct PressureFile: Hashable, Sendable {
     func read() -> MemoryStall? { KernelFile.bytes(of: path).flatMap { try? MemoryStall(parsing: $0) } }
 }
 
-/// A request to the kernel to call when tasks have waited for memory for longer than a limit.
-///
-/// It is an open pressure file to which the limit was written, and lasts until that is closed.
+/// A request to the kernel to call when tasks have waited for memory for longer than a limit. It is an open pressure
+/// file to which the limit was written, and lasts until that is closed.
 final class PressureTrigger: IdleStreamObserver {
-    /// The condition for a call.
     struct Wish: Sendable {
         /// The level that a call means.
         var level: MemoryPressure
@@ -45,20 +42,15 @@ final class PressureTrigger: IdleStreamObserver {
         /// The maximum waiting time within a second, in microseconds.
         var limit: UInt64
 
-        /// The texts to write to the file: the share, the limit and the period, both in microseconds.
-        ///
-        /// Without the capability `CAP_SYS_RESOURCE` the period has to be a multiple of two seconds.
+        /// The texts to write to the file: the share, the limit and the period, both in microseconds. Without the
+        /// capability `CAP_SYS_RESOURCE` the period has to be a multiple of two seconds.
         var texts: [String] { [1, 2 as UInt64].map { "\(share) \($0 * limit) \($0 * 1_000_000)" } }
 
         /// The total of the share in a file.
-        func total(in stall: MemoryStall?) -> UInt64? {
-            level == .critical ? stall?.fullTotal : stall?.someTotal
-        }
+        func total(in stall: MemoryStall?) -> UInt64? { level == .critical ? stall?.fullTotal : stall?.someTotal }
 
-        /// The conditions for each file.
         static let all = [
-            Wish(level: .warning, share: "some", limit: 150_000),
-            Wish(level: .critical, share: "full", limit: 100_000),
+            Wish(level: .warning, share: "some", limit: 150_000), Wish(level: .critical, share: "full", limit: 100_000),
         ]
     }
 
@@ -75,14 +67,9 @@ final class PressureTrigger: IdleStreamObserver {
 
     /// Creates a trigger; `nil` if the kernel does not accept it.
     /// - Parameter called: Called on the loop's thread, after ``watch()``.
-    init?(
-        _ file: PressureFile, _ wish: Wish, loop: EventLoop,
-        called: @escaping @Sendable (MemoryPressure) -> Void
-    ) {
+    init?(_ file: PressureFile, _ wish: Wish, loop: EventLoop, called: @escaping @Sendable (MemoryPressure) -> Void) {
         guard let descriptor = PressureTrigger.open(file, wish) else { return nil }
-        do throws(SystemError) {
-            (readiness, number) = try loop.register(descriptor, interest: .news)
-        } catch {
+        do throws(SystemError) { (readiness, number) = try loop.register(descriptor, interest: .news) } catch {
             Glibc.close(descriptor)
             return nil
         }
@@ -99,15 +86,12 @@ final class PressureTrigger: IdleStreamObserver {
     private static func open(_ file: PressureFile, _ wish: Wish) -> Int32? {
         let descriptor = unsafe Glibc.open(file.path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
-        // A pressure file without a trigger reports that when it is polled, and no other file does. Nothing must be written to
-        // other files.
+        // A pressure file without a trigger reports that when it is polled. Nothing must be written to other files.
         var question = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
         if unsafe poll(&question, 1, 0) == 1, question.revents & Int16(POLLPRI) != 0 {
             for text in wish.texts {
                 // The kernel reads the text and the zero after it.
-                let count = unsafe text.withCString {
-                    unsafe Glibc.write(descriptor, $0, text.utf8.count + 1)
-                }
+                let count = unsafe text.withCString { unsafe Glibc.write(descriptor, $0, text.utf8.count + 1) }
                 if count > 0 { return descriptor }
             }
         }
@@ -115,7 +99,6 @@ final class PressureTrigger: IdleStreamObserver {
         return nil
     }
 
-    /// Reports calls from now on.
     func watch() {
         readiness.observeIdle(self)
         if isClosed.load(ordering: .acquiring) { _ = readiness.stopObservingIdle() }

@@ -1,23 +1,16 @@
 import Glibc
 import MartletTransport
 
-/// A request for all objects of a kind, to which the kernel responds with several datagrams, and the progress of the response.
+/// A request for all objects of a kind, and the progress of its response, which has several datagrams.
 package struct NetlinkDump: Sendable {
-    /// The objects to request.
     package enum Question: Hashable, Sendable, CaseIterable {
-        /// All links.
         case links
-        /// All addresses of all links.
         case addresses
-        /// All routes of IPv4.
         case routes4
-        /// All routes of IPv6.
         case routes6
     }
 
-    /// The progress of a response.
     package enum Progress: Hashable, Sendable {
-        /// More datagrams follow.
         case more
         /// The response is complete. It may be inconsistent if something changed in the meantime.
         case done(isInterrupted: Bool)
@@ -52,8 +45,7 @@ package struct NetlinkDump: Sendable {
             // ifinfomsg: family, padding, type, index, flags, change. The attribute IFLA_EXT_MASK omits the statistics
             // (RTEXT_FILTER_SKIP_STATS), a fifth of the response.
             case .links:
-                [UInt8](repeating: 0, count: 16)
-                    + NetlinkAttribute.bytes(29, NetlinkNumber.bytes(of: 8 as UInt32))
+                [UInt8](repeating: 0, count: 16) + NetlinkAttribute.bytes(29, NetlinkNumber.bytes(of: 8 as UInt32))
             // ifaddrmsg: family, prefix length, flags, scope, index.
             case .addresses: [UInt8](repeating: 0, count: 8)
             // rtmsg: family, lengths of destination and source, tos, table, protocol, scope, type, flags.
@@ -62,13 +54,10 @@ package struct NetlinkDump: Sendable {
         return NetlinkMessage.request(answer.type, isDump: true, sequence: sequence, body)
     }
 
-    /// Adds the objects of a datagram to a table.
-    ///
-    /// Messages of other responses are ignored, and so is everything after the end.
+    /// Adds the objects of a datagram to a table. Messages of other responses, and after the end, are ignored.
     /// - Throws: The error of a malformed message; the response is then of no use.
-    package mutating func receive(
-        _ datagram: [UInt8], into table: inout NetworkTable
-    ) throws(NetlinkError) -> Progress {
+    package mutating func receive(_ datagram: [UInt8], into table: inout NetworkTable) throws(NetlinkError) -> Progress
+    {
         let answer = answer
         for message in try NetlinkMessage.messages(in: datagram[...]) where message.sequence == sequence {
             if message.flags & NetlinkMessage.interrupted != 0 { isInterrupted = true }
@@ -90,10 +79,8 @@ package struct NetlinkDump: Sendable {
     }
 }
 
-/// Decides whether a datagram of news is a reason to query the kernel.
-///
-/// News only say that something changed. Their contents are not combined to a state: a link that goes down removes its default
-/// route of IPv4 without a message about the route.
+/// Decides whether a datagram of news is a reason to query the kernel. News only say that something changed. Their
+/// contents are not combined to a state: a link that goes down removes its route of IPv4 without a message.
 package enum NetlinkEventRule {
     /// Whether a path may have changed. A malformed datagram counts as a change.
     package static func matters(_ datagram: ArraySlice<UInt8>) -> Bool {
@@ -104,8 +91,7 @@ package enum NetlinkEventRule {
                     // Wireless drivers report every scan.
                     if !(try LinkRecord(message.payload).isWirelessNews) { return true }
                 case NetlinkMessage.Kind.deletedLink, NetlinkMessage.Kind.newAddress,
-                    NetlinkMessage.Kind.deletedAddress, NetlinkMessage.Kind.overrun,
-                    NetlinkMessage.Kind.error:
+                    NetlinkMessage.Kind.deletedAddress, NetlinkMessage.Kind.overrun, NetlinkMessage.Kind.error:
                     return true
                 case NetlinkMessage.Kind.newRoute, NetlinkMessage.Kind.deletedRoute:
                     // Routers that speak BGP change thousands of other routes a minute.

@@ -9,7 +9,6 @@ package struct NetlinkMessage: Hashable, Sendable {
     /// The bytes that the header's length counts, without the header.
     package var payload: ArraySlice<UInt8>
 
-    /// The types of messages.
     enum Kind {
         /// An error; with the number 0 an acknowledgement.
         static let error: UInt16 = 2
@@ -33,13 +32,11 @@ package struct NetlinkMessage: Hashable, Sendable {
     /// - Parameters:
     ///   - type: The type of the messages in the response. That of the request is two above it.
     ///   - isDump: Whether all objects are requested (`NLM_F_DUMP`).
-    static func request(
-        _ type: UInt16, isDump: Bool, sequence: UInt32, _ payload: [UInt8]
-    ) -> [UInt8] {
+    static func request(_ type: UInt16, isDump: Bool, sequence: UInt32, _ payload: [UInt8]) -> [UInt8] {
         let flags: UInt16 = isDump ? 0x301 : 0x1
-        return NetlinkNumber.bytes(of: UInt32(clamping: 16 + payload.count))
-            + NetlinkNumber.bytes(of: type + 2) + NetlinkNumber.bytes(of: flags)
-            + NetlinkNumber.bytes(of: sequence) + NetlinkNumber.bytes(of: 0 as UInt32) + payload
+        return NetlinkNumber.bytes(of: UInt32(clamping: 16 + payload.count)) + NetlinkNumber.bytes(of: type + 2)
+            + NetlinkNumber.bytes(of: flags) + NetlinkNumber.bytes(of: sequence) + NetlinkNumber.bytes(of: 0 as UInt32)
+            + payload
     }
 
     /// The messages of a datagram, in order.
@@ -89,9 +86,9 @@ struct NetlinkAttribute: Hashable, Sendable {
         return all
     }
 
-    func number<Number: FixedWidthInteger & UnsignedInteger>(
-        _ field: String
-    ) throws(NetlinkError) -> Number { try NetlinkNumber.read(from: value, at: 0, field) }
+    func number<Number: FixedWidthInteger & UnsignedInteger>(_ field: String) throws(NetlinkError) -> Number {
+        try NetlinkNumber.read(from: value, at: 0, field)
+    }
 
     /// The value as text, up to the zero that ends it.
     var text: String { String(decoding: value.prefix { $0 != 0 }, as: UTF8.self) }
@@ -104,20 +101,17 @@ struct NetlinkAttribute: Hashable, Sendable {
     }
 }
 
-/// An error in a netlink message.
 package struct NetlinkError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The field that could not be read, such as `nlmsghdr.length`.
     package let field: String
     /// The byte of the datagram with the error, from 0.
     package let offset: Int
 
-    /// Creates an error of a field.
     package init(_ field: String, at offset: Int) {
         self.field = field
         self.offset = offset
     }
 
-    /// The field and its offset.
     package var description: String { "netlink: \(field) is malformed at byte \(offset)" }
 }
 
@@ -155,9 +149,7 @@ enum NetlinkNumber {
         var rest = bytes
         while allowsPadding ? rest.count >= headerCount : !rest.isEmpty {
             let count = Int(clamping: try read(length, from: rest, at: 0, field))
-            guard count >= headerCount, count <= rest.count else {
-                throw NetlinkError(field, at: rest.startIndex)
-            }
+            guard count >= headerCount, count <= rest.count else { throw NetlinkError(field, at: rest.startIndex) }
             records.append(rest.prefix(count))
             rest = rest.dropFirst(aligned(count))
         }

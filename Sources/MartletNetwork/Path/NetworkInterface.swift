@@ -22,7 +22,7 @@ public struct NetworkInterface: Hashable, Codable, Sendable {
     public var isTunnel: Bool
     /// Whether its traffic costs money or is limited; by default that of mobile networks.
     public var isExpensive: Bool
-    /// This machine's addresses on it that reach beyond the link, in ascending order, without those in duplicate address detection.
+    /// This machine's addresses on it that reach beyond the link, ascending, without those not yet known to be unique.
     public var addresses: [String]
 
     /// Creates an interface.
@@ -55,11 +55,12 @@ public struct InterfaceOverride: Hashable, Codable, Sendable {
 }
 
 extension [String: InterfaceOverride] {
-    /// The override of an interface: by its name, else by the longest prefix of it. A star at the end of a key matches any characters.
+    /// The override of an interface: by its name, else by its longest prefix, which is a key with a star at the end.
     func override(of name: String) -> InterfaceOverride {
         if !name.hasSuffix("*"), let exact = self[name] { return exact }
-        let pattern = keys.filter { $0.hasSuffix("*") && name.hasPrefix($0.dropLast()) }
-            .max { ($0.utf8.count, $1) < ($1.utf8.count, $0) }
+        let pattern = keys.filter { $0.hasSuffix("*") && name.hasPrefix($0.dropLast()) }.max {
+            ($0.utf8.count, $1) < ($1.utf8.count, $0)
+        }
         return pattern.flatMap { self[$0] } ?? InterfaceOverride()
     }
 }
@@ -72,7 +73,5 @@ package struct InterfaceTraits: Hashable, Sendable {
     var deviceType: String?
 
     /// The device type in the contents of `uevent`, whose line is `DEVTYPE=wwan`.
-    static func deviceType(inEvent bytes: [UInt8]) -> String? {
-        KernelFile.text(after: "DEVTYPE=", in: bytes)
-    }
+    static func deviceType(inEvent bytes: [UInt8]) -> String? { KernelFile.text(after: "DEVTYPE=", in: bytes) }
 }

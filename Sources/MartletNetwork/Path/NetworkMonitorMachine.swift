@@ -1,8 +1,7 @@
 import MartletTransport
 
-/// Decides when the kernel is queried for links, addresses and routes, and which of its responses are used.
-///
-/// News are only a reason for a query. They come in bursts, so the query waits until they have been quiet for a while, but not
+/// Decides when the kernel is queried for links, addresses and routes, and which of its responses are used. News are
+/// only a reason for a query. They come in bursts, so the query waits until they have been quiet for a while, but not
 /// longer than a second after the first of them: an interface that changes all the time is queried once a second.
 struct NetworkMonitorMachine: WatchMachine {
     /// The time without news before a query.
@@ -11,14 +10,12 @@ struct NetworkMonitorMachine: WatchMachine {
     private static let patience = Duration.seconds(1)
     /// The delay of another query after a failed one.
     private static let retry = Duration.seconds(1)
-    /// The number of consecutive interrupted responses that are not used; the next one is used, for want of a better one.
+    /// The number of consecutive interrupted responses that are not used; for want of a better one the next is.
     private static let interruptionLimit = 4
     /// The number of consecutive failures after which the view is unknown.
     private static let failureLimit = 3
 
-    /// The outcome of a query.
     enum Look: Sendable {
-        /// The complete response.
         case seen(NetworkSnapshot)
         /// The complete response, but something changed in the meantime.
         case interrupted(NetworkSnapshot)
@@ -29,7 +26,6 @@ struct NetworkMonitorMachine: WatchMachine {
     }
 
     private enum State: Sendable {
-        /// Waits for news.
         case resting
         /// Queries at `due`, which further news may delay until `latest`.
         case settling(due: MonotonicTime, latest: MonotonicTime)

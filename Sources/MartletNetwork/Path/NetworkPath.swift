@@ -1,7 +1,7 @@
 /// The connectivity of this machine at one moment.
 ///
-/// It reflects the machine's own knowledge, which does not include whether a server can be reached: a router may have lost its
-/// own connection. It is a hint for automatic actions (whether to retry, how much to prefetch), and no reason to refuse a request.
+/// It reflects the machine's own knowledge, which does not include whether a server can be reached: a router may have
+/// lost its own connection. It is a hint for automatic actions (retries, prefetching), no reason to refuse a request.
 public struct NetworkPath: Hashable, Codable, Sendable, CustomStringConvertible {
     /// The status of a path.
     public enum Status: String, Hashable, Codable, Sendable, CaseIterable {
@@ -15,8 +15,8 @@ public struct NetworkPath: Hashable, Codable, Sendable, CustomStringConvertible 
 
     /// The status.
     ///
-    /// It is satisfied if a default route of IPv4 or IPv6 leads over an interface that is up, running and has a carrier, and an
-    /// address of the same family reaches beyond the link.
+    /// It is satisfied if a default route of IPv4 or IPv6 leads over an interface that is up, running and has a
+    /// carrier, and an address of the same family reaches beyond the link.
     public var status: Status
     /// The interfaces with such routes, the preferred one first; empty if the path is not satisfied.
     public var interfaces: [NetworkInterface]
@@ -42,10 +42,9 @@ public struct NetworkPath: Hashable, Codable, Sendable, CustomStringConvertible 
         return interface.kind == .wifi ? .wifi : .unmetered
     }
 
-    /// Creates a path of interfaces, the preferred one first. Unless a status is given, it is satisfied if there is an interface.
+    /// Creates a path of interfaces, the preferred one first. By default it is satisfied if there is an interface.
     public init(
-        _ interfaces: [NetworkInterface], status: Status? = nil, supportsIPv4: Bool = true,
-        supportsIPv6: Bool = false
+        _ interfaces: [NetworkInterface], status: Status? = nil, supportsIPv4: Bool = true, supportsIPv6: Bool = false
     ) {
         self.status = status ?? (interfaces.isEmpty ? .unsatisfied : .satisfied)
         self.interfaces = interfaces

@@ -28,8 +28,7 @@ package struct NetworkPathRule: Sendable {
     ///   - traits: The properties in the kernel's files, by the links' numbers.
     ///   - overrides: The properties that override those of the machine, by the interfaces' names.
     package init(
-        _ table: NetworkTable, traits: [UInt32: InterfaceTraits] = [:],
-        overrides: [String: InterfaceOverride] = [:]
+        _ table: NetworkTable, traits: [UInt32: InterfaceTraits] = [:], overrides: [String: InterfaceOverride] = [:]
     ) {
         let links = Dictionary(table.links.map { ($0.index, $0) }) { _, later in later }
         let usable = table.addresses.filter(\.isUsable)
@@ -48,8 +47,8 @@ package struct NetworkPathRule: Sendable {
         self.overrides = overrides
     }
 
-    /// The default routes, link by link. Two routes to the halves of everywhere over the same link count as one: virtual private
-    /// networks replace a default route in this way.
+    /// The default routes, link by link. Two routes to the halves of everywhere over the same link count as one:
+    /// virtual private networks replace a default route in this way.
     private static func ways(_ routes: [RouteRecord]) -> [Way] {
         struct Half: Hashable {
             var link: UInt32
@@ -75,7 +74,6 @@ package struct NetworkPathRule: Sendable {
         return ways
     }
 
-    /// The path.
     package var path: NetworkPath {
         var ranks: [UInt32: (ipv4: UInt64, ipv6: UInt64)] = [:]
         for way in ways {
@@ -86,9 +84,7 @@ package struct NetworkPathRule: Sendable {
             }
             ranks[way.link] = rank
         }
-        let sorted = ranks.sorted {
-            ($0.value.ipv4, $0.value.ipv6, $0.key) < ($1.value.ipv4, $1.value.ipv6, $1.key)
-        }
+        let sorted = ranks.sorted { ($0.value.ipv4, $0.value.ipv6, $0.key) < ($1.value.ipv4, $1.value.ipv6, $1.key) }
         return NetworkPath(
             sorted.compactMap { interface(of: $0.key) }, supportsIPv4: ways.contains { $0.family == .ipv4 },
             supportsIPv6: ways.contains { $0.family == .ipv6 })

@@ -2,17 +2,14 @@ import MartletTransport
 
 /// The links, addresses and routes of the kernel, from which a path is determined.
 package struct NetworkTable: Hashable, Sendable {
-    /// The maximum number of links, of addresses and of routes to everywhere, which limits the memory. More are ignored.
+    /// The maximum number each of links, addresses and default routes, which limits the memory. More are ignored.
     private static let countLimit = 65_536
 
-    /// The links.
     package var links: [LinkRecord] = []
-    /// The addresses.
     package var addresses: [AddressRecord] = []
     /// The routes that lead everywhere, or to a half of it.
     package var routes: [RouteRecord] = []
 
-    /// Creates an empty table.
     package init() {}
 
     /// Adds the object of a response's message; messages of other types are ignored.
@@ -25,8 +22,9 @@ package struct NetworkTable: Hashable, Sendable {
             guard let address = try AddressRecord(message.payload) else { return }
             if addresses.count < NetworkTable.countLimit { addresses.append(address) }
         case NetlinkMessage.Kind.newRoute:
-            guard RouteRecord.concernsDefault(message.payload), let route = try RouteRecord(message.payload)
-            else { return }
+            guard RouteRecord.concernsDefault(message.payload), let route = try RouteRecord(message.payload) else {
+                return
+            }
             if route.isWay, routes.count < NetworkTable.countLimit { routes.append(route) }
         default: break
         }
@@ -38,14 +36,13 @@ package struct NetworkTable: Hashable, Sendable {
 
 /// An address of this machine, as the kernel describes it.
 package struct AddressRecord: Hashable, Sendable {
-    /// The number of its link.
     var link: UInt32
     var address: IPAddress
     /// The flags, `IFA_F_…`.
     var flags: UInt32 = 0
 
-    /// Whether connections beyond the link can be made from it: duplicate address detection has not failed, and has finished
-    /// unless the address may be used in the meantime; and its scope is larger than the link.
+    /// Whether connections beyond the link can be made from it: duplicate address detection has not failed, and has
+    /// finished unless the address may be used in the meantime; and its scope is larger than the link.
     var isUsable: Bool {
         let (tentative, optimistic, failed): (UInt32, UInt32, UInt32) = (0x40, 0x04, 0x08)
         if flags & failed != 0 || (flags & tentative != 0 && flags & optimistic == 0) { return false }
@@ -60,8 +57,8 @@ extension AddressRecord {
         let lowFlags: UInt8 = try NetlinkNumber.read(from: payload, at: 2, "ifaddrmsg.flags")
         link = try NetlinkNumber.read(from: payload, at: 4, "ifaddrmsg.index")
         flags = UInt32(lowFlags)
-        // On a link with two ends, the local address is this machine's and the other one is the peer's. On other links they are
-        // the same, or only the other one is given.
+        // On a link with two ends, the local address is this machine's and the other one is the peer's. On other links
+        // they are the same, or only the other one is given.
         var local: ArraySlice<UInt8>?
         var other: ArraySlice<UInt8>?
         for attribute in try NetlinkAttribute.all(in: payload.dropFirst(8)) {
@@ -73,8 +70,9 @@ extension AddressRecord {
             }
         }
         guard let family = IPAddress.Family(number: family) else { return nil }
-        guard let bytes = local ?? other, let address = IPAddress(bytes: bytes), address.family == family
-        else { throw NetlinkError("IFA_ADDRESS", at: payload.endIndex) }
+        guard let bytes = local ?? other, let address = IPAddress(bytes: bytes), address.family == family else {
+            throw NetlinkError("IFA_ADDRESS", at: payload.endIndex)
+        }
         self.address = address
     }
 }
@@ -106,8 +104,8 @@ package struct LinkRecord: Hashable, Sendable {
     /// Whether its packets are carried inside of packets of another link.
     var isTunnel: Bool {
         switch driver {
-        case "tun", "tap", "wireguard", "ipip", "sit", "gre", "gretap", "erspan", "ip6tnl", "ip6gre",
-            "ip6gretap", "ip6erspan", "vti", "vti6", "xfrm", "ppp", "ovpn":
+        case "tun", "tap", "wireguard", "ipip", "sit", "gre", "gretap", "erspan", "ip6tnl", "ip6gre", "ip6gretap",
+            "ip6erspan", "vti", "vti6", "xfrm", "ppp", "ovpn":
             true
         case nil:
             // PPP, tunnels, SIT and GRE over IPv4 and IPv6, and links without a header of their own.
@@ -121,7 +119,6 @@ package struct LinkRecord: Hashable, Sendable {
 }
 
 extension LinkRecord {
-    /// Reads the payload of a message about a link.
     init(_ payload: ArraySlice<UInt8>) throws(NetlinkError) {
         hardware = try NetlinkNumber.read(from: payload, at: 2, "ifinfomsg.type")
         index = try NetlinkNumber.read(from: payload, at: 4, "ifinfomsg.index")
@@ -167,7 +164,6 @@ package struct RouteRecord: Hashable, Sendable {
     var prefixLength: UInt8 = 0
     /// The destination; `nil` if it is all zeros.
     var destination: IPAddress?
-    /// The number of its table.
     var table = RouteRecord.mainTable
     /// The type, `RTN_…`: 1 leads to another machine, 2 to this machine; others lead nowhere.
     var type: UInt8 = 1
@@ -179,9 +175,8 @@ package struct RouteRecord: Hashable, Sendable {
     var source: IPAddress?
     var hops: [Hop]
 
-    /// Whether the payload of a message is about a route that a path can depend on: one to everywhere, or to a half of it.
-    ///
-    /// A router's tables have a million others, which are not even read.
+    /// Whether the payload of a message is about a route that a path can depend on: one to everywhere, or to a half of
+    /// it. A router's tables have a million others, which are not even read.
     static func concernsDefault(_ payload: ArraySlice<UInt8>) -> Bool {
         payload.count < 2 || payload[payload.startIndex + 1] <= 1
     }

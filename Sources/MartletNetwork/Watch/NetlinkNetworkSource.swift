@@ -21,14 +21,10 @@ struct NetlinkNetworkSource: NetworkSource {
             guard let (table, isInterrupted) = try table(on: descriptor) else { return .failed }
             let view = NetworkSnapshot(path: rule(for: table).path, addresses: table.heldAddresses)
             return isInterrupted ? .interrupted(view) : .seen(view)
-        } catch {
-            return NetworkMonitorMachine.Look(error)
-        }
+        } catch { return NetworkMonitorMachine.Look(error) }
     }
 
-    /// Requests the routes to addresses, one after the other, until one leads over an interface that is up and running.
-    ///
-    /// It blocks like ``look()``.
+    /// Requests routes to addresses until one leads over an interface that is up and running. Blocks like ``look()``.
     func reachability(of addresses: [IPAddress]) -> HostReachability {
         do throws(SystemError) {
             let descriptor = try NetlinkSocket.open(isBlocking: true)
@@ -41,26 +37,21 @@ struct NetlinkNetworkSource: NetworkSource {
                 switch try route(to: address, sequence: UInt32(clamping: number) &+ 100, on: descriptor) {
                 case .route(let route):
                     if let hop = route.hops.first, let interface = rule.interface(of: hop.link) {
-                        return HostReachability(
-                            .reachable, interface: interface, address: address.description)
+                        return HostReachability(.reachable, interface: interface, address: address.description)
                     }
                 case .unreachable: break
                 case .refused: isKnown = false
                 }
             }
             return HostReachability(isKnown ? .unreachable : .unknown)
-        } catch {
-            return HostReachability(.unknown)
-        }
+        } catch { return HostReachability(.unknown) }
     }
 
-    private func route(
-        to address: IPAddress, sequence: UInt32, on descriptor: Int32
-    ) throws(SystemError) -> RouteReply {
+    private func route(to address: IPAddress, sequence: UInt32, on descriptor: Int32) throws(SystemError) -> RouteReply
+    {
         try NetlinkSocket.send(RouteReply.request(to: address, sequence: sequence), on: descriptor)
         switch NetlinkSocket.receive(on: descriptor) {
-        case .datagram(let datagram):
-            return (try? RouteReply(datagram, sequence: sequence)) ?? .refused(EBADMSG)
+        case .datagram(let datagram): return (try? RouteReply(datagram, sequence: sequence)) ?? .refused(EBADMSG)
         case .failed(let error): throw error
         case .lost, .nothing: return .refused(ETIMEDOUT)
         }
@@ -113,21 +104,18 @@ extension NetworkMonitorMachine.Look {
 }
 
 extension InterfaceTraits {
-    /// Reads the properties of an interface from the kernel's files.
-    ///
-    /// The directory may show another network namespace than that of the process, with interfaces of the same names: an
-    /// interface with another number has no properties.
+    /// Reads the properties of an interface from the kernel's files. The directory may show another network namespace
+    /// than that of the process, with interfaces of the same names: an interface with another number has no properties.
     /// - Parameters:
     ///   - name: The name. The kernel's names contain no slash; other names have no properties.
     ///   - sysfs: The directory `/sys`, or one with the same structure; it need not exist.
     init(of name: String, index: UInt32, sysfs: String) {
-        guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0x2F || $0 == 0 })
-        else { return }
+        guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0x2F || $0 == 0 }) else {
+            return
+        }
         let folder = "\(sysfs)/class/net/\(name)"
         if let number = KernelFile.bytes(of: "\(folder)/ifindex") {
-            guard UInt32(String(decoding: number.prefix { $0 != 0x0A }, as: UTF8.self)) == index else {
-                return
-            }
+            guard UInt32(String(decoding: number.prefix { $0 != 0x0A }, as: UTF8.self)) == index else { return }
         }
         isWireless = ["phy80211", "wireless"].contains { unsafe access("\(folder)/\($0)", F_OK) == 0 }
         deviceType = InterfaceTraits.deviceType(inEvent: KernelFile.bytes(of: "\(folder)/uevent") ?? [])
@@ -141,8 +129,9 @@ enum KernelFile {
 
     /// The rest of the first line with a prefix; `nil` if there is none.
     static func text(after prefix: String, in bytes: [UInt8]) -> String? {
-        bytes.split(separator: UInt8(ascii: "\n")).first { $0.starts(with: prefix.utf8) }
-            .map { String(decoding: $0.dropFirst(prefix.utf8.count), as: UTF8.self) }
+        bytes.split(separator: UInt8(ascii: "\n")).first { $0.starts(with: prefix.utf8) }.map {
+            String(decoding: $0.dropFirst(prefix.utf8.count), as: UTF8.self)
+        }
     }
 
     /// The first bytes of a file; `nil` if it cannot be read.

@@ -12,7 +12,6 @@ enum NetlinkSocket {
         case lost
         /// No datagram, or none in time.
         case nothing
-        /// The call failed.
         case failed(SystemError)
     }
 

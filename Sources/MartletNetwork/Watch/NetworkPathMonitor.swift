@@ -3,16 +3,15 @@ import Glibc
 import MartletTransport
 import Synchronization
 
-/// Follows the network as long as there are subscribers: without subscribers it has no open socket and no timer.
-///
-/// The event loop waits for news; blocking calls run on a worker's thread.
+/// Follows the network as long as there are subscribers: without subscribers it has no open socket and no timer. The
+/// event loop waits for news; blocking calls run on a worker's thread.
 final class NetworkPathMonitor: TimerTarget {
     private struct State {
         var run = WatchRun<NetworkMonitorMachine>()
         var news: NetlinkEventSocket?
     }
 
-    /// The thread for blocking calls. It is not one of those for name resolution, which are all busy when the network is gone.
+    /// The thread for blocking calls: not one for name resolution, which are all busy when the network is gone.
     static let workers = BlockingThreadPool(threadLimit: 1)
 
     /// Guards the state: subscribers, the loop's thread, the worker.
@@ -33,12 +32,10 @@ final class NetworkPathMonitor: TimerTarget {
         return WatchSubscription(to: newest) { [self] in unsubscribe() }
     }
 
-    /// Whether a socket for news is open.
     var isListening: Bool { state.withLock { $0.news != nil } }
 
     private func unsubscribe() {
-        let news = state.withLock { state -> NetlinkEventSocket?? in
-            state.run.remove() ? .some(state.news.take()) : nil
+        let news = state.withLock { state -> NetlinkEventSocket?? in state.run.remove() ? .some(state.news.take()) : nil
         }
         guard let news else { return }
         news?.close()
@@ -53,9 +50,7 @@ final class NetworkPathMonitor: TimerTarget {
         do throws(SystemError) {
             guard try listen(run) else { return }
             look = source.look()
-        } catch {
-            look = NetworkMonitorMachine.Look(error)
-        }
+        } catch { look = NetworkMonitorMachine.Look(error) }
         change(run) { $0.looked(look, now: MonotonicTime.now()) }
     }
 
@@ -78,9 +73,7 @@ final class NetworkPathMonitor: TimerTarget {
 
     func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
         let (queries, next) = state.withLock { state -> (Bool, MonotonicTime?) in
-            guard let queries = state.run.change(token, { $0.timePassed(now: now) }) else {
-                return (false, nil)
-            }
+            guard let queries = state.run.change(token, { $0.timePassed(now: now) }) else { return (false, nil) }
             // A timer that fires after an earlier one is not needed.
             guard queries || state.run.armed <= now else { return (false, nil) }
             return (queries, state.run.rearm())
@@ -104,27 +97,32 @@ final class NetworkPathMonitor: TimerTarget {
 
 /// A machine that runs as long as there are subscribers, and its timer.
 struct WatchRun<Machine: WatchMachine> {
-    private var subscribers = SubscriberCount()
+    private var subscriberCount = 0
+    /// Counts the starts and ends of runs, so that timers and results of an earlier run are ignored.
+    private var number: UInt64 = 0
     /// The machine; `nil` without subscribers, and until the run has one.
     var machine: Machine?
-    /// The time of the next timer.
     private(set) var armed = MonotonicTime.distantFuture
 
-    func isCurrent(_ run: UInt64) -> Bool { subscribers.run == run }
+    func isCurrent(_ run: UInt64) -> Bool { number == run }
 
     /// Adds a subscriber.
     /// - Returns: The run that starts if it is the only one.
     mutating func add(_ machine: Machine? = nil) -> UInt64? {
-        guard let run = subscribers.add() else { return nil }
+        subscriberCount += 1
+        guard subscriberCount == 1 else { return nil }
+        number += 1
         self.machine = machine
         armed = .distantFuture
-        return run
+        return number
     }
 
     /// Removes a subscriber.
     /// - Returns: Whether it was the last one, which ends the run.
     mutating func remove() -> Bool {
-        guard subscribers.remove() else { return false }
+        subscriberCount -= 1
+        guard subscriberCount == 0 else { return false }
+        number += 1
         machine = nil
         return true
     }
@@ -163,16 +161,13 @@ final class NetlinkEventSocket: IdleStreamObserver {
 
     /// Takes ownership of a socket.
     /// - Parameter report: Called on the loop's thread, after ``watch()``, once for all datagrams that have arrived.
-    init(
-        adopting descriptor: Int32, loop: EventLoop, report: @escaping @Sendable () -> Void
-    ) throws(SystemError) {
+    init(adopting descriptor: Int32, loop: EventLoop, report: @escaping @Sendable () -> Void) throws(SystemError) {
         socket = try Socket(adopting: descriptor, loop: loop)
         self.report = report
     }
 
     deinit { close() }
 
-    /// Reports news from now on.
     func watch() {
         socket.readiness.observeIdle(self)
         // The socket retains its watcher until it is closed, which may have happened just before.

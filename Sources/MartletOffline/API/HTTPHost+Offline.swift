@@ -6,15 +6,14 @@ public import MartletHosts
 
 /// The part of a host that is not written to disk.
 struct HostPart: Sendable {
-    /// The names of its fields.
     var fieldNames: Set<HTTPField.Name> = []
     /// The credentials of the request; `nil` for those of the queue's session.
     var authentication: AuthenticationSettings?
 
     static let none = HostPart()
+}
 
-    init() {}
-
+extension HostPart {
     init(_ host: HTTPHost, _ prepared: PreparedRequest, headers: HTTPHeaders) {
         // A field of the call itself is stored, as with any request.
         fieldNames = host.secretFieldNames.subtracting(headers.lazy.map(\.name))
@@ -24,14 +23,14 @@ struct HostPart: Sendable {
 
 extension HTTPHost {
     /// Sends a request; if that is not possible now, a queue stores it and sends it later, as
-    /// ``MartletCore/HTTPSession/send(_:body:options:whenOffline:)`` does.
+    /// ``HTTPSession/send(_:query:headers:body:timeout:options:whenOffline:)`` does.
     ///
-    /// The session of the queue sends the request. Neither the host's credentials nor its ``headers``, other than `Accept`,
-    /// `Accept-Language`, `Accept-Encoding` and `User-Agent`, are stored: this process adds them to each attempt, and a later one if
-    /// its queue is opened with ``OfflineCredentials/init(_:)``.
+    /// The session of the queue sends the request. Neither the host's credentials nor its ``headers``, other than
+    /// `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`, are stored: this process adds them to each
+    /// attempt, and a later one if its queue is opened with ``OfflineCredentials/init(_:)``.
     /// - Returns: The response, with any status unless ``validatesStatus``; or a ticket.
-    /// - Throws: As that function, and as ``prepare(_:_:parameters:body:headers:options:)``; or the replacement by ``errors``.
-    ///   `CancellationError`.
+    /// - Throws: As that function, and as `prepare(_:_:parameters:)`; or the replacement
+    ///   by ``errors``. `CancellationError`.
     public func send<Target: HTTPTarget>(
         _ path: Target = "", method: HTTPRequest.Method = .post, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil,
@@ -49,28 +48,65 @@ extension HTTPHost {
         guard case .response(let exchange) = outcome else { return outcome }
         return .response(try validated(exchange))
     }
+
+    /// Sends POST now or later, as ``send(_:method:parameters:body:headers:options:whenOffline:)`` does.
+    public func post<Target: HTTPTarget>(
+        _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
+        headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil, whenOffline fallback: OfflineFallback
+    ) async throws -> OfflineOutcome {
+        try await send(
+            path, method: .post, parameters: parameters, body: body, headers: headers, options: options,
+            whenOffline: fallback)
+    }
+
+    /// Sends PUT now or later, as ``send(_:method:parameters:body:headers:options:whenOffline:)`` does.
+    public func put<Target: HTTPTarget>(
+        _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
+        headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil, whenOffline fallback: OfflineFallback
+    ) async throws -> OfflineOutcome {
+        try await send(
+            path, method: .put, parameters: parameters, body: body, headers: headers, options: options,
+            whenOffline: fallback)
+    }
+
+    /// Sends PATCH now or later, as ``send(_:method:parameters:body:headers:options:whenOffline:)`` does.
+    public func patch<Target: HTTPTarget>(
+        _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
+        headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil, whenOffline fallback: OfflineFallback
+    ) async throws -> OfflineOutcome {
+        try await send(
+            path, method: .patch, parameters: parameters, body: body, headers: headers, options: options,
+            whenOffline: fallback)
+    }
+
+    /// Sends DELETE now or later, as ``send(_:method:parameters:body:headers:options:whenOffline:)`` does.
+    public func delete<Target: HTTPTarget>(
+        _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
+        headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil, whenOffline fallback: OfflineFallback
+    ) async throws -> OfflineOutcome {
+        try await send(
+            path, method: .delete, parameters: parameters, body: body, headers: headers, options: options,
+            whenOffline: fallback)
+    }
 }
 
 extension OfflineQueue {
-    /// Stores a request of a host until a server accepts it, as ``submit(_:body:as:)`` does. The headers and credentials of the
-    /// host are used as in ``MartletHosts/HTTPHost/send(_:method:parameters:body:headers:options:whenOffline:)``.
-    /// - Throws: As that function, and as ``MartletHosts/HTTPHost/prepare(_:_:parameters:body:headers:options:)``.
-    @discardableResult
-    public func submit<Target: HTTPTarget>(
-        _ path: Target = "", of host: HTTPHost, method: HTTPRequest.Method = .post,
-        parameters: ParameterValue = .null, body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(),
+    /// Stores a request of a host until a server accepts it, as ``submit(_:query:headers:body:as:)`` does. The headers and credentials of the
+    /// host are used as in ``HTTPHost/send(_:method:parameters:body:headers:options:whenOffline:)``.
+    /// - Throws: As that function, and as `prepare(_:_:parameters:)`.
+    @discardableResult public func submit<Target: HTTPTarget>(
+        _ path: Target = "", of host: HTTPHost, method: HTTPRequest.Method = .post, parameters: ParameterValue = .null,
+        body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(),
         as submission: OfflineSubmission = OfflineSubmission()
     ) async throws -> OfflineTicket {
         let prepared = try host.prepare(method, path, parameters: parameters, body: body, headers: headers)
         return try await submit(
-            prepared.request, body: prepared.body, as: submission,
-            HostPart(host, prepared, headers: headers))
+            prepared.request, body: prepared.body, as: submission, HostPart(host, prepared, headers: headers))
     }
 }
 
 extension OfflineCredentials {
-    /// Adds the headers of a host to the requests to its origin. Its authentication is not included: give the queue a session that
-    /// has it.
+    /// Adds a host's headers to requests to its origin. Its authentication is that of the queue's session.
     public init(_ host: HTTPHost) {
         self.init { request in
             var request = request

@@ -88,8 +88,7 @@ public struct OfflineDeadLetter: Hashable, Sendable {
     static let bodyLimit = 64 * 1024
 
     init(
-        _ reason: Reason, message: String, statusCode: Int? = nil, fields: HTTPFields = HTTPFields(),
-        body: [UInt8] = []
+        _ reason: Reason, message: String, statusCode: Int? = nil, fields: HTTPFields = HTTPFields(), body: [UInt8] = []
     ) {
         self.reason = reason
         self.message = String(String.UnicodeScalarView(message.unicodeScalars.prefix(4096)))
@@ -130,8 +129,8 @@ public struct OfflinePostponement: Sendable {
         case unreachable
         /// The server cannot handle it at the moment, or does not know yet the result of an earlier attempt.
         case refused
-        /// The server requires credentials that were not available: retried on ``OfflineQueue/credentialsChanged()``, and at the
-        /// longest interval.
+        /// The server requires credentials that were not available: retried on ``OfflineQueue/credentialsChanged()``,
+        /// and at the longest interval.
         case unauthorized
         /// The closure that adds the credentials threw.
         case credentialsFailed

@@ -15,8 +15,7 @@ public import MartletCore
 /// - A request with an `Idempotency-Key`, as methods that are not idempotent get by default, is sent at least once, always
 ///   with the same key. If the server honors it, it takes effect exactly once.
 /// - A request whose method is idempotent is sent at least once.
-/// - Any other is sent at most once: if it is unknown whether it took effect, it is reported as uncertain, and remains until it is
-///   retried or dropped.
+/// - Any other is sent at most once. If its effect is unknown, it is uncertain, and remains until retried or dropped.
 ///
 /// | response | result |
 /// |---|---|
@@ -27,10 +26,9 @@ public import MartletCore
 /// | 500, 502, 504, other 5xx | later; uncertain if it must not be sent twice |
 /// | 501, 505, other 3xx and 4xx | dead |
 ///
-/// Redirects are followed as the session is configured, except 301: the method and the body are kept, as with 307 and 308.
-/// Success after a redirect that changed the method to GET is not a delivery, since it may be a sign-in page: the request is
-/// dead, or uncertain if it must not be sent twice. ``OfflineQueueOptions/acceptsRedirectedResults`` accepts the result to
-/// which a 303, or a 302 within the origin, leads.
+/// Redirects are followed as the session is configured, but 301 keeps the method and the body, as 307 and 308 do.
+/// Success after a redirect that changed the method to GET may be a sign-in page, and is no delivery: the request is
+/// dead, or uncertain if it must not be sent twice, unless ``OfflineQueueOptions/acceptsRedirectedResults`` allows it.
 ///
 /// An expired request becomes a dead letter. Ages are measured by a clock that is never adjusted while the computer runs; across a
 /// boot they follow the time of day, unless that was evidently never set (before 2020).
@@ -114,13 +112,11 @@ public actor OfflineQueue {
     /// Opens a directory, creating it if it is missing, and starts to send its requests.
     ///
     /// - Parameters:
-    ///   - session: sends the requests.
     ///   - directory: the directory, for its owner alone (0700); ``defaultDirectory`` by default.
-    ///   - options: the options.
-    ///   - credentials: add the parts of requests that are not stored. With `nil`, only those of the session are added, and the
-    ///     secret fields of a request are sent as long as the process that submitted it runs.
-    /// - Throws: An ``MartletCore/HTTPError``: `.alreadyInProgress` if another queue has the directory, in this process or another
-    ///   one; `.fileFailed` if it belongs to another user, others may write to it, or it cannot be used.
+    ///   - credentials: add the parts of requests that are not stored. With `nil`, only those of the session are added,
+    ///     and the secret fields of a request are sent as long as the process that submitted it runs.
+    /// - Throws: An ``HTTPError``: `.alreadyInProgress` if another queue has the directory, in this process
+    ///   or another one; `.fileFailed` if it belongs to another user, others may write to it, or it cannot be used.
     public init(
         session: HTTPSession, directory: any FilePathConvertible = OfflineQueue.defaultDirectory,
         options: OfflineQueueOptions = OfflineQueueOptions(), credentials: OfflineCredentials? = nil
@@ -152,8 +148,7 @@ public actor OfflineQueue {
     ) async throws {
         let (store, contents) = try await OfflineStore.open(directory.string, files: files)
         // The decision depends on the cause of an error, not on the name that a service gives it.
-        self.session =
-            session.configuration.errors == nil ? session : session.with { $0.errors = nil }
+        self.session = session.configuration.errors == nil ? session : session.with { $0.errors = nil }
         self.store = store
         self.options = options
         self.now = now
@@ -192,21 +187,17 @@ public actor OfflineQueue {
     public var entries: [OfflineEntry] {
         get async {
             var entries: [OfflineEntry] = []
-            for id in held.keys.sorted() {
-                if let entry = await entry(of: id) { entries.append(entry) }
-            }
+            for id in held.keys.sorted() { if let entry = await entry(of: id) { entries.append(entry) } }
             return entries
         }
     }
 
-    /// A stored request; `nil` if there is none of that number. The response to a dead or uncertain one is read from the directory.
+    /// A stored request; `nil` if no request has that number. The response to a dead or uncertain one is read from the directory.
     public func entry(of id: OfflineID) async -> OfflineEntry? {
         guard let summary = held[id]?.summary else { return nil }
         var state = OfflineEntry.State.waiting
         if machine.place(of: id) == .sending { state = .sending }
-        if summary.isResting, let stored = try? await store.load(id).stage, stored.isResting {
-            state = stored
-        }
+        if summary.isResting, let stored = try? await store.load(id).stage, stored.isResting { state = stored }
         return OfflineEntry(
             ticket: summary.ticket, state: state, attempts: summary.attempts, submittedAt: summary.submitted,
             expiresAt: shownExpiry(of: summary), bodyByteCount: summary.bodyByteCount,
@@ -216,8 +207,9 @@ public actor OfflineQueue {
     /// The time of expiry, on a clock that may have been set since the submission.
     private func shownExpiry(of summary: OfflineSummary) -> Int64 {
         let wall = wallTime()
-        guard !summary.isResting, summary.expires <= wall, let time = machine.expiry(of: summary.ticket.id)
-        else { return summary.expires }
+        guard !summary.isResting, summary.expires <= wall, let time = machine.expiry(of: summary.ticket.id) else {
+            return summary.expires
+        }
         let left = Int64(clamping: time.since(now()).attoseconds / 1_000_000_000_000_000)
         return max(summary.expires, wall.advanced(byMilliseconds: left))
     }
@@ -228,8 +220,7 @@ public actor OfflineQueue {
     /// The number of dead letters and uncertain requests, including those of earlier processes.
     public var restingCount: Int { held.values.count { $0.summary.isResting } }
 
-    /// Waits until no request waits to be sent or is being sent; returns immediately if that is so. Dead and uncertain requests are
-    /// not waited for.
+    /// Waits until no request waits or is being sent. Dead and uncertain requests are not waited for.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue is closed before.
     public nonisolated var drained: Void {
         get async throws { guard await isDrained.becomesTrue() else { throw CancellationError() } }
@@ -237,14 +228,14 @@ public actor OfflineQueue {
 
     // MARK: Commands
 
-    /// Sends a dead or uncertain request again, in its old position; one that waits, immediately. An expired one gets its original
-    /// lifetime again.
-    /// - Throws: An ``MartletCore/HTTPError`` with the code `.invalidRequest` if there is no such request, or it is being sent;
-    ///   `.fileFailed` or `.diskFull` if its record cannot be written.
+    /// Sends a dead or uncertain request again, in its old position; a waiting one now. An expired one lives anew.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if there is no such request, or it is
+    ///   being sent; `.fileFailed` or `.diskFull` if its record cannot be written.
     public func retry(_ id: OfflineID) async throws {
         try checkOpen()
-        guard let entry = held[id], machine.place(of: id) == .resting || machine.place(of: id) == .waiting
-        else { throw unknown(id) }
+        guard let entry = held[id], machine.place(of: id) == .resting || machine.place(of: id) == .waiting else {
+            throw unknown(id)
+        }
         if entry.summary.isResting {
             let now = now()
             var expires: Int64?
@@ -254,8 +245,8 @@ public actor OfflineQueue {
                 expires = wallTime().advanced(byMilliseconds: lifetime)
                 deadline = BootDeadline(now.advanced(by: .milliseconds(lifetime)), boot: boot)
             }
-            // Atomic, so that the state that is read is the one that is changed: meanwhile another caller may have dropped it, or
-            // retried it so that it is being sent.
+            // Atomic, so that the state that is read is the one that is changed: another caller may have
+            // dropped it, or retried it so that it is being sent.
             let byteCount = try await store.change(id) { [expires, deadline] request in
                 guard request.stage.isResting else { return false }
                 request.stage = .waiting
@@ -277,7 +268,7 @@ public actor OfflineQueue {
     }
 
     /// Removes a request from the queue; one that is being sent is cancelled, and may have taken effect. Returns when it is out.
-    /// - Throws: An ``MartletCore/HTTPError`` with the code `.invalidRequest` if there is no such request, or its end is being
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if there is no such request, or its end is being
     ///   recorded; `CancellationError` when the task is cancelled, or the queue is closed before it is out.
     public func drop(_ id: OfflineID) async throws {
         try checkOpen()
@@ -295,8 +286,7 @@ public actor OfflineQueue {
         guard await isGone.becomesTrue() else { throw CancellationError() }
     }
 
-    /// Retries unreachable requests immediately: the network path has returned, as far as the caller knows.
-    /// ``OfflineQueueOptions/networkMonitor`` does this automatically.
+    /// Retries unreachable requests now. ``OfflineQueueOptions/networkMonitor`` does so when the network path returns.
     public func networkBecameAvailable() {
         apply(machine.wake(waitingFor: [.unreachable, .credentialsFailed], now: now()))
     }
@@ -306,9 +296,9 @@ public actor OfflineQueue {
         apply(machine.wake(waitingFor: [.unauthorized, .credentialsFailed], now: now()))
     }
 
-    /// Stops sending, and releases the directory. A request that is being sent is cancelled if it may be sent again, and waited for
-    /// otherwise. A response whose head has arrived counts; its body is no longer waited for. Returns when no connection and no file
-    /// is open. The next queue of the directory sends the remaining requests.
+    /// Stops sending, and releases the directory. A request that is being sent is cancelled if it may be sent again,
+    /// and waited for otherwise. A response whose head has arrived counts; its body is no longer waited for. Returns
+    /// when no connection and no file is open. The next queue of the directory sends the remaining requests.
     public func close() async {
         guard !isClosing else {
             await isClosed.becomesTrue()
@@ -337,9 +327,13 @@ public actor OfflineQueue {
     private func unknown(_ id: OfflineID) -> HTTPError {
         HTTPError(
             .invalidRequest, phase: .preparing,
-            message: held[id] == nil
-                ? "the queue has no request \(id)" : "request \(id) is being sent, or about to go")
+            message: held[id] == nil ? "the queue has no request \(id)" : "request \(id) is being sent, or about to go")
     }
+}
+
+extension HTTPError.Code {
+    /// The ``OfflineQueue`` was closed, and stored nothing; another one can be opened with its directory.
+    public static let offlineQueueClosed = HTTPError.Code(rawValue: "offlineQueueClosed")
 }
 
 extension OfflineQueue: CustomReflectable {

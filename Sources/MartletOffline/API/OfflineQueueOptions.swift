@@ -11,23 +11,20 @@ public struct OfflineQueueOptions: Sendable {
     public var timeToLive: Duration
     /// The longest time that the body of a final response may take; 60 s by default.
     ///
-    /// The status decides the outcome of the request. A body that takes longer is cut, the connection is closed, and the event
-    /// carries the bytes that have arrived.
+    /// The status decides the outcome. After that time the connection is closed, and the event has the bytes so far.
     public var responseBodyTime: Duration
-    /// Whether a response after a redirect that changed the method counts as the response to the request; `false` by default.
+    /// Whether a response after a redirect that changed the method is one to the request; `false` by default.
     ///
-    /// A 302 or 303 after a POST may lead to the result of the request, or to a page that asks the user to sign in. By
-    /// default neither is a delivery: the request becomes a dead letter, or uncertain where it must not be sent twice. With
-    /// `true`, success after a 303, or after a 302 within the origin, is a delivery. Redirects that keep the method
-    /// (307, 308, and 301 by default) are always followed with the body and need no such setting.
+    /// A 302 or 303 after a POST may lead to its result, or to a sign-in page. By default neither is a delivery: the
+    /// request is dead, or uncertain if it must not be sent twice. With `true`, success after a 303, or after a 302
+    /// within the origin, is a delivery. Redirects that keep the method (307, 308, by default 301) need no setting.
     public var acceptsRedirectedResults: Bool
     /// Secret fields in addition to `Authorization`, `Cookie` and `Proxy-Authorization`: they are not stored.
     public var secretFields: Set<HTTPField.Name>
-    /// Options of its requests that override the session's configuration. Retries, the validator, the cache mode and
-    /// `Idempotency-Key` are the queue's own and not taken from here.
+    /// Options of its requests. Retries, the validator, the cache mode and `Idempotency-Key` are the queue's own.
     public var request: RequestOptions
-    /// The monitor that reports a returned or changed network path, so that unreachable requests are retried immediately; that of
-    /// the system by default, `nil` for none. It never delays a request.
+    /// The monitor that reports a returned or changed network path, so that unreachable requests are retried
+    /// immediately; that of the system by default, `nil` for none. It never delays a request.
     public var networkMonitor: NetworkMonitor?
     /// Whether the queue sends its requests; `true` by default. With `false` it only stores them, and none expires.
     public var sendsRequests: Bool
@@ -75,8 +72,8 @@ public struct OfflineLimits: Hashable, Sendable {
     }
 }
 
-/// The delay of a lane of an ``OfflineQueue`` after a failed attempt: a random part of a span that doubles with each attempt (full
-/// jitter), or the time in `Retry-After` if that is longer.
+/// The delay of a lane of an ``OfflineQueue`` after a failed attempt: a random part of a span that doubles with each
+/// attempt (full jitter), or the time in `Retry-After` if that is longer.
 public struct OfflineBackoff: Hashable, Sendable {
     /// The span after the first failure; a second by default.
     public var initialDelay: Duration
@@ -95,10 +92,7 @@ public struct OfflineBackoff: Hashable, Sendable {
         self.maximumRetryAfter = maximumRetryAfter
     }
 
-    /// The delay.
-    /// - Parameters:
-    ///   - failures: the number of consecutive failures, 1 or more.
-    ///   - random: between 0 and 1.
+    /// The delay after failures in a row, 1 or more; `random` is between 0 and 1.
     func delay(failures: Int, random: Double) -> Duration {
         let longest = max(.zero, maximumDelay)
         var span = max(.zero, initialDelay)
@@ -110,13 +104,11 @@ public struct OfflineBackoff: Hashable, Sendable {
 
 /// The closures that add the parts of a queue's requests that are not stored.
 ///
-/// Each runs in its own task, and may make calls. When the queue is closed the task is cancelled, and the queue ends without
-/// waiting for it.
+/// Each runs in its own task, and may make calls. Closing the queue cancels the task, without waiting for it.
 public struct OfflineCredentials: Sendable {
     /// Adds the credentials to a request before it is sent. Its `Idempotency-Key` is kept, whatever is returned.
     public var authorize: @Sendable (HTTPRequest) async throws -> HTTPRequest
-    /// Gets new credentials after a 401 to the result of ``authorize``: once for all requests that were sent with the old ones.
-    /// `nil` if calling ``authorize`` again is sufficient.
+    /// Gets new credentials after a 401, once for all requests with the old ones; `nil` if ``authorize`` has them.
     public var refresh: (@Sendable () async throws -> Void)?
 
     /// Credentials by closures.
@@ -139,51 +131,44 @@ public struct OfflineFallback: Sendable {
     public static let enqueue = OfflineFallback(queue: nil, submission: OfflineSubmission())
 
     /// Stores it in a queue.
-    /// - Parameters:
-    ///   - queue: the queue; `nil` for the one that was opened last for the session.
-    ///   - submission: the options in the queue.
-    public static func enqueue(
-        in queue: OfflineQueue? = nil, as submission: OfflineSubmission
-    ) -> OfflineFallback { OfflineFallback(queue: queue, submission: submission) }
-
-    /// Stores it in a queue, in a lane and with a name.
-    public static func enqueue(
-        in queue: OfflineQueue? = nil, lane: String? = nil, tag: String? = nil
-    ) -> OfflineFallback {
-        OfflineFallback(queue: queue, submission: OfflineSubmission(lane: lane, tag: tag))
+    /// - Parameter queue: the queue; `nil` for the one that was opened last for the session.
+    public static func enqueue(in queue: OfflineQueue? = nil, as submission: OfflineSubmission) -> OfflineFallback {
+        OfflineFallback(queue: queue, submission: submission)
     }
 
+    /// Stores it in a queue, in a lane and with a name.
+    public static func enqueue(in queue: OfflineQueue? = nil, lane: String? = nil, tag: String? = nil)
+        -> OfflineFallback
+    { OfflineFallback(queue: queue, submission: OfflineSubmission(lane: lane, tag: tag)) }
+
     /// The queue of a request.
-    /// - Throws: An ``MartletCore/HTTPError`` with the code `.invalidRequest` if none is open.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if none is open.
     func queue(of session: HTTPSession, for request: HTTPRequest) throws(HTTPError) -> OfflineQueue {
         if let queue = queue ?? session.companion(as: OfflineQueue.self) { return queue }
         let url = try HTTPSession.url(of: request)
         throw HTTPError(
             .invalidRequest, phase: .preparing,
-            message:
-                "no offline queue is open for this session; open one before, "
+            message: "no offline queue is open for this session; open one before, "
                 + "and keep it: let outbox = try await OfflineQueue(session: session, directory: …); "
-                + "or name a queue: whenOffline: .enqueue(in: outbox)",
-            method: request.method, url: url)
+                + "or name a queue: whenOffline: .enqueue(in: outbox)", method: request.method, url: url)
     }
 }
 
 extension HTTPSession {
     /// Sends a request; if that is not possible now, a queue stores it and sends it later.
     ///
-    /// The request is written to the queue's directory before it is sent, so that it survives the end of the process. It waits for
-    /// its turn in its lane; if the lane waits because an earlier request could not be sent, it is queued immediately.
+    /// The request is stored before it is sent, so that it survives the process. It waits for its turn in its lane; if
+    /// the lane waits after a failure, it is queued immediately.
     ///
     /// - Parameters:
     ///   - target: the URL, or a request with a method and header fields. The default method is GET, with a body POST.
     ///   - timeout: the maximum duration of the first attempt.
     ///   - options: the options of the first attempt; later ones use those of the queue. Retries are the queue's.
-    /// - Returns: The response with any status, and the queue stores nothing; or a ticket, if no connection could be opened or the
-    ///   response was one after which the queue retries (``OfflineQueue``): its events report the rest.
-    /// - Throws: As ``OfflineQueue/submit(_:headers:body:as:)``; an ``MartletCore/HTTPError`` with the code `.invalidRequest` if no queue is
-    ///   open for the session; one if the request may have taken effect and must not be sent again: the queue stores nothing of
-    ///   it then. `CancellationError` when the task is cancelled: the queue stores
-    ///   nothing of it, and it may have been sent.
+    /// - Returns: The response with any status, and nothing is stored; or a ticket if there was no connection, or a
+    ///   response after which the queue retries (``OfflineQueue``): its events report the rest.
+    /// - Throws: As ``OfflineQueue/submit(_:query:headers:body:as:)``; `.invalidRequest` if no queue is open for the
+    ///   session; the error of a request that must not be sent again, and is not stored; `CancellationError`: nothing
+    ///   is stored, and the request may have been sent.
     public nonisolated func send(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         body: HTTPBody = .none, timeout: Duration? = nil, options: RequestOptions = RequestOptions(),

@@ -20,8 +20,8 @@ public struct OfflineSubmission: Sendable {
         case copy
     }
 
-    /// The lane; `nil` (the default) for that of its origin. The requests of a lane are sent one after the other, in the order of
-    /// submission; lanes do not wait for each other. At most 1,024 bytes of UTF-8.
+    /// The lane; `nil` (the default) for that of its origin. The requests of a lane are sent one after the other, in
+    /// the order of submission; lanes do not wait for each other. At most 1,024 bytes of UTF-8.
     public var lane: String?
     /// A name for the request, included in its events in all processes. At most 4,096 bytes of UTF-8.
     public var tag: String?
@@ -48,14 +48,13 @@ public struct OfflineSubmission: Sendable {
     static let tagByteLimit = 4096
 }
 
-/// The ticket of a request in an ``OfflineQueue``, which its events carry. It holds no secret: fields that are not stored are not
-/// in it either.
+/// The ticket of a request in an ``OfflineQueue``, which its events carry. It has no fields, and no secrets.
 public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
     /// The number in its queue.
     public let id: OfflineID
     /// The lane.
     public let lane: String
-    /// The name given by the caller; `nil` if there is none.
+    /// The name given by the caller; `nil` without one.
     public let tag: String?
     /// The method.
     public let method: HTTPRequest.Method
@@ -77,7 +76,7 @@ public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(id): \(method.rawValue) \(url.redacted)" }
 }
 
-/// The outcome of a request that may be queued (``MartletCore/HTTPSession/send(_:query:headers:body:timeout:options:whenOffline:)``).
+/// The outcome of a request that may be queued (``HTTPSession/send(_:query:headers:body:timeout:options:whenOffline:)``).
 public enum OfflineOutcome: Sendable {
     /// There is a response, with any status.
     case response(HTTPExchange)
@@ -91,19 +90,17 @@ public enum OfflineEvent: Sendable {
     case submitted(OfflineTicket)
     /// A request is being sent; attempts are counted from 1 over all processes.
     case attempt(OfflineTicket, number: Int)
-    /// The server accepted it with a status of 2xx or 304, and it left the queue. The body is the received part, up to the
-    /// session's limit for bodies in memory and within ``OfflineQueueOptions/responseBodyTime``.
+    /// The server accepted it with a status of 2xx or 304, and it left the queue. The body is the received part, up to
+    /// the session's limit for bodies in memory and within ``OfflineQueueOptions/responseBodyTime``.
     case delivered(OfflineTicket, HTTPExchange)
     /// It was not accepted, or there was no response, and it will be sent again automatically.
     case postponed(OfflineTicket, OfflinePostponement)
-    /// It is not sent again automatically, since that would not help; it stays in the queue as a dead letter until it is retried
-    /// or dropped.
+    /// It would fail again, and stays in the queue as a dead letter until it is retried or dropped.
     case dead(OfflineTicket, OfflineDeadLetter)
-    /// It may have taken effect, and sending it again might repeat that; it stays in the queue until it is retried or dropped.
-    /// Only requests without an `Idempotency-Key` whose method is not idempotent become uncertain.
+    /// It may have taken effect, and sending it again might repeat that; it stays in the queue until it is retried or
+    /// dropped. Only requests without an `Idempotency-Key` whose method is not idempotent become uncertain.
     case uncertain(OfflineTicket, OfflineDeadLetter)
-    /// It expired before a server accepted it. It stays in the queue as a dead letter with the reason
-    /// ``OfflineDeadLetter/Reason/expired`` until it is retried or dropped.
+    /// It expired, and stays in the queue as ``OfflineDeadLetter/Reason/expired`` until it is retried or dropped.
     case expired(OfflineTicket)
     /// It was dropped, and left the queue.
     case dropped(OfflineTicket)

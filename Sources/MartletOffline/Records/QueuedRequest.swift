@@ -7,11 +7,9 @@ package struct QueuedRequest: Hashable, Sendable {
 
     /// The number.
     package var id: OfflineID
-    /// The lane.
     package var lane: String
     /// The name given by the caller.
     package var tag: String?
-    /// The method.
     package var method: String
     /// The URL, without user info and fragment.
     package var url: HTTPURL
@@ -23,7 +21,6 @@ package struct QueuedRequest: Hashable, Sendable {
     package var idempotencyKey: String?
     /// The `Content-Type`, unless it is among the fields.
     package var contentType: String?
-    /// The body.
     package var body = QueuedBody.none
     /// The time of submission, in milliseconds since 1970.
     package var submitted: Int64
@@ -83,9 +80,7 @@ package struct BootDeadline: Hashable, Sendable {
     package var milliseconds: Int64
 
     /// The time on the clock of this process.
-    package var time: MonotonicTime {
-        MonotonicTime(nanoseconds: 0).advanced(by: .milliseconds(max(0, milliseconds)))
-    }
+    package var time: MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(by: .milliseconds(max(0, milliseconds))) }
 
     /// The name of the current boot; `nil` if the kernel does not provide it.
     package static let currentBoot: String? = {

@@ -1,7 +1,6 @@
 package import MartletCore
 
 /// The file format of a stored request: a ``RecordEnvelope`` named `MRTo` with the fields of its ``QueuedRequest``.
-///
 /// Version 2 adds the deadline on the clock that counts from the boot. Secret fields were removed before.
 package enum QueuedRequestCodec {
     /// The maximum length of the file in bytes.
@@ -17,9 +16,7 @@ package enum QueuedRequestCodec {
 
     /// The request in the bytes of a file.
     package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> QueuedRequest {
-        try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in
-            try request(&reader, version)
-        }
+        try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in try request(&reader, version) }
     }
 
     // MARK: Writing
@@ -92,25 +89,25 @@ package enum QueuedRequestCodec {
 
     // MARK: Reading
 
-    private static func request(
-        _ reader: inout RecordReader, _ version: UInt16
-    ) throws(RecordReader.Fault) -> QueuedRequest {
+    private static func request(_ reader: inout RecordReader, _ version: UInt16) throws(RecordReader.Fault)
+        -> QueuedRequest
+    {
         let id = OfflineID(try reader.number("number"))
         let lane = try reader.text(limit: textLimit, "lane")
         let tag = try reader.optionalText(limit: textLimit, "tag")
         let method = try reader.text(limit: textLimit, "method")
         guard HTTPRequest.Method(rawValue: method) != nil else { throw reader.fault("method") }
         // User info and fragments are never written.
-        guard let url = try? HTTPURL(try reader.text(limit: textLimit, "URL"), pathAsIs: true),
-            url.user == nil, url.password == nil, url.fragment == nil
+        guard let url = try? HTTPURL(try reader.text(limit: textLimit, "URL"), pathAsIs: true), url.user == nil,
+            url.password == nil, url.fragment == nil
         else { throw reader.fault("URL") }
         let fields = try fields(&reader)
-        let secretFields = try reader.list(of: UInt16.self, "secret fields") {
-            reader throws(RecordReader.Fault) in try reader.text(limit: textLimit, "secret field")
+        let secretFields = try reader.list(of: UInt16.self, "secret fields") { reader throws(RecordReader.Fault) in
+            try reader.text(limit: textLimit, "secret field")
         }
         var request = QueuedRequest(
-            id: id, lane: lane, tag: tag, method: method, url: url, fields: fields,
-            secretFields: secretFields, idempotencyKey: try reader.optionalText(limit: textLimit, "key"),
+            id: id, lane: lane, tag: tag, method: method, url: url, fields: fields, secretFields: secretFields,
+            idempotencyKey: try reader.optionalText(limit: textLimit, "key"),
             contentType: try reader.optionalText(limit: textLimit, "content type"), body: try body(&reader),
             submitted: try reader.number("submission"), expires: try reader.number("expiry"))
         request.attempts = try reader.number("attempts")
@@ -130,8 +127,7 @@ package enum QueuedRequestCodec {
     }
 
     private static func fields(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPFields {
-        let list = try reader.list(of: UInt16.self, limit: fieldLimit, "fields") {
-            reader throws(RecordReader.Fault) in
+        let list = try reader.list(of: UInt16.self, limit: fieldLimit, "fields") { reader throws(RecordReader.Fault) in
             guard let name = HTTPField.Name(try reader.text(limit: textLimit, "field name")) else {
                 throw reader.fault("field name")
             }
@@ -153,9 +149,7 @@ package enum QueuedRequestCodec {
         }
     }
 
-    private static func mark(_ reader: inout RecordReader) throws(RecordReader.Fault)
-        -> QueuedBody.FileIdentity
-    {
+    private static func mark(_ reader: inout RecordReader) throws(RecordReader.Fault) -> QueuedBody.FileIdentity {
         let byteCount: UInt64 = try reader.number("length")
         let digest = Array(try reader.counted(limit: 32, "digest"))
         guard digest.count == 32 else { throw reader.fault("digest") }
@@ -164,8 +158,7 @@ package enum QueuedRequestCodec {
 
     private static func letter(_ reader: inout RecordReader) throws(RecordReader.Fault) -> OfflineDeadLetter {
         // An unknown reason of a later version is treated as a rejection.
-        let reason =
-            OfflineDeadLetter.Reason(rawValue: try reader.text(limit: textLimit, "reason")) ?? .refused
+        let reason = OfflineDeadLetter.Reason(rawValue: try reader.text(limit: textLimit, "reason")) ?? .refused
         let message = try reader.text(limit: textLimit, "message")
         let status: UInt16 = try reader.number("status")
         let fields = try fields(&reader)

@@ -2,12 +2,11 @@ import DequeModule
 import HeapModule
 package import MartletTransport
 
-/// The order in which requests are sent: one of each lane at a time, in the order of their numbers, and a limited number of lanes
-/// concurrently. Time is passed in, and the actions are returned.
-///
-/// A request is in one place at a time: waiting in its lane, being sent, being settled (its end is being recorded), or resting (dead
-/// or uncertain), which delays no other. The next request of a lane starts when the end of the previous one is on disk, so that a
-/// kill between the two never reverses their order.
+/// The order of requests: one of each lane at a time, in the order of their numbers, and a limited
+/// number of lanes concurrently. Time is passed in, and the actions are returned.
+/// A request is in one place at a time: waiting in its lane, being sent, being settled (its end is being recorded), or
+/// resting (dead or uncertain), which delays no other. The next request of a lane starts when the end of the previous
+/// one is on disk, so that a kill between the two never reverses their order.
 package struct ReplayMachine: Sendable {
     /// The actions, in this order.
     package struct Effects: Sendable, Equatable {
@@ -80,10 +79,7 @@ package struct ReplayMachine: Sendable {
     private var sendsRequests: Bool
     private var effects = Effects()
 
-    /// A machine without requests.
-    /// - Parameters:
-    ///   - lanes: the maximum number of concurrent attempts.
-    ///   - sendsRequests: whether it starts any.
+    /// A machine without requests, for that many concurrent attempts, or for none if it does not send.
     package init(backoff: OfflineBackoff, lanes: Int, sendsRequests: Bool = true) {
         self.backoff = backoff
         laneLimit = max(1, lanes)
@@ -110,7 +106,7 @@ package struct ReplayMachine: Sendable {
         return (reason, until)
     }
 
-    /// The time of the next call of ``advance(to:)``; `nil` if there is none.
+    /// The time of the next call of ``advance(to:)``; `nil` if it is not needed.
     package mutating func nextWake() -> MonotonicTime? {
         while let alarm = alarms.min, wait(of: alarm.key)?.until != alarm.time { alarms.removeMin() }
         while let expiry = expiries.min, items[expiry.key]?.isLive != true { expiries.removeMin() }
@@ -147,9 +143,9 @@ package struct ReplayMachine: Sendable {
     /// Handles the end of an attempt; ignored if the request is not being sent.
     /// - Parameter random: between 0 and 1.
     /// - Returns: The actions, and the delay of the lane.
-    package mutating func end(
-        _ id: OfflineID, _ ending: Ending, random: Double, now: MonotonicTime
-    ) -> (effects: Effects, delay: Duration) {
+    package mutating func end(_ id: OfflineID, _ ending: Ending, random: Double, now: MonotonicTime) -> (
+        effects: Effects, delay: Duration
+    ) {
         guard let item = items[id], item.place == .sending else { return (take(now), .zero) }
         switch ending {
         case .settled:
@@ -183,9 +179,9 @@ package struct ReplayMachine: Sendable {
     }
 
     /// Notes that the end of a request could not be recorded: its lane waits, and it is tried again.
-    package mutating func settlingFailed(
-        _ id: OfflineID, random: Double, now: MonotonicTime
-    ) -> (effects: Effects, delay: Duration) {
+    package mutating func settlingFailed(_ id: OfflineID, random: Double, now: MonotonicTime) -> (
+        effects: Effects, delay: Duration
+    ) {
         guard let item = items[id], item.place == .settling else { return (take(now), .zero) }
         items[id]?.isStuck = true
         let delay: Duration
@@ -202,9 +198,9 @@ package struct ReplayMachine: Sendable {
     /// Sends a dead or uncertain request again; one that waits, immediately.
     /// - Parameter expires: the time of expiry, if it has expired.
     /// - Returns: The actions; `nil` if there is no such request, or it is being sent or settled.
-    package mutating func retry(
-        _ id: OfflineID, expires: MonotonicTime = .distantFuture, now: MonotonicTime
-    ) -> Effects? {
+    package mutating func retry(_ id: OfflineID, expires: MonotonicTime = .distantFuture, now: MonotonicTime)
+        -> Effects?
+    {
         guard var item = items[id] else { return nil }
         switch item.place {
         case .sending, .settling: return nil
@@ -264,8 +260,7 @@ package struct ReplayMachine: Sendable {
     // MARK: Lanes
 
     private mutating func postpone(
-        _ name: String, _ reason: OfflinePostponement.Reason, atLeast: Duration, random: Double,
-        now: MonotonicTime
+        _ name: String, _ reason: OfflinePostponement.Reason, atLeast: Duration, random: Double, now: MonotonicTime
     ) -> Duration {
         guard var lane = lanes[name] else { return .zero }
         if case .busy = lane.state { busyCount -= 1 }
@@ -293,12 +288,11 @@ package struct ReplayMachine: Sendable {
     }
 
     /// Ends the waits of lanes for one of these reasons, as if nothing had failed.
-    package mutating func wake(
-        waitingFor reasons: Set<OfflinePostponement.Reason>, now: MonotonicTime
-    ) -> Effects {
+    package mutating func wake(waitingFor reasons: Set<OfflinePostponement.Reason>, now: MonotonicTime) -> Effects {
         // In the order of their first requests, so that the result does not depend on a hash.
-        let names = lanes.keys.filter { name in wait(of: name).map { reasons.contains($0.reason) } ?? false }
-            .sorted { (lanes[$0]?.ids.first ?? OfflineID(0)) < (lanes[$1]?.ids.first ?? OfflineID(0)) }
+        let names = lanes.keys.filter { name in wait(of: name).map { reasons.contains($0.reason) } ?? false }.sorted {
+            (lanes[$0]?.ids.first ?? OfflineID(0)) < (lanes[$1]?.ids.first ?? OfflineID(0))
+        }
         for name in names { wake(name) }
         return take(now)
     }
@@ -340,8 +334,9 @@ package struct ReplayMachine: Sendable {
     private mutating func begin() {
         guard sendsRequests else { return }
         while busyCount < laneLimit, let name = ready.popFirst() {
-            guard let lane = lanes[name], lane.state == .ready, let id = lane.ids.first, let item = items[id]
-            else { continue }
+            guard let lane = lanes[name], lane.state == .ready, let id = lane.ids.first, let item = items[id] else {
+                continue
+            }
             if item.place == .waiting {
                 items[id]?.place = .sending
                 effects.begin.append(id)

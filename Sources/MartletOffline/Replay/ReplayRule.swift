@@ -47,8 +47,8 @@ struct ReplayRule: Sendable {
         case _ where !isRepeatable && ReplayRule.isOfAnother(answer):
             return unclear("\(words) where it had sent for the result", answer)
         case 401: return .unauthorized(answer)
-        case _ where ReplayRule.notProcessed.contains(status),
-            409 where hasKey, 413 where answer.response.headerFields[.retryAfter] != nil:
+        case _ where ReplayRule.notProcessed.contains(status), 409 where hasKey,
+            413 where answer.response.headerFields[.retryAfter] != nil:
             return later(answer, words, now)
         case 500...599 where !ReplayRule.neverSupported.contains(status):
             if isRepeatable { return later(answer, words, now) }
@@ -64,9 +64,8 @@ struct ReplayRule: Sendable {
         }
     }
 
-    /// Whether the response belongs to a request of another method, to which a redirect led. It may be a sign-in page, and then
-    /// no server has read the body of this request.
-    ///
+    /// Whether the response belongs to a request of another method, to which a redirect led. It may be a sign-in page,
+    /// and then no server has read the body of this request.
     /// A 303, and a 302 within an origin, may also lead to the result (RFC 9110 §15.4.3, §15.4.4), which the caller can
     /// accept. A 301 (§15.4.2) and a 302 to another origin never do.
     private func isStray(_ answer: HTTPExchange) -> Bool {
@@ -78,9 +77,9 @@ struct ReplayRule: Sendable {
     }
 
     /// The followed redirects, each with the method and the origin of the request that it led to.
-    private static func redirects(
-        of answer: HTTPExchange
-    ) -> [(hop: HTTPHop, method: HTTPRequest.Method, origin: HTTPURL.Origin)] {
+    private static func redirects(of answer: HTTPExchange) -> [(
+        hop: HTTPHop, method: HTTPRequest.Method, origin: HTTPURL.Origin
+    )] {
         let hops = answer.metrics.hops
         let followers =
             hops.dropFirst().map { ($0.method, $0.url.origin) } + [(answer.request.method, answer.url.origin)]
@@ -99,24 +98,20 @@ struct ReplayRule: Sendable {
         .uncertain(letter(.noResponse, message, answer), .answer(answer))
     }
 
-    private func letter(
-        _ reason: OfflineDeadLetter.Reason, _ message: String, _ answer: HTTPExchange
-    ) -> OfflineDeadLetter { OfflineDeadLetter(reason, message: message, answer: answer, secrets: secrets) }
+    private func letter(_ reason: OfflineDeadLetter.Reason, _ message: String, _ answer: HTTPExchange)
+        -> OfflineDeadLetter
+    { OfflineDeadLetter(reason, message: message, answer: answer, secrets: secrets) }
 
-    /// The decision after a failure. If the head of a response arrived, its status decides, however little of the body arrived: the
-    /// request took effect then, or did not.
+    /// The decision after a failure. The status of a response whose head arrived decides, whatever came of its body.
     func verdict(on error: any Error, now: Int64) -> ReplayDecision {
         guard let error = error as? HTTPError else {
             // Only its type: the message may be stored, and its own words may contain a secret.
             return unanswered(error, "the request failed with \(type(of: error))", wasSent: true)
         }
         let isRedirectFault = error.code == .tooManyRedirects || error.code == .redirectRefused
-        if let answer = error.exchange, error.wasSent, !isRedirectFault {
-            return verdict(on: answer, now: now)
-        }
+        if let answer = error.exchange, error.wasSent, !isRedirectFault { return verdict(on: answer, now: now) }
         switch error.code {
-        case .invalidURL, .invalidRequest, .invalidHeader, .bodyNotReplayable, .bodyLengthMismatch,
-            .tooManyRedirects,
+        case .invalidURL, .invalidRequest, .invalidHeader, .bodyNotReplayable, .bodyLengthMismatch, .tooManyRedirects,
             .redirectRefused:
             guard let answer = error.exchange else {
                 return .dead(OfflineDeadLetter(.unsendable, message: error.description))

@@ -48,7 +48,7 @@ struct OfflineAttempt: Sendable {
     private func authorized() async throws -> (HTTPRequest, UInt64) {
         var bare = HTTPRequest(
             method: HTTPRequest.Method(rawValue: request.method) ?? .post, url: request.url,
-            headerFields: request.fields)
+            headers: request.fields)
         if let hostFields { bare.headerFields.append(contentsOf: hostFields) }
         var made = (request: bare, generation: UInt64(0))
         if let credentials {
@@ -77,16 +77,12 @@ struct OfflineAttempt: Sendable {
         if request.method == .get || request.method == .head { options.cacheMode = .reload }
         do {
             return rule.verdict(on: try await exchange(request, options), now: WallTime.now.seconds)
-        } catch is CancellationError where Task.isCancelled {
-            return nil
-        } catch {
+        } catch is CancellationError where Task.isCancelled { return nil } catch {
             return rule.verdict(on: error, now: WallTime.now.seconds)
         }
     }
 
-    /// Sends the request, and collects the part of the response body that arrives before its time is up or the queue stops.
-    ///
-    /// The head decides the outcome of the request, so that no failure of the body is one of the request.
+    /// Sends the request, and collects what arrives of the body in time. The head decides, not a failure of the body.
     private func exchange(_ request: HTTPRequest, _ options: RequestOptions) async throws -> HTTPExchange {
         let limit = (options.bodyLimit ?? session.configuration.bufferedBodyLimit).bytes
         let hasHead = CurrentValue(false)
@@ -119,9 +115,7 @@ struct OfflineAttempt: Sendable {
         }
     }
 
-    private static func collect(
-        _ body: ResponseBody, upTo limit: Int
-    ) async -> (bytes: [UInt8], isWhole: Bool) {
+    private static func collect(_ body: ResponseBody, upTo limit: Int) async -> (bytes: [UInt8], isWhole: Bool) {
         var bytes: [UInt8] = []
         do {
             for try await piece in body {
@@ -131,9 +125,7 @@ struct OfflineAttempt: Sendable {
                 bytes += piece
             }
             return (bytes, true)
-        } catch {
-            return (bytes, false)
-        }
+        } catch { return (bytes, false) }
     }
 
     /// The longest supported sleep, since the setting may exceed it.
@@ -163,9 +155,7 @@ actor CredentialRefresher {
         lastAuthorization += 1
         let number = lastAuthorization
         // Unstructured, so that the end of the queue can end the wait as well. Nothing has been sent yet.
-        let authorization = Task {
-            try await waitUnlessCancelled { try await credentials.authorize(request) }
-        }
+        let authorization = Task { try await waitUnlessCancelled { try await credentials.authorize(request) } }
         authorizations[number] = authorization
         defer { authorizations[number] = nil }
         let made = try await withTaskCancellationHandler {
@@ -184,8 +174,7 @@ actor CredentialRefresher {
             generation += 1
             return
         }
-        // Unstructured, since the first caller does it for all: cancelling its request must not cancel theirs. It notes its own end,
-        // so that no caller resumes before that.
+        // Unstructured, since cancelling the first request must not cancel the others. It notes its own end first.
         let renewal = Task {
             defer { self.renewal = nil }
             try await waitUnlessCancelled { try await refresh() }

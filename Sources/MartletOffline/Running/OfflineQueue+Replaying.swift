@@ -20,8 +20,7 @@ extension OfflineQueue {
             held[id] = Held(summary: summary)
             effects.append(
                 machine.add(
-                    id, lane: summary.ticket.lane,
-                    expires: summary.deadline(now: now, boot: boot, wall: wall),
+                    id, lane: summary.ticket.lane, expires: summary.deadline(now: now, boot: boot, wall: wall),
                     isResting: summary.isResting, now: now))
         }
         let isDrained = machine.isDrained
@@ -32,8 +31,7 @@ extension OfflineQueue {
     /// Records that the effect of a request is unknown which was being sent when a process ended.
     private func interrupt(_ id: OfflineID) async -> OfflineDeadLetter {
         let letter = OfflineDeadLetter(
-            .interrupted,
-            message: "the process ended while the request was being sent, and it must not be sent twice")
+            .interrupted, message: "the process ended while the request was being sent, and it must not be sent twice")
         // After a failure the record still contains that it was being sent, as the next process finds it.
         _ = try? await store.change(id) { request in
             request.stage = .uncertain(letter)
@@ -61,8 +59,7 @@ extension OfflineQueue {
         setAlarm()
     }
 
-    /// The longest sleep before the clock is checked again: the sleep may pause while the computer is suspended, and the clock
-    /// does not.
+    /// The longest sleep before the clock is checked: a suspended computer may pause the sleep, but not the clock.
     private static let longestSleep = Duration.seconds(60)
 
     private func setAlarm() {
@@ -99,8 +96,7 @@ extension OfflineQueue {
     // MARK: Attempts
 
     private func begin(_ id: OfflineID) {
-        // The queue is not retained while it sends, so that releasing it ends the attempts; the store is, and with it the
-        // directory's lock.
+        // The queue is not retained, so that releasing it ends the attempts; the store and its lock are.
         runs.add { [weak self, store] in
             let attempt = await self?.start(id)
             if let attempt {
@@ -155,9 +151,7 @@ extension OfflineQueue {
     /// - Returns: The attempt; `nil` if it is not sent now.
     private func prepare(_ id: OfflineID) async -> OfflineAttempt? {
         var request: QueuedRequest
-        do throws(OfflineRecordError) {
-            request = try await store.load(id)
-        } catch {
+        do throws(OfflineRecordError) { request = try await store.load(id) } catch {
             if case .record = error {
                 log.add(await store.setAside(id, error))
                 close(id, .setAside)
@@ -187,12 +181,10 @@ extension OfflineQueue {
         if let expiry = machine.expiry(of: id), expiry != .distantFuture {
             request.bootDeadline = BootDeadline(expiry, boot: boot)
         }
-        do throws(HTTPError) {
-            try await store.save(request)
-        } catch {
+        do throws(HTTPError) { try await store.save(request) } catch {
             if let ticket = held[id]?.summary.ticket { log.add(.fileFailed(ticket, error)) }
-            // A request that may be sent twice needs no record, and only deliveries make room on a full disk. After another error it is
-            // unknown whether a delivered request can be removed.
+            // A request that may be sent twice needs no record, and only deliveries make room on a full disk. After
+            // another error it is unknown whether a delivered request can be removed.
             guard error.code == .diskFull, held[id]?.summary.isRepeatable == true else {
                 end(id, .later(.storage, atLeast: nil, message: error.description))
                 return nil
@@ -209,8 +201,8 @@ extension OfflineQueue {
             hostFields: entry.hostFields, credentials: credentials, options: sendOptions,
             rule: ReplayRule(
                 request, secrets: secrets.adding(request.secretFields),
-                acceptsRedirectedResults: options.acceptsRedirectedResults),
-            declaredSecrets: options.secretFields, bodyTime: options.responseBodyTime, isStopping: isStopping)
+                acceptsRedirectedResults: options.acceptsRedirectedResults), declaredSecrets: options.secretFields,
+            bodyTime: options.responseBodyTime, isStopping: isStopping)
     }
 
     /// The body of a request; `nil` if it has changed.
@@ -239,9 +231,7 @@ extension OfflineQueue {
         }
         return OfflineDeadLetter(
             .bodyChanged,
-            message:
-                "\(path) is not the file of \(mark.byteCount) bytes that it was when the request was submitted"
-        )
+            message: "\(path) is not the file of \(mark.byteCount) bytes that it was when the request was submitted")
     }
 
     /// Handles the end of an attempt; `nil` if it was cancelled.
@@ -264,11 +254,9 @@ extension OfflineQueue {
     }
 
     private func postpone(
-        _ id: OfflineID, _ reason: OfflinePostponement.Reason, _ atLeast: Duration, _ message: String,
-        isReported: Bool
+        _ id: OfflineID, _ reason: OfflinePostponement.Reason, _ atLeast: Duration, _ message: String, isReported: Bool
     ) {
-        let (effects, delay) = machine.end(
-            id, .later(reason, atLeast), random: Double.random(in: 0...1), now: now())
+        let (effects, delay) = machine.end(id, .later(reason, atLeast), random: Double.random(in: 0...1), now: now())
         if isReported, machine.place(of: id) == .waiting, let ticket = held[id]?.summary.ticket {
             log.add(.postponed(ticket, OfflinePostponement(reason: reason, delay: delay, message: message)))
         }

@@ -26,13 +26,11 @@ extension OfflineQueue {
             case .delivered, .dropped: try await store.remove(id)
             case .expired:
                 // A caller that waits gets a ticket for it, so it stays.
-                let letter = OfflineDeadLetter(
-                    .expired, message: "its time was up before a server accepted it")
+                let letter = OfflineDeadLetter(.expired, message: "its time was up before a server accepted it")
                 isResting = try await rest(id, .dead(letter), isUseless: machine.isDropped(id))
             case .setAside: break
             case .dead(let letter, _): isResting = try await rest(id, .dead(letter), isUseless: isUseless)
-            case .uncertain(let letter, _):
-                isResting = try await rest(id, .uncertain(letter), isUseless: isUseless)
+            case .uncertain(let letter, _): isResting = try await rest(id, .uncertain(letter), isUseless: isUseless)
             }
         } catch {
             log.add(.fileFailed(entry.summary.ticket, error))
@@ -49,9 +47,7 @@ extension OfflineQueue {
 
     /// Records that a request is not sent again automatically; a useless one is removed instead.
     /// - Returns: Whether it stays.
-    private func rest(
-        _ id: OfflineID, _ stage: QueuedRequest.Stage, isUseless: Bool
-    ) async throws(HTTPError) -> Bool {
+    private func rest(_ id: OfflineID, _ stage: QueuedRequest.Stage, isUseless: Bool) async throws(HTTPError) -> Bool {
         guard !isUseless else {
             try await store.remove(id)
             return false
@@ -110,9 +106,7 @@ extension OfflineQueue {
     }
 
     /// Resumes the caller that waits for a request's first attempt with a ticket: it is sent later.
-    func freeze(_ id: OfflineID) {
-        if let ticket = held[id]?.summary.ticket { resume(id, .queued(ticket)) }
-    }
+    func freeze(_ id: OfflineID) { if let ticket = held[id]?.summary.ticket { resume(id, .queued(ticket)) } }
 
     /// Does the same for a lane whose first request could not be sent: the others wait for it.
     func freezeLane(_ lane: String) {

@@ -6,44 +6,43 @@ extension OfflineQueue {
     ///
     /// - Parameters:
     ///   - target: the URL, or a request with a method and header fields. The default method is GET, with a body POST.
-    ///   - body: the body. Bytes and streams are written to the directory; a file stays where it is and must be unchanged when it is
-    ///     sent, unless the submission specifies otherwise.
-    ///   - submission: the options in the queue.
+    ///   - query: appended to the URL; null for none.
+    ///   - headers: the header fields, besides those of the session.
+    ///   - body: the body. Bytes and streams are written to the directory; a file stays where it is and must be
+    ///     unchanged when it is sent, unless the submission specifies otherwise.
     /// - Returns: The ticket, which its events carry.
-    /// - Throws: An ``MartletCore/HTTPError``, with nothing left behind: `.limitExceeded` if the queue is full; `.invalidURL`,
-    ///   `.invalidRequest`; `.diskFull`, `.fileFailed`; those of the body. `CancellationError`.
-    @discardableResult
-    public func submit(
-        _ target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none,
-        as submission: OfflineSubmission
+    /// - Throws: An ``HTTPError``, and nothing is stored: `.limitExceeded` if the queue is full;
+    ///   `.invalidURL`, `.invalidRequest`; `.diskFull`, `.fileFailed`; those of the body; `.offlineQueueClosed` after
+    ///   ``close()``. `CancellationError`.
+    @discardableResult public func submit(
+        _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        body: HTTPBody = .none, as submission: OfflineSubmission
     ) async throws -> OfflineTicket {
         try await submit(
-            session.request(for: target, headers: headers, body: body), body: body, as: submission, .none)
+            session.request(for: target, query: query, headers: headers, body: body), body: body, as: submission, .none)
     }
 
-    /// Stores a request until a server accepts it; as ``submit(_:headers:body:as:)``.
+    /// Stores a request until a server accepts it; as ``submit(_:query:headers:body:as:)``.
     /// - Parameters:
     ///   - lane: the lane; `nil` for that of its origin.
     ///   - tag: a name, included in its events.
-    @discardableResult
-    public func submit(
-        _ target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none,
-        lane: String? = nil, tag: String? = nil
+    @discardableResult public func submit(
+        _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        body: HTTPBody = .none, lane: String? = nil, tag: String? = nil
     ) async throws -> OfflineTicket {
         try await submit(
-            target, headers: headers, body: body, as: OfflineSubmission(lane: lane, tag: tag))
+            target, query: query, headers: headers, body: body, as: OfflineSubmission(lane: lane, tag: tag))
     }
 
     /// Sends a request; if that is not possible now, the queue stores it and sends it later. As
-    /// ``MartletCore/HTTPSession/send(_:body:options:whenOffline:)`` with this queue.
+    /// ``HTTPSession/send(_:query:headers:body:timeout:options:whenOffline:)`` with this queue.
     public func send(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         body: HTTPBody = .none, options: RequestOptions = RequestOptions(),
         as submission: OfflineSubmission = OfflineSubmission()
     ) async throws -> OfflineOutcome {
         try await send(
-            session.request(for: target, query: query, headers: headers, body: body), body: body,
-            options: options,
+            session.request(for: target, query: query, headers: headers, body: body), body: body, options: options,
             as: submission, .none)
     }
 
@@ -53,8 +52,7 @@ extension OfflineQueue {
         _ host: HostPart
     ) async throws -> OfflineOutcome {
         let watch = Watch()
-        let ticket = try await submit(
-            request, body: body, as: submission, host, options: options, watch: watch)
+        let ticket = try await submit(request, body: body, as: submission, host, options: options, watch: watch)
         let outcome = await watch.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
         guard case .value(let outcome) = outcome else {
             // In its own task, which is not cancelled: it returns when nothing of the request is left.
@@ -84,8 +82,8 @@ extension OfflineQueue {
         let submitted = wallTime()
         let lifetime = submission.timeToLive ?? options.timeToLive
         var frozen = QueuedRequest(
-            id: id, lane: submission.lane ?? url.origin.description, method: request.method.rawValue,
-            url: url, fields: kept, submitted: submitted,
+            id: id, lane: submission.lane ?? url.origin.description, method: request.method.rawValue, url: url,
+            fields: kept, submitted: submitted,
             expires: Int64(clamping: Int128(submitted) + lifetime.attoseconds / 1_000_000_000_000_000))
         let deadline = now().advanced(by: max(.zero, lifetime))
         frozen.bootDeadline = BootDeadline(deadline, boot: boot)
@@ -126,13 +124,10 @@ extension OfflineQueue {
         return summary.ticket
     }
 
-    private static func check(
-        _ request: HTTPRequest, _ url: HTTPURL, _ submission: OfflineSubmission
-    ) throws(HTTPError) {
+    private static func check(_ request: HTTPRequest, _ url: HTTPURL, _ submission: OfflineSubmission) throws(HTTPError)
+    {
         func refused(_ message: String) -> HTTPError {
-            HTTPError(
-                .invalidRequest, phase: .preparing, message: message, method: request.method,
-                url: url)
+            HTTPError(.invalidRequest, phase: .preparing, message: message, method: request.method, url: url)
         }
         if request.method == .connect || request.path == "*" {
             throw refused("a request that is not about a resource is not kept")
@@ -140,16 +135,13 @@ extension OfflineQueue {
         if (submission.lane?.utf8.count ?? 0) > OfflineSubmission.laneByteLimit {
             throw refused("the lane's name is longer than \(OfflineSubmission.laneByteLimit) bytes")
         }
-        if case .value(let key) = submission.key,
-            key.isEmpty || !key.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
-        {
+        if case .value(let key) = submission.key, key.isEmpty || !key.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
             throw refused("an Idempotency-Key is visible ASCII and spaces, and not empty (RFC 8941 §3.3.3)")
         }
         if (submission.tag?.utf8.count ?? 0) > OfflineSubmission.tagByteLimit {
             throw refused("the tag is longer than \(OfflineSubmission.tagByteLimit) bytes")
         }
-        guard request.headerFields.count <= 1000,
-            request.headerFields.allSatisfy({ $0.value.utf8.count <= 1 << 16 })
+        guard request.headerFields.count <= 1000, request.headerFields.allSatisfy({ $0.value.utf8.count <= 1 << 16 })
         else { throw refused("the request has more fields, or longer ones, than are kept") }
     }
 

@@ -28,38 +28,29 @@ final class OfflineStore: Sendable {
 
     /// The error of calls after the end.
     static var closed: HTTPError {
-        HTTPError(.sessionInvalidated, phase: .preparing, message: "the offline queue was closed")
+        HTTPError(
+            .offlineQueueClosed, phase: .preparing, message: "the offline queue was closed; open its directory again")
     }
 
     // MARK: Opening
 
     /// Opens a directory, creating it if it is missing, and reads its contents.
-    static func open(
-        _ path: String, files: any FileSystem
-    ) async throws(HTTPError) -> (OfflineStore, Contents) {
+    static func open(_ path: String, files: any FileSystem) async throws(HTTPError) -> (OfflineStore, Contents) {
         let workers = BlockingThreadPool(threadLimit: 1)
         let (folder, contents) = try await workers.run { () throws(HTTPError) in
-            let absolute = try HTTPError.storing { () throws(StorageError) in
-                try WorkingDirectory.absolute(path)
-            }
+            let absolute = try HTTPError.storing { () throws(StorageError) in try WorkingDirectory.absolute(path) }
             let folder: RecordDirectory
             do throws(RecordDirectory.Refusal) {
                 folder = try RecordDirectory(path: absolute, kind: "request", hasBodies: true, files: files)
-            } catch {
-                throw HTTPError(refusing: error, path: path, owner: "queue", contents: "requests")
-            }
+            } catch { throw HTTPError(refusing: error, path: path, owner: "queue", contents: "requests") }
             var contents = Contents()
             let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
             for number in numbers {
                 do throws(OfflineRecordError) {
                     let (request, byteCount) = try read(number, folder)
                     contents.summaries.append(OfflineSummary(request, recordByteCount: byteCount))
-                    if request.stage == .sending, !request.isRepeatable {
-                        contents.interrupted.insert(request.id)
-                    }
-                } catch {
-                    contents.findings.append(finding(number, error, folder))
-                }
+                    if request.stage == .sending, !request.isRepeatable { contents.interrupted.insert(request.id) }
+                } catch { contents.findings.append(finding(number, error, folder)) }
             }
             contents.lastNumber = folder.lastNumber
             return (folder, contents)
@@ -68,43 +59,35 @@ final class OfflineStore: Sendable {
     }
 
     /// The report on a record that cannot be read; an invalid one is moved.
-    private static func finding(
-        _ number: UInt64, _ fault: OfflineRecordError, _ folder: RecordDirectory
-    ) -> OfflineEvent {
+    private static func finding(_ number: UInt64, _ fault: OfflineRecordError, _ folder: RecordDirectory)
+        -> OfflineEvent
+    {
         let here = FilePath(folder.recordPath(number))
         guard case .record = fault else { return .recordSkipped(path: here, reason: fault.description) }
         do throws(StorageError) {
             return .recordQuarantined(path: FilePath(try folder.setAside(number)), reason: fault.description)
-        } catch {
-            return .recordSkipped(path: here, reason: "\(fault.description); \(error.description)")
-        }
+        } catch { return .recordSkipped(path: here, reason: "\(fault.description); \(error.description)") }
     }
 
-    private static func read(
-        _ number: UInt64, _ folder: RecordDirectory
-    ) throws(OfflineRecordError) -> (QueuedRequest, Int) {
+    private static func read(_ number: UInt64, _ folder: RecordDirectory) throws(OfflineRecordError) -> (
+        QueuedRequest, Int
+    ) {
         let bytes: [UInt8]
-        do throws(StorageError) {
-            bytes = try folder.read(number, limit: QueuedRequestCodec.byteLimit)
-        } catch {
+        do throws(StorageError) { bytes = try folder.read(number, limit: QueuedRequestCodec.byteLimit) } catch {
             throw .storage(error)
         }
         do throws(RecordEnvelope.Fault) {
             let request = try QueuedRequestCodec.decode(bytes)
             guard request.id.number == number else { throw .field("number", offset: 0) }
             return (request, bytes.count)
-        } catch {
-            throw .record(error)
-        }
+        } catch { throw .record(error) }
     }
 
     // MARK: Requests
 
     /// Reads a request.
     func load(_ id: OfflineID) async throws(OfflineRecordError) -> QueuedRequest {
-        try await workers.run { [folder] () throws(OfflineRecordError) in
-            try OfflineStore.read(id.number, folder).0
-        }
+        try await workers.run { [folder] () throws(OfflineRecordError) in try OfflineStore.read(id.number, folder).0 }
     }
 
     /// The bytes of a request's file.
@@ -142,16 +125,13 @@ final class OfflineStore: Sendable {
     /// Reads, changes and writes a request atomically.
     /// - Parameter change: returns whether the request is to be written.
     /// - Returns: The number of its bytes in the directory.
-    @discardableResult
-    func change(
-        _ id: OfflineID, _ change: @escaping @Sendable (inout QueuedRequest) -> Bool
-    ) async throws(HTTPError) -> UInt64 {
+    @discardableResult func change(_ id: OfflineID, _ change: @escaping @Sendable (inout QueuedRequest) -> Bool)
+        async throws(HTTPError) -> UInt64
+    {
         try await owned { (folder) throws(HTTPError) in
             var request: QueuedRequest
             var byteCount: Int
-            do throws(OfflineRecordError) {
-                (request, byteCount) = try OfflineStore.read(id.number, folder)
-            } catch {
+            do throws(OfflineRecordError) { (request, byteCount) = try OfflineStore.read(id.number, folder) } catch {
                 // A removed file cannot be changed, and takes no room.
                 if error.isMissing { return 0 }
                 throw HTTPError(.fileFailed, phase: .preparing, message: error.description)
@@ -177,18 +157,18 @@ final class OfflineStore: Sendable {
         await workers.run { [folder] in OfflineStore.finding(id.number, fault, folder) }
     }
 
-    private func stored<Value: Sendable>(
-        _ body: @escaping @Sendable (RecordDirectory) throws(StorageError) -> Value
-    ) async throws(HTTPError) -> Value {
+    private func stored<Value: Sendable>(_ body: @escaping @Sendable (RecordDirectory) throws(StorageError) -> Value)
+        async throws(HTTPError) -> Value
+    {
         try await owned { (folder) throws(HTTPError) in
             try HTTPError.storing { () throws(StorageError) in try body(folder) }
         }
     }
 
     /// Uses the directory, unless it was released.
-    private func owned<Value: Sendable>(
-        _ body: @escaping @Sendable (RecordDirectory) throws(HTTPError) -> Value
-    ) async throws(HTTPError) -> Value {
+    private func owned<Value: Sendable>(_ body: @escaping @Sendable (RecordDirectory) throws(HTTPError) -> Value)
+        async throws(HTTPError) -> Value
+    {
         try await workers.run { [self] () throws(HTTPError) in
             guard !isReleased.withLock({ $0 }) else { throw OfflineStore.closed }
             return try body(folder)
@@ -264,19 +244,15 @@ struct OfflineSummary: Sendable {
     /// A time of day before this one, 2020-01-01, shows that a clock was never set.
     private static let earliestPlausibleTime: Int64 = 1_577_836_800_000
 
-    /// The time of expiry in a process that finds the request in its directory.
-    /// - Parameters:
-    ///   - boot: the boot that `now` counts from.
-    ///   - wall: the time of day, in milliseconds since 1970.
+    /// The time of expiry in a process that finds the request; `now` counts from `boot`, `wall` in ms from 1970.
     func deadline(now: MonotonicTime, boot: String?, wall: Int64) -> MonotonicTime {
         if let bootDeadline, bootDeadline.boot == boot {
             return min(bootDeadline.time, now.advanced(by: .milliseconds(lifetime)))
         }
-        // Two times of day, one of which was never set, cannot be compared.
+        // Two times of day cannot be compared if one was never set.
         let isPlausible = min(submitted, wall) >= OfflineSummary.earliestPlausibleTime
         // A clock that was set back does not prolong the lifetime.
-        let left =
-            isPlausible ? min(expires.subtractingReportingOverflow(wall).partialValue, lifetime) : lifetime
+        let left = isPlausible ? min(expires.subtractingReportingOverflow(wall).partialValue, lifetime) : lifetime
         return now.advanced(by: .milliseconds(left))
     }
 

@@ -16,8 +16,7 @@ struct QueuedBodyVerifier: Sendable {
 
     /// The error of an OpenSSL without SHA-256.
     static var noDigest: HTTPError {
-        HTTPError(
-            .systemFailed, phase: .preparing, message: "this machine's OpenSSL does not compute SHA-256")
+        HTTPError(.systemFailed, phase: .preparing, message: "this machine's OpenSSL does not compute SHA-256")
     }
 
     /// The fingerprint and the state of a file. Blocks while the file is read.
@@ -44,9 +43,7 @@ struct QueuedBodyVerifier: Sendable {
     /// - Throws: If it cannot be read at the moment.
     func check(_ path: String, _ mark: QueuedBody.FileIdentity, known: Stamp?) throws(HTTPError) -> Stamp? {
         let stamp: Stamp
-        do throws(StorageError) {
-            stamp = try QueuedBodyVerifier.stamp(try files.status(at: path), path)
-        } catch {
+        do throws(StorageError) { stamp = try QueuedBodyVerifier.stamp(try files.status(at: path), path) } catch {
             // Removed, or replaced by something that is not a file.
             if error.isMissingFile || error.operation == "open" { return nil }
             throw HTTPError(storing: error)
@@ -59,8 +56,7 @@ struct QueuedBodyVerifier: Sendable {
 
     private static func stamp(_ status: FileStatus, _ path: String) throws(StorageError) -> Stamp {
         guard status.kind == .file else { throw StorageError(operation: "open", path: path, code: 22) }
-        return Stamp(
-            identity: status.identity, byteCount: status.byteCount, modificationTime: status.modificationTime)
+        return Stamp(identity: status.identity, byteCount: status.byteCount, modificationTime: status.modificationTime)
     }
 }
 
@@ -78,8 +74,7 @@ final class QueuedBodyWriter: Sendable {
     /// Guards the above: one worker at a time.
     private let state = Mutex(State())
 
-    init(_ file: OpenFile, in folder: RecordDirectory, _ files: any FileSystem, _ workers: BlockingThreadPool)
-    {
+    init(_ file: OpenFile, in folder: RecordDirectory, _ files: any FileSystem, _ workers: BlockingThreadPool) {
         self.file = file
         self.folder = folder
         self.files = files

@@ -12,7 +12,6 @@ package protocol ReadableFileSystem: Sendable {
 }
 
 /// The calls that read and write files, one system call each, so that tests can make any of them fail.
-///
 /// All of them block: they belong on a worker, never on the cooperative pool. Implementations handle `EINTR`;
 /// ``ReadableFileSystem/read(_:count:at:)`` and ``write(all:to:at:)`` handle short reads and writes.
 package protocol FileSystem: ReadableFileSystem {
@@ -21,8 +20,7 @@ package protocol FileSystem: ReadableFileSystem {
     /// Writes at an offset.
     /// - Returns: The number of bytes written.
     func writeSome(_ bytes: RawSpan, to file: OpenFile, at offset: UInt64) throws(StorageError) -> Int
-    /// Reserves disk space for that many bytes in all without changing the length; ignored by file systems that cannot. On
-    /// file systems in memory it only checks that there is room.
+    /// Reserves disk space without changing the length, if the file system can; one in memory only checks the room.
     func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError)
     /// Cuts a file to a length and frees the space reserved after it.
     func truncate(_ file: OpenFile, to byteCount: UInt64) throws(StorageError)
@@ -30,8 +28,8 @@ package protocol FileSystem: ReadableFileSystem {
     func rename(_ path: String, to target: String) throws(StorageError)
     /// Renames a file; fails with `EEXIST` if a file has the name.
     func renameWithoutReplacing(_ path: String, to target: String) throws(StorageError)
-    /// Waits until the data of a file, and the metadata needed to read it, is on the disk (`fdatasync`). After a failure,
-    /// everything written since the last success may be lost, and a retry proves nothing.
+    /// Waits until the data of a file, and the metadata needed to read it, is on the disk (`fdatasync`). After a
+    /// failure, everything written since the last success may be lost, and a retry proves nothing.
     func sync(_ file: OpenFile) throws(StorageError)
     /// Waits until the names in a directory are on the disk.
     func syncFolder(_ path: String) throws(StorageError)
@@ -75,28 +73,21 @@ extension FileSystem {
         let bytes = unsafe bytes.span.bytes
         var written = 0
         while written < bytes.byteCount {
-            written += try writeSome(
-                bytes.extracting(droppingFirst: written), to: file, at: offset &+ UInt64(written))
+            written += try writeSome(bytes.extracting(droppingFirst: written), to: file, at: offset &+ UInt64(written))
         }
     }
 
     /// The status of a path as by ``status(at:)``; `nil` if it does not exist.
     package func statusIfPresent(at path: String) throws(StorageError) -> FileStatus? {
-        do throws(StorageError) {
-            return try status(at: path)
-        } catch  where error.isMissingFile {
-            return nil
-        }
+        do throws(StorageError) { return try status(at: path) } catch  where error.isMissingFile { return nil }
     }
 
     /// Creates a directory for its owner alone (0700), unless its name exists.
     /// - Parameter withParents: whether missing parent directories are created too.
     package func makeFolder(_ path: String, withParents: Bool) throws(StorageError) {
-        do throws(StorageError) {
-            try makeFolder(path)
-        } catch  where error.code == EEXIST {
-            return
-        } catch  where error.code == ENOENT && withParents {
+        do throws(StorageError) { try makeFolder(path) } catch  where error.code == EEXIST { return } catch
+            where error.code == ENOENT && withParents
+        {
             let parts = path.split(separator: "/").dropLast()
             guard !parts.isEmpty else { throw error }
             try makeFolder((path.hasPrefix("/") ? "/" : "") + parts.joined(separator: "/"), withParents: true)
@@ -119,7 +110,6 @@ package enum FileOpening: Sendable {
     case creatingShared
 }
 
-/// The status of a file.
 package struct FileStatus: Equatable, Sendable {
     /// The type of a file.
     package enum Kind: Sendable {
@@ -172,8 +162,7 @@ package final class OpenFile: Sendable {
     /// Closes the file immediately. It must not be used after that: the descriptor's number is reused for the next file.
     package func close() {
         guard !wasClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        // The lock ends with the last copy of the descriptor. A process that this one is starting has a copy until it executes
-        // its program, so that without an unlock the next opener would find a lock that no process uses.
+        // The lock ends with the last copy of the descriptor, and a process that is being started has one for a moment.
         if wasLocked.load(ordering: .acquiring) { _ = flock(descriptor, LOCK_UN) }
         _ = Glibc.close(descriptor)
     }

@@ -46,9 +46,9 @@ package struct LinuxFileSystem: FileSystem {
     }
 
     /// The bytes that a call reads, and its errno; 0 for success.
-    private static func bytes(
-        _ limit: Int, _ read: (UnsafeMutablePointer<UInt8>?) -> Int
-    ) -> (bytes: [UInt8], code: Int32) {
+    private static func bytes(_ limit: Int, _ read: (UnsafeMutablePointer<UInt8>?) -> Int) -> (
+        bytes: [UInt8], code: Int32
+    ) {
         var code: Int32 = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             let result = unsafe read(buffer.baseAddress)
@@ -58,8 +58,8 @@ package struct LinuxFileSystem: FileSystem {
         return (bytes, code)
     }
 
-    /// Local file systems, on which the status of an open file needs no other host. The kernel's numbers (`linux/magic.h`) of
-    /// ext2 to ext4, XFS, Btrfs, F2FS, ZFS, overlay, and of those in memory: tmpfs, ramfs.
+    /// Local file systems, on which the status of an open file needs no other host. The kernel's numbers
+    /// (`linux/magic.h`) of ext2 to ext4, XFS, Btrfs, F2FS, ZFS, overlay, and of those in memory: tmpfs, ramfs.
     private static let local: Set<Int> = [
         0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x2FC1_2FC1, 0x794C_7630, 0x0102_1994, 0x8584_58F6,
     ]
@@ -68,8 +68,9 @@ package struct LinuxFileSystem: FileSystem {
     /// The free bytes of the file system in memory that a file is in; `nil` if it is on a disk.
     package static func memory(of file: OpenFile) -> UInt64? {
         var information = statfs()
-        guard unsafe fstatfs(file.descriptor, &information) == 0, inMemory.contains(Int(information.f_type))
-        else { return nil }
+        guard unsafe fstatfs(file.descriptor, &information) == 0, inMemory.contains(Int(information.f_type)) else {
+            return nil
+        }
         // One without a limit has no size.
         guard information.f_blocks > 0 else { return .max }
         return UInt64(clamping: information.f_bavail) &* UInt64(clamping: information.f_bsize)
@@ -77,8 +78,7 @@ package struct LinuxFileSystem: FileSystem {
 
     package func supportsNonBlockingReads(inFolder path: String) -> Bool {
         var information = statfs()
-        return unsafe statfs(path, &information) == 0
-            && LinuxFileSystem.local.contains(Int(information.f_type))
+        return unsafe statfs(path, &information) == 0 && LinuxFileSystem.local.contains(Int(information.f_type))
     }
 
     package func openNonBlocking(_ path: String) throws(StorageError) -> OpenFile {
@@ -93,9 +93,7 @@ package struct LinuxFileSystem: FileSystem {
         }
     }
 
-    package func readSomeNonBlocking(
-        _ file: OpenFile, limit: Int, at offset: UInt64
-    ) throws(StorageError) -> [UInt8] {
+    package func readSomeNonBlocking(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8] {
         guard limit > 0, let offset = Int(exactly: offset) else { return [] }
         let (bytes, code) = unsafe LinuxFileSystem.bytes(limit) { buffer in
             unsafe martlet_read_cached(file.descriptor, buffer, UInt(limit), offset)
@@ -106,12 +104,10 @@ package struct LinuxFileSystem: FileSystem {
         if isUnsupported, LinuxFileSystem.memory(of: file) != nil {
             return try readSome(file, limit: limit, at: UInt64(offset))
         }
-        throw StorageError(
-            operation: "preadv2", path: file.path, code: isUnsupported || code == EINTR ? EAGAIN : code)
+        throw StorageError(operation: "preadv2", path: file.path, code: isUnsupported || code == EINTR ? EAGAIN : code)
     }
 
-    package func writeSome(_ bytes: RawSpan, to file: OpenFile, at offset: UInt64) throws(StorageError) -> Int
-    {
+    package func writeSome(_ bytes: RawSpan, to file: OpenFile, at offset: UInt64) throws(StorageError) -> Int {
         guard let offset = off_t(exactly: offset) else {
             throw StorageError(operation: "pwrite", path: file.path, code: EFBIG)
         }
@@ -124,8 +120,7 @@ package struct LinuxFileSystem: FileSystem {
 
     package func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError) {
         guard let length = Int64(exactly: byteCount), length > 0 else { return }
-        // In memory all of it would be filled with zeros now, which takes a second for a few gigabytes and reserves no
-        // positions: only the room is checked.
+        // In memory all of it would be filled with zeros, a second for some gigabytes: only the room is checked.
         if let room = LinuxFileSystem.memory(of: file) {
             let present = try status(of: file).allocatedByteCount
             guard byteCount > present, byteCount - present > room else { return }
@@ -148,9 +143,9 @@ package struct LinuxFileSystem: FileSystem {
     }
 
     package func renameWithoutReplacing(_ path: String, to target: String) throws(StorageError) {
-        do throws(StorageError) {
-            _ = try result("rename", path) { unsafe martlet_renameat2(path, target, 1) }
-        } catch  where error.code == EINVAL || error.code == ENOSYS {
+        do throws(StorageError) { _ = try result("rename", path) { unsafe martlet_renameat2(path, target, 1) } } catch
+            where error.code == EINVAL || error.code == ENOSYS
+        {
             // A file system that cannot rename without replacing: a link fails if the name exists.
             _ = try result("link", path) { unsafe link(path, target) }
             _ = try result("unlink", path) { unsafe unlink(path) }
@@ -163,9 +158,9 @@ package struct LinuxFileSystem: FileSystem {
 
     package func syncFolder(_ path: String) throws(StorageError) {
         let folder = try open(path, flags: O_RDONLY | O_DIRECTORY)
-        do throws(StorageError) {
-            _ = try result("fsync", path) { fsync(folder.descriptor) }
-        } catch  where error.code == EINVAL || error.code == ENOSYS || error.code == EROFS {
+        do throws(StorageError) { _ = try result("fsync", path) { fsync(folder.descriptor) } } catch
+            where error.code == EINVAL || error.code == ENOSYS || error.code == EROFS
+        {
             // Some file systems cannot sync a directory.
         }
     }
@@ -177,9 +172,7 @@ package struct LinuxFileSystem: FileSystem {
         _ = try result("futimens", file.path) { unsafe futimens(file.descriptor, times) }
     }
 
-    package func remove(_ path: String) throws(StorageError) {
-        _ = try result("unlink", path) { unsafe unlink(path) }
-    }
+    package func remove(_ path: String) throws(StorageError) { _ = try result("unlink", path) { unsafe unlink(path) } }
 
     package func makeFolder(_ path: String) throws(StorageError) {
         _ = try result("mkdir", path) { unsafe mkdir(path, 0o700) }
@@ -209,17 +202,15 @@ package struct LinuxFileSystem: FileSystem {
             _ = try result("flock", file.path) { flock(file.descriptor, LOCK_EX | LOCK_NB) }
             file.noteLock()
             return true
-        } catch  where error.code == EWOULDBLOCK {
-            return false
-        }
+        } catch  where error.code == EWOULDBLOCK { return false }
     }
 
     package func unlock(_ file: OpenFile) { _ = flock(file.descriptor, LOCK_UN) }
 
     /// Repeats a call until no signal interrupts it.
-    func result<Number: SignedInteger>(
-        _ operation: String, _ path: String, _ call: () -> Number
-    ) throws(StorageError) -> Number {
+    func result<Number: SignedInteger>(_ operation: String, _ path: String, _ call: () -> Number) throws(StorageError)
+        -> Number
+    {
         while true {
             let result = call()
             if result >= 0 { return result }
@@ -239,8 +230,8 @@ extension FileStatus {
             }
         self.init(
             kind: kind, byteCount: UInt64(clamping: status.st_size),
-            allocatedByteCount: UInt64(clamping: status.st_blocks) &* 512,
-            identity: UInt64(status.st_ino), device: UInt64(status.st_dev),
+            allocatedByteCount: UInt64(clamping: status.st_blocks) &* 512, identity: UInt64(status.st_ino),
+            device: UInt64(status.st_dev),
             modificationTime: Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec),
             access: FileAccess(mode: status.st_mode, owner: status.st_uid))
     }
@@ -250,9 +241,7 @@ extension FileStatus {
 package enum WorkingDirectory {
     /// Its absolute path.
     package static func path() throws(StorageError) -> String {
-        guard let path = unsafe getcwd(nil, 0) else {
-            throw StorageError(operation: "getcwd", path: ".", code: errno)
-        }
+        guard let path = unsafe getcwd(nil, 0) else { throw StorageError(operation: "getcwd", path: ".", code: errno) }
         defer { unsafe free(path) }
         return unsafe String(cString: path)
     }

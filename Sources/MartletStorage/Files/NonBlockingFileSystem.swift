@@ -1,8 +1,7 @@
 import Glibc
 
-/// A file system limited to what is in the page cache: reading never blocks, so that it may be done on any thread, and fails
-/// with `EAGAIN` if it could block.
-///
+/// A file system limited to what is in the page cache: reading never blocks, so that it may be done on any thread, and
+/// fails with `EAGAIN` if it could block.
 /// Waking a thread of a pool to read a small file costs ten times as much as the read.
 package struct NonBlockingFileSystem: ReadableFileSystem {
     private let base: any FileSystem

@@ -1,17 +1,15 @@
 import Glibc
 
-/// A kind of directory in which Martlet stores files, and the rules that tell it from a directory of another program, in which
-/// nothing may be changed.
-///
-/// The mark of the kind is part of the file `lock`. It therefore exists as soon as the directory is used, and cannot be lost
-/// while the other files remain.
+/// A kind of directory in which Martlet stores files, and the rules that distinguish it from a directory of another
+/// program, where nothing may be changed. The mark of the kind is part of the file `lock`. It therefore exists as soon
+/// as the directory is used, and cannot be lost while the other files remain.
 package struct FolderKind: Sendable {
     /// The result of inspecting a directory.
     package enum Finding: Hashable, Sendable {
         /// It has the mark of the kind.
         case marked
-        /// It is empty, or of this kind without a mark, as an earlier version or a power cut leaves it. The process that opens it
-        /// writes the mark.
+        /// It is empty, or of this kind without a mark, as an earlier version or a power cut leaves it. The process
+        /// that opens it writes the mark.
         case unmarked
         /// It belongs to another program. The text is the reason, such as `it holds “notes.txt”`.
         case foreign(String)
@@ -67,17 +65,15 @@ package struct FolderKind: Sendable {
     /// The lock file of a new directory. A kill may leave a part of it.
     private let newLock: [UInt8]
 
-    /// Inspects a directory without changing it.
-    ///
-    /// A directory without a mark is accepted in three cases: its lock file is one of an earlier version; it has a file of this
-    /// kind by name and content; or a power cut can have left all of it, so that nothing of another program is lost.
+    /// Inspects a directory without changing it. A directory without a mark is accepted in three cases: its lock file
+    /// is one of an earlier version; it has a file of this kind by name and content; or a power cut can have left all
+    /// of it, so that nothing of another program is lost.
     /// - Parameters:
-    ///   - path: the directory, which exists.
     ///   - isLock: whether the bytes of a lock file without a mark are those of an earlier version.
     ///   - judge: the meaning of a name other than that of the lock file.
-    package func look(
-        at path: String, _ files: any FileSystem, isLock: ([UInt8]) -> Bool, judge: (String) -> Name
-    ) throws(StorageError) -> Finding {
+    package func look(at path: String, _ files: any FileSystem, isLock: ([UInt8]) -> Bool, judge: (String) -> Name)
+        throws(StorageError) -> Finding
+    {
         var isForeignLock = false
         do throws(StorageError) {
             guard let lock = try FolderKind.beginning(of: "\(path)/\(FolderKind.lockName)", files) else {
@@ -85,9 +81,7 @@ package struct FolderKind: Sendable {
                 return .foreign("its “\(FolderKind.lockName)” is not a file")
             }
             if lock.dropFirst(offset).starts(with: mark) { return .marked }
-            if let other = FolderKind.name(ofMarkIn: lock) {
-                return .foreign("it is the folder of \(other)")
-            }
+            if let other = FolderKind.name(ofMarkIn: lock) { return .foreign("it is the folder of \(other)") }
             if isLock(lock) { return .unmarked }
             isForeignLock = !newLock.starts(with: lock) && !lock.allSatisfy { $0 == 0 }
         } catch  where error.code == ENOENT {}
@@ -127,9 +121,7 @@ package struct FolderKind: Sendable {
     private static func beginning(of path: String, _ files: any FileSystem) throws(StorageError) -> [UInt8]? {
         guard try files.status(at: path).kind == .file else { return nil }
         let file: OpenFile
-        do throws(StorageError) {
-            file = try files.open(path, for: .reading)
-        } catch  where error.code == ELOOP {
+        do throws(StorageError) { file = try files.open(path, for: .reading) } catch  where error.code == ELOOP {
             return nil
         }
         guard try files.status(of: file).kind == .file else { return nil }

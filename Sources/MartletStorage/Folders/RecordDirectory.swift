@@ -1,8 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A locked directory of numbered records, each in a file of its own that is complete at any time. The calls block: they belong
-/// on a worker, one at a time.
+/// A locked directory of numbered records, each a file that is always complete. The calls block: one worker uses it.
 ///
 /// | name | content |
 /// |---|---|
@@ -12,8 +11,7 @@ import Synchronization
 /// | `corrupt/<number>.<kind>` | a damaged record; its body is beside it |
 /// | `lock` | locked by the owning process; the last number that may have been assigned, and the mark of the kind |
 ///
-/// A directory that has other files, and neither the mark nor records, is rejected (``FolderKind``). Other files in a directory
-/// with the mark are left alone.
+/// A directory with other files and neither mark nor records is rejected (``FolderKind``); beside the mark they stay.
 package final class RecordDirectory: Sendable {
     /// The reason why a directory was not opened.
     package enum Refusal: Error, Hashable, Sendable {
@@ -33,7 +31,6 @@ package final class RecordDirectory: Sendable {
     private static let numberBlock: UInt64 = 256
     private static let bodySuffix = ".body"
 
-    /// The path of the directory.
     package let path: String
     /// The suffix of the records, with its dot.
     private let suffix: String
@@ -45,31 +42,23 @@ package final class RecordDirectory: Sendable {
     /// The mark that the lock file lacks; `nil` if it has it. Used only by the worker.
     private let missingMark: Mutex<[UInt8]?>
 
-    /// Opens a directory, creating it if it is missing, and owns it until ``release()`` or until this object is released.
-    /// - Parameters:
-    ///   - path: an absolute path.
-    ///   - kind: the suffix of the records, such as `request`.
-    ///   - hasBodies: whether records may have a body beside them.
+    /// Opens or creates a directory by its absolute path, and owns it until ``release()``, or until it is released.
+    /// - Parameter kind: the suffix of the records, such as `request`; they may have bodies beside them.
     package init(path: String, kind: String, hasBodies: Bool = false, files: any FileSystem) throws(Refusal) {
         let status = try RecordDirectory.stored { () throws(StorageError) in
-            do throws(StorageError) {
-                return try files.status(at: path + "/.")
-            } catch  where error.code == ENOENT {
+            do throws(StorageError) { return try files.status(at: path + "/.") } catch  where error.code == ENOENT {
                 try files.makeFolder(path, withParents: true)
                 // Its name, too, must survive a power cut.
                 try files.syncFolder(path + "/..")
                 return try files.status(at: path + "/.")
             }
         }
-        guard status.kind == .folder else {
-            throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR))
-        }
+        guard status.kind == .folder else { throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR)) }
         guard status.access.isOwnedByThisUser else { throw .foreign }
         guard !status.access.isWritableByOthers else { throw .writableByOthers }
         let folderKind = FolderKind.records(kind)
         let finding = try RecordDirectory.stored { () throws(StorageError) in
-            try folderKind.look(at: path, files, isLock: { RecordDirectory.number(noted: $0) != nil }) {
-                name in
+            try folderKind.look(at: path, files, isLock: { RecordDirectory.number(noted: $0) != nil }) { name in
                 RecordDirectory.meaning(of: name, kind: kind, hasBodies: hasBodies)
             }
         }
@@ -90,11 +79,7 @@ package final class RecordDirectory: Sendable {
     }
 
     private static func stored<Value>(_ body: () throws(StorageError) -> Value) throws(Refusal) -> Value {
-        do throws(StorageError) {
-            return try body()
-        } catch {
-            throw .storage(error)
-        }
+        do throws(StorageError) { return try body() } catch { throw .storage(error) }
     }
 
     /// The meaning of a name in a directory without a mark.
@@ -104,8 +89,7 @@ package final class RecordDirectory: Sendable {
         return isCompanion ? .companion : .other
     }
 
-    /// Writes the mark of the kind if it is missing, and waits until it is on the disk: after a power cut the directory must
-    /// not look like another program's.
+    /// Writes and syncs the mark of the kind if it is missing: a power cut must not make the directory look foreign.
     private func mark() throws(StorageError) {
         guard let mark = missingMark.withLock({ $0 }) else { return }
         try files.write(all: RecordDirectory.noted(notedNumber()) + mark, to: lock, at: 0)
@@ -119,8 +103,7 @@ package final class RecordDirectory: Sendable {
 
     // MARK: Reading
 
-    /// The numbers of the records in ascending order. Removes the unfinished files of a process that died, and bodies without
-    /// a record.
+    /// The numbers of the records in ascending order. Removes unfinished files, and bodies without a record.
     package func numbers() throws(StorageError) -> [UInt64] {
         var numbers: [UInt64] = []
         var bodies: [UInt64] = []
@@ -168,10 +151,8 @@ package final class RecordDirectory: Sendable {
         return try files.read(file, count: Int(min(status.byteCount, UInt64(limit) + 1)), at: 0)
     }
 
-    /// The path of a record.
     package func recordPath(_ number: UInt64) -> String { "\(path)/\(number)\(suffix)" }
 
-    /// The path of the body of a record.
     package func bodyPath(_ number: UInt64) -> String { "\(path)/\(number)\(RecordDirectory.bodySuffix)" }
 
     // MARK: Writing
@@ -216,9 +197,7 @@ package final class RecordDirectory: Sendable {
     package func syncNames() throws(StorageError) { try files.syncFolder(path) }
 
     /// Creates the empty body, for its owner alone, of a record that will be added.
-    package func createBody(_ number: UInt64) throws(StorageError) -> OpenFile {
-        try create(bodyPath(number))
-    }
+    package func createBody(_ number: UInt64) throws(StorageError) -> OpenFile { try create(bodyPath(number)) }
 
     /// Closes a body after it and its name are on the disk: the record that is added next must not exist without it.
     package func finishBody(_ file: OpenFile) throws(StorageError) {
@@ -232,21 +211,17 @@ package final class RecordDirectory: Sendable {
 
     private func create(_ name: String) throws(StorageError) -> OpenFile {
         try mark()
-        do throws(StorageError) {
-            return try files.open(name, for: .creating)
-        } catch  where error.code == EEXIST {
+        do throws(StorageError) { return try files.open(name, for: .creating) } catch  where error.code == EEXIST {
             // Left by an earlier failure.
             try files.remove(name)
             return try files.open(name, for: .creating)
         }
     }
 
-    /// Removes a record and its body; a missing record is no error. The record goes first, durably: without its body it would
-    /// be damaged, whereas a body without its record is removed when the directory is opened the next time.
+    /// Removes a record and its body; a missing record is no error. The record goes first, durably: without its body it
+    /// would be damaged, whereas a body without its record is removed when the directory is opened the next time.
     package func remove(_ number: UInt64) throws(StorageError) {
-        do throws(StorageError) {
-            try files.remove(recordPath(number))
-        } catch  where error.code == ENOENT {}
+        do throws(StorageError) { try files.remove(recordPath(number)) } catch  where error.code == ENOENT {}
         try syncNames()
         if hasBodies { removeBody(number) }
     }
@@ -294,8 +269,7 @@ package final class RecordDirectory: Sendable {
     /// The number that the bytes of a lock file hold.
     private static func number(noted bytes: [UInt8]) -> UInt64? {
         var reader = RecordReader(bytes[...])
-        guard let number: UInt64 = try? reader.number("number"),
-            let checksum: UInt32 = try? reader.number("checksum"),
+        guard let number: UInt64 = try? reader.number("number"), let checksum: UInt32 = try? reader.number("checksum"),
             checksum == RecordChecksum(bytes.span.extracting(0..<8)).value
         else { return nil }
         return number

@@ -1,18 +1,16 @@
 import CLinux
 import CZlib
 
-/// The checksum of bodies: CRC-32C (polynomial 0x82F63B78, reflected; RFC 3720 §12.1), computed as fast as memory by the
-/// processor's instruction if it has one, and by tables otherwise.
-///
-/// Like ``RecordChecksum``, it detects every single flipped bit, and does not protect against someone who can write the file.
+/// The checksum of bodies: CRC-32C (polynomial 0x82F63B78, reflected; RFC 3720 §12.1), computed as fast as memory by
+/// the processor's instruction if it has one, and by tables otherwise. Like ``RecordChecksum``, it detects every single
+/// flipped bit, and does not protect against someone who can write the file.
 package struct CastagnoliChecksum: Sendable {
     /// The checksum of all bytes added so far.
     package private(set) var value: UInt32 = 0
 
     private static let polynomial: UInt32 = 0x82F6_3B78
     private static let hasInstruction = martlet_has_crc32c() != 0
-    /// The blocks that are processed as four concurrent quarters, the larger first: the size of a quarter in bytes, and the
-    /// power of x by which a remainder moves over it.
+    /// The quarters of blocks that are processed concurrently: the size, and the power of x that moves a remainder.
     private static let strides: [(quarter: Int, power: UInt32)] = [14, 10].map { (1 << $0, power(bytes: $0)) }
     /// The remainders of each byte followed by zero to seven zero bytes.
     private static let tables: [UInt32] = makeTables()
@@ -39,8 +37,7 @@ package struct CastagnoliChecksum: Sendable {
                 while bytes.count - offset >= 4 * stride.quarter {
                     var parts: (UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0)
                     unsafe martlet_crc32c_quarters(
-                        remainder, address + offset, UInt(stride.quarter), &parts.0, &parts.1, &parts.2,
-                        &parts.3)
+                        remainder, address + offset, UInt(stride.quarter), &parts.0, &parts.1, &parts.2, &parts.3)
                     remainder = product(parts.0, stride.power) ^ parts.1
                     remainder = product(remainder, stride.power) ^ parts.2
                     remainder = product(remainder, stride.power) ^ parts.3
@@ -91,8 +88,7 @@ package struct CastagnoliChecksum: Sendable {
             word ^= UInt64(remainder)
             remainder = 0
             for place in 0..<8 {
-                remainder ^=
-                    tables[(7 - place) * 256 + Int(truncatingIfNeeded: word >> UInt64(8 * place) & 0xFF)]
+                remainder ^= tables[(7 - place) * 256 + Int(truncatingIfNeeded: word >> UInt64(8 * place) & 0xFF)]
             }
             offset += 8
         }
@@ -123,7 +119,6 @@ package struct CastagnoliChecksum: Sendable {
 }
 
 /// The checksum of stored bytes: the CRC-32 of gzip and PNG (polynomial 0xEDB88320, reflected), computed by zlib.
-///
 /// It detects damage, and every single flipped bit. It does not protect against someone who can write the file.
 package struct RecordChecksum: Hashable, Sendable {
     /// The checksum of all bytes added so far.

@@ -88,9 +88,8 @@ package struct RecordEnvelope: Sendable {
         guard bytes.count >= RecordEnvelope.byteCount, bytes.count <= byteLimit else { throw .length }
         guard bytes.starts(with: magic) else { throw .foreign }
         var head = RecordReader(bytes[4..<RecordEnvelope.byteCount])
-        guard let version: UInt16 = try? head.number("version"),
-            let flags: UInt16 = try? head.number("flags"), let count: UInt32 = try? head.number("length"),
-            let checksum: UInt32 = try? head.number("checksum"),
+        guard let version: UInt16 = try? head.number("version"), let flags: UInt16 = try? head.number("flags"),
+            let count: UInt32 = try? head.number("length"), let checksum: UInt32 = try? head.number("checksum"),
             UInt64(count) == UInt64(bytes.count - RecordEnvelope.byteCount)
         else { throw .length }
         guard RecordEnvelope.checksum(of: bytes) == checksum else { throw .checksum }
@@ -101,9 +100,7 @@ package struct RecordEnvelope: Sendable {
             let value = try read(&reader, version)
             guard reader.remainingCount == 0 else { throw reader.fault("end") }
             return value
-        } catch {
-            throw .field(error.field, offset: error.offset)
-        }
+        } catch { throw .field(error.field, offset: error.offset) }
     }
 
     private static func checksum(of bytes: [UInt8]) -> UInt32 {
@@ -174,16 +171,14 @@ package struct RecordReader: Sendable {
 
     /// Reads the count of a text's bytes, and the text, which must be UTF-8.
     package mutating func text(limit: Int, _ field: String) throws(Fault) -> String {
-        guard let text = String(validating: try counted(limit: limit, field), as: UTF8.self) else {
-            throw fault(field)
-        }
+        guard let text = String(validating: try counted(limit: limit, field), as: UTF8.self) else { throw fault(field) }
         return text
     }
 
     /// Reads a flag and, if it is 1, a value.
-    package mutating func optional<Value>(
-        _ field: String, _ read: (inout RecordReader) throws(Fault) -> Value
-    ) throws(Fault) -> Value? { try flag(field) ? try read(&self) : nil }
+    package mutating func optional<Value>(_ field: String, _ read: (inout RecordReader) throws(Fault) -> Value)
+        throws(Fault) -> Value?
+    { try flag(field) ? try read(&self) : nil }
 
     /// Reads a flag and, if it is 1, a number.
     package mutating func optionalNumber<N: FixedWidthInteger>(_ field: String) throws(Fault) -> N? {
@@ -248,9 +243,7 @@ package struct RecordWriter: Sendable {
     }
 
     /// Writes a flag and, if there is one, a number.
-    package mutating func write(optional number: (some FixedWidthInteger)?) {
-        write(optional: number) { $1.write($0) }
-    }
+    package mutating func write(optional number: (some FixedWidthInteger)?) { write(optional: number) { $1.write($0) } }
 
     /// Writes a flag and, if there is one, a text.
     package mutating func write(optional text: String?) { write(optional: text) { $1.write(text: $0) } }

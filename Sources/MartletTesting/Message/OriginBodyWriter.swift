@@ -94,6 +94,15 @@ public final class OriginBodyWriter: Sendable {
         }
     }
 
+    /// Sends what a thrown fault waits for: the head, and bytes of ``TestPattern`` up to its number of bytes.
+    func fill(upTo count: UInt64) async throws {
+        let written = byteCount
+        for piece in TestPattern.stretches(from: written, count: count - min(count, written)) {
+            try await append(Array(piece))
+        }
+        try await flush()
+    }
+
     /// Sends the gathered bytes.
     func flush() async throws {
         let bytes = state.withLock { state in
@@ -130,9 +139,7 @@ extension OriginResponseBody {
         switch self {
         case .bytes(let bytes): try await writer.append(bytes)
         case .pattern(let count, let offset):
-            for piece in TestPattern.stretches(from: offset, count: count) {
-                try await writer.append(Array(piece))
-            }
+            for piece in TestPattern.stretches(from: offset, count: count) { try await writer.append(Array(piece)) }
         case .file(let path, let range):
             let file = try await ServedFile.open(path)
             do {

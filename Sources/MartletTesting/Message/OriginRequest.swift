@@ -1,18 +1,78 @@
-import FoundationEssentials
+public import FoundationEssentials
+// The types of methods and of field names, as `import Martlet` has them: a test compares with `.post`.
+@_exported public import HTTPTypes
 import MartletTransport
 import MartletURL
 import MartletWire
 
+/// The head of a request, of one that a handler responds to and of a recorded one.
+public protocol OriginRequestHead: Sendable {
+    /// The method of the request.
+    var method: HTTPRequest.Method { get }
+    /// The request target, as sent: usually a path with its query.
+    var target: String { get }
+    /// The HTTP version: `1.1` or `1.0`.
+    var version: String { get }
+    /// The header fields, as sent.
+    var headers: OriginFields { get }
+    /// The position on its connection, from 1.
+    var number: Int { get }
+    /// The connection of the request.
+    var connection: OriginPeer { get }
+}
+
+extension OriginRequestHead {
+    /// The target's path as sent, percent-encoded; of an absolute form, the part after the authority.
+    public var path: String { RequestTarget(target).path }
+
+    /// The query of the target; empty without one.
+    public var query: OriginQuery { OriginQuery(stringLiteral: RequestTarget(target).query ?? "") }
+
+    /// The absolute URL by the scheme of the connection, the field Host and the target: `http://127.0.0.1:49152/a?b=c`.
+    public var url: String { base + path + query.suffix }
+
+    /// Scheme and authority of the URL.
+    var base: String {
+        "\(connection.scheme)://\(RequestTarget(target).authority ?? headers["Host"] ?? "localhost")"
+    }
+
+    /// The value of Content-Type; `nil` without one.
+    public var contentType: String? { headers["Content-Type"] }
+}
+
+/// The query of a request, with its parts by name: `request.query["page"]`.
+public struct OriginQuery: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// The query as sent, without the `?`.
+    public let description: String
+
+    /// A query as it would be sent, to compare with: `request.query == "page=2"`.
+    public init(stringLiteral text: String) { description = text }
+
+    /// Whether there is no query, or an empty one.
+    public var isEmpty: Bool { description.isEmpty }
+
+    /// The query after a `?`; empty without one.
+    var suffix: String { isEmpty ? "" : "?\(description)" }
+
+    /// The parts in order, with `%XX` and `+` decoded.
+    public var items: [(name: String, value: String)] {
+        FormEncoding.decoded(description).map { ($0.name, $0.value ?? "") }
+    }
+
+    /// The first decoded value of a name; `nil` without one.
+    public subscript(name: String) -> String? { items.first { $0.name == name }?.value }
+}
+
 /// A request, as a handler of the test origin receives it. The body is read while the handler runs.
-public struct OriginRequest: Sendable {
-    /// The method, as sent.
-    public let method: String
+public struct OriginRequest: OriginRequestHead {
+    /// The method of the request.
+    public let method: HTTPRequest.Method
     /// The request target, as sent: usually a path with its query.
     public let target: String
     /// The HTTP version: `1.1` or `1.0`.
     public let version: String
-    /// The fields, as sent.
-    public let fields: OriginFields
+    /// The header fields, as sent.
+    public let headers: OriginFields
     /// The position on its connection, from 1.
     public let number: Int
     /// The connection of the request.
@@ -22,35 +82,19 @@ public struct OriginRequest: Sendable {
     /// The body.
     public let body: OriginRequestBody
 
-    init(head: RequestHead, number: Int, connection: OriginPeer, body: OriginRequestBody) {
+    init(_ head: RecordedRequest, body: OriginRequestBody) {
         method = head.method
         target = head.target
-        version = head.version == .http11 ? "1.1" : "1.0"
-        fields = OriginFields(head.fields)
-        self.number = number
-        self.connection = connection
+        version = head.version
+        headers = head.headers
+        number = head.number
+        connection = head.connection
         self.body = body
     }
 
-    /// The target's path as sent, percent-encoded; of an absolute form, the part after the authority.
-    public var path: String { RequestTarget(target).path }
-
-    /// The part of the target after the first `?`, as sent; `nil` without one.
-    public var query: String? { RequestTarget(target).query }
-
-    /// The parts of the query, with `%XX` and `+` decoded.
-    public var queryItems: [(name: String, value: String)] {
-        FormEncoding.decoded(query ?? "").map { ($0.name, $0.value ?? "") }
-    }
-
-    /// The first decoded value of a name in the query.
-    public func queryValue(of name: String) -> String? { queryItems.first { $0.name == name }?.value }
-
     /// A parameter of the route's pattern as a number that is not negative.
     public func number(of parameter: String) -> Int? {
-        parameters[parameter].flatMap { text in
-            text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil
-        }
+        parameters[parameter].flatMap { text in text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil }
     }
 
     /// Reads the rest of the body.
@@ -73,16 +117,9 @@ public struct OriginRequest: Sendable {
 
     /// Reads the rest of the body and decodes it from JSON.
     /// - Throws: ``OriginError/bodyNotDecodable(_:)``, and the errors of ``collectBody(upTo:)``.
-    public func decodeBody<Value: Decodable>(
-        as type: Value.Type = Value.self, upTo limit: Int = 16 << 20
-    ) async throws -> Value {
-        let bytes = try await collectBody(upTo: limit)
-        do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
-        } catch {
-            throw OriginError.bodyNotDecodable("\(error)")
-        }
-    }
+    public func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder(), upTo limit: Int = 16 << 20
+    ) async throws -> Value { try OriginError.decoding(type, await collectBody(upTo: limit), decoder) }
 
     /// Sends an interim response immediately (RFC 9110 §15.2). HTTP/1.0 clients receive none.
     ///
@@ -118,9 +155,7 @@ public struct OriginRequestBody: AsyncSequence, Sendable {
 
         /// The next piece; `nil` at the end.
         /// - Throws: ``OriginError/malformedRequest(_:)``, ``OriginError/disconnected(_:)``, ``OriginError/bodyNotReadable``.
-        public mutating func next() async throws -> [UInt8]? {
-            try await body.reader.nextChunk(serial: body.serial)
-        }
+        public mutating func next() async throws -> [UInt8]? { try await body.reader.nextChunk(serial: body.serial) }
     }
 }
 
@@ -130,6 +165,8 @@ public struct OriginPeer: Sendable, Hashable {
     public let number: Int
     /// The client's address, such as `127.0.0.1:50123`; `memory` for a mock transport.
     public let remoteAddress: String
+    /// `http` or `https`, also where a mock transport does not encrypt.
+    public let scheme: String
     /// `TLSv1.2` or `TLSv1.3`; `nil` on a plain connection.
     public let tlsVersion: String?
     /// Whether the TLS handshake resumed an earlier session.
@@ -141,8 +178,9 @@ public struct OriginPeer: Sendable, Hashable {
     /// The client's certificate in DER; empty if it sent none.
     public let clientCertificate: [UInt8]
 
-    init(_ number: Int, _ information: ConnectionInformation, serverName: String? = nil) {
+    init(_ number: Int, _ information: ConnectionInformation, isSecure: Bool, serverName: String? = nil) {
         self.number = number
+        scheme = isSecure ? "https" : "http"
         self.serverName = serverName
         remoteAddress = information.remoteAddress
         tlsVersion = information.tls?.version
@@ -157,14 +195,19 @@ public struct OriginPeer: Sendable, Hashable {
 
 /// The parts of a request target (RFC 9112 §3.2).
 private struct RequestTarget {
+    /// The authority of the absolute form, as sent to proxies; `nil` in other forms.
+    let authority: String?
     let path: String
     let query: String?
 
     init(_ target: String) {
         var rest = Substring(target)
         if let scheme = rest.firstRange(of: "://"), !rest.hasPrefix("/") {
-            // The absolute form, as sent to proxies: only the part after the authority counts.
-            rest = rest[scheme.upperBound...].drop { $0 != "/" && $0 != "?" }
+            let (start, end) = (scheme.upperBound, rest[scheme.upperBound...].firstIndex { $0 == "/" || $0 == "?" })
+            authority = String(rest[start..<(end ?? rest.endIndex)])
+            rest = rest[(end ?? rest.endIndex)...]
+        } else {
+            authority = nil
         }
         let mark = rest.firstIndex(of: "?")
         path = String(rest[..<(mark ?? rest.endIndex)])

@@ -7,9 +7,9 @@ public struct OriginResponse: Sendable {
     public var status: Int
     /// The reason phrase; `nil` for the usual one of the status.
     public var reason: String?
-    /// The fields, sent in this order and with repetitions. A Content-Length or Transfer-Encoding among them replaces the
+    /// The header fields, sent in this order and with repetitions. A Content-Length or Transfer-Encoding among them replaces the
     /// origin's framing, and the body is then sent unframed.
-    public var fields: OriginFields
+    public var headers: OriginFields
     /// The body. It is omitted if the method or the status allows none (RFC 9112 §6.3).
     public var body: OriginResponseBody
     /// The framing of the body.
@@ -30,60 +30,79 @@ public struct OriginResponse: Sendable {
     public var fault: OriginFault?
 
     /// Creates a response.
-    public init(_ status: Int = 200, fields: OriginFields = [:], body: OriginResponseBody = .empty) {
+    /// - Parameters:
+    ///   - status: The status code, 100 to 999.
+    ///   - headers: The header fields; the origin adds those of the framing.
+    ///   - contentType: The value of Content-Type; `nil` to send none besides that in `headers`.
+    ///   - body: The body; empty by default.
+    public init(
+        _ status: Int = 200, headers: OriginFields = [:], contentType: String? = nil, body: OriginResponseBody = .empty
+    ) {
         self.status = status
-        self.fields = fields
+        self.headers = headers.with(contentType: contentType)
         self.body = body
     }
 
-    /// Text, as `text/plain` in UTF-8.
-    public static func text(_ text: String, status: Int = 200) -> OriginResponse {
-        OriginResponse(status, fields: ["Content-Type": "text/plain; charset=utf-8"], body: .text(text))
+    /// A status, and its phrase as text: `404 Not Found`.
+    public static func status(_ code: Int, headers: OriginFields = [:]) -> OriginResponse {
+        .text("\(code) \(StatusPhrase.of(code))\n", status: code, headers: headers)
     }
 
+    /// Text; by default `text/plain` in UTF-8. A Content-Type in `headers` wins, in all of these functions.
+    public static func text(
+        _ text: String, status: Int = 200, headers: OriginFields = [:],
+        contentType: String = "text/plain; charset=utf-8"
+    ) -> OriginResponse { OriginResponse(status, headers: headers, contentType: contentType, body: .text(text)) }
+
     /// Text in JSON.
-    public static func json(text: String, status: Int = 200) -> OriginResponse {
-        OriginResponse(status, fields: ["Content-Type": "application/json"], body: .text(text))
-    }
+    public static func json(
+        text: String, status: Int = 200, headers: OriginFields = [:], contentType: String = "application/json"
+    ) -> OriginResponse { .text(text, status: status, headers: headers, contentType: contentType) }
 
     /// A value encoded as JSON with sorted keys.
     /// - Throws: The encoder's error.
-    public static func json(_ value: some Encodable, status: Int = 200) throws -> OriginResponse {
+    public static func json(
+        _ value: some Encodable, status: Int = 200, headers: OriginFields = [:],
+        contentType: String = "application/json"
+    ) throws -> OriginResponse {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return .json(text: String(decoding: try encoder.encode(value), as: UTF8.self), status: status)
+        let text = String(decoding: try encoder.encode(value), as: UTF8.self)
+        return .json(text: text, status: status, headers: headers, contentType: contentType)
     }
 
     /// Bytes of a type.
-    public static func bytes(_ bytes: [UInt8], type: String = "application/octet-stream") -> OriginResponse {
-        OriginResponse(200, fields: ["Content-Type": type], body: .bytes(bytes))
-    }
+    public static func bytes(
+        _ bytes: [UInt8], status: Int = 200, headers: OriginFields = [:],
+        contentType: String = "application/octet-stream"
+    ) -> OriginResponse { OriginResponse(status, headers: headers, contentType: contentType, body: .bytes(bytes)) }
 
     /// A number of bytes of ``TestPattern``.
-    public static func pattern(_ count: UInt64) -> OriginResponse {
-        OriginResponse(200, fields: ["Content-Type": "application/octet-stream"], body: .pattern(count))
+    public static func pattern(_ count: UInt64, status: Int = 200, headers: OriginFields = [:]) -> OriginResponse {
+        OriginResponse(status, headers: headers, contentType: "application/octet-stream", body: .pattern(count))
     }
 
     /// Bytes that are compressed already, with the name of their coding; the origin itself compresses nothing.
     public static func encoded(
-        _ bytes: [UInt8], coding: String, type: String = "text/plain; charset=utf-8"
+        _ bytes: [UInt8], coding: String, headers: OriginFields = [:], contentType: String = "text/plain; charset=utf-8"
     ) -> OriginResponse {
-        OriginResponse(
-            200, fields: ["Content-Type": type, "Content-Encoding": coding, "Vary": "Accept-Encoding"],
-            body: .bytes(bytes))
+        .bytes(bytes, headers: headers, contentType: contentType).with {
+            $0.headers.append("Content-Encoding", coding)
+            $0.headers.append("Vary", "Accept-Encoding")
+        }
     }
 
     /// An HTML page with a title and a list, both in HTML.
     static func page(_ title: String, items: [String]) -> OriginResponse {
         let list = items.map { "<li>\($0)</li>\n" }.joined()
-        return OriginResponse(
-            fields: ["Content-Type": "text/html; charset=utf-8"],
-            body: .text("<!doctype html>\n<title>\(title)</title>\n<h1>\(title)</h1>\n<ul>\n\(list)</ul>\n"))
+        return .text(
+            "<!doctype html>\n<title>\(title)</title>\n<h1>\(title)</h1>\n<ul>\n\(list)</ul>\n",
+            contentType: "text/html; charset=utf-8")
     }
 
     /// A redirect.
     public static func redirect(to location: String, status: Int = 302) -> OriginResponse {
-        OriginResponse(status, fields: ["Location": location])
+        OriginResponse(status, headers: ["Location": location])
     }
 
     /// This response after a change: `.text("late").with { $0.delay = .seconds(1) }`.
@@ -127,6 +146,9 @@ public enum OriginResponseBody: Sendable {
 }
 
 /// An intentional fault of a response. A handler sets one in its response, or throws one.
+///
+/// If it is thrown and has a number of bytes, a response with status 200 and one byte more of ``TestPattern`` is begun, and the
+/// fault happens within it. Thrown by a ``OriginResponseBody/stream(length:_:)``, the bytes that are missing are sent first.
 public struct OriginFault: Error, Sendable, Hashable {
     /// The kind of a fault.
     public enum Kind: Sendable, Hashable {
@@ -149,6 +171,12 @@ public struct OriginFault: Error, Sendable, Hashable {
     public init(_ kind: Kind, afterBodyBytes count: UInt64? = nil) {
         self.kind = kind
         bodyByteCount = count
+    }
+
+    /// The response that the fault happens in, if no other is given.
+    var response: OriginResponse {
+        // One byte more than is sent, so that the body is incomplete in its framing, too.
+        .pattern(bodyByteCount.map { max($0, $0 &+ 1) } ?? 0).with { $0.fault = self }
     }
 }
 
@@ -188,13 +216,13 @@ public struct OriginPacing: Sendable, Hashable {
 public struct InterimResponse: Sendable, Hashable {
     /// The status, 100 to 199; a 101 is sent without switching protocols.
     public var status: Int
-    /// The fields.
-    public var fields: OriginFields
+    /// The header fields.
+    public var headers: OriginFields
 
     /// Creates an interim response.
-    public init(_ status: Int, fields: OriginFields = [:]) {
+    public init(_ status: Int, headers: OriginFields = [:]) {
         self.status = status
-        self.fields = fields
+        self.headers = headers
     }
 
     /// `100 Continue`.
@@ -202,6 +230,6 @@ public struct InterimResponse: Sendable, Hashable {
 
     /// `103 Early Hints` (RFC 8297) with a Link field for each value.
     public static func earlyHints(_ links: String...) -> InterimResponse {
-        InterimResponse(103, fields: OriginFields(links.map { (name: "Link", value: $0) }))
+        InterimResponse(103, headers: OriginFields(links.map { (name: "Link", value: $0) }))
     }
 }

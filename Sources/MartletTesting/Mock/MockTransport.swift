@@ -21,8 +21,7 @@ public struct MockTransport: Sendable {
 
     /// Creates a transport that plays an array of scripts; see ``init(scripts:)-(ServerScript...)``.
     public init(scripts: [ServerScript]) {
-        service = OriginService(
-            conduct: OriginBehavior(scripts: scripts), limits: OriginLimits(), context: nil)
+        service = OriginService(conduct: OriginBehavior(scripts: scripts), limits: OriginLimits(), context: nil)
     }
 
     /// The counts, requests and transcripts so far.
@@ -32,7 +31,7 @@ public struct MockTransport: Sendable {
     public var signals: OriginSignals { service.signals }
 
     /// Ends all connections and waits until their handlers have ended; later connections end immediately.
-    public func stop() async { await service.stop() }
+    public func stop() async { await service.register.stop() }
 }
 
 extension MockTransport: StreamConnector {
@@ -40,7 +39,7 @@ extension MockTransport: StreamConnector {
     package func connect(to destination: Destination) async throws(TransportError) -> any ByteStream {
         let loop = EventLoop.shared.mapError { TransportError.system($0) }
         let (client, server) = MemoryStream.pair(loop: try loop.get())
-        service.accept(server)
+        service.accept(server, isSecure: destination.isSecure)
         return client
     }
 }

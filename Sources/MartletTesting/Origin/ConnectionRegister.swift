@@ -14,9 +14,8 @@ final class ConnectionRegister: Sendable {
 
     /// Starts the task of a connection, unless the register is stopped.
     /// - Returns: Whether it was started; if not, the connection has been ended.
-    func start(
-        _ number: Int, end: @escaping @Sendable () -> Void, _ body: @escaping @Sendable () async -> Void
-    ) -> Bool {
+    func start(_ number: Int, end: @escaping @Sendable () -> Void, _ body: @escaping @Sendable () async -> Void) -> Bool
+    {
         let isStarted = state.withLock { state in
             if state.isStopped { return false }
             // Unstructured, since connections end in any order; `stop` cancels them and waits for them.
@@ -74,9 +73,9 @@ final class LoopbackServer: Sendable {
 
     /// Starts to listen, and passes each connection to a closure.
     /// - Parameter name: The name of the server in errors.
-    init(
-        _ name: String = "", on address: SocketAddress, _ accept: @escaping @Sendable (Socket) -> Void
-    ) throws(OriginError) {
+    init(_ name: String = "", on address: SocketAddress, _ accept: @escaping @Sendable (Socket) -> Void)
+        throws(OriginError)
+    {
         do throws(SystemError) {
             let loop = try EventLoop.shared.get()
             let listener = try Listener(address: address, loop: loop)
@@ -84,9 +83,7 @@ final class LoopbackServer: Sendable {
             self.address = listener.address
             // Unstructured, since it lives until the server stops; it holds no reference to the server.
             accepting = Task { await LoopbackServer.acceptAll(from: listener, on: loop, accept) }
-        } catch {
-            throw .cannotListen("\(name)\(address): \(error)")
-        }
+        } catch { throw .cannotListen("\(name)\(address): \(error)") }
     }
 
     deinit { close() }
@@ -102,26 +99,20 @@ final class LoopbackServer: Sendable {
         await accepting.value
     }
 
-    private static func acceptAll(
-        from listener: Listener, on loop: EventLoop, _ accept: (Socket) -> Void
-    ) async {
+    private static func acceptAll(from listener: Listener, on loop: EventLoop, _ accept: (Socket) -> Void) async {
         while true {
-            do throws(TransportError) {
-                accept(try await listener.accept(loop: loop))
-            } catch {
+            do throws(TransportError) { accept(try await listener.accept(loop: loop)) } catch {
                 // While no descriptor is free, the connection stays in the queue.
-                guard case .system = error, (try? await Task.sleep(for: .milliseconds(10))) != nil else {
-                    return
-                }
+                guard case .system = error, (try? await Task.sleep(for: .milliseconds(10))) != nil else { return }
             }
         }
     }
 
     /// Runs a closure, then the end of the server that it uses, even if the closure throws.
     /// - Parameter end: Receives whether the closure threw.
-    static func running<Value>(
-        _ body: () async throws -> Value, end: (_ hasFailed: Bool) async -> Void
-    ) async throws -> Value {
+    static func running<Value>(_ body: () async throws -> Value, end: (_ hasFailed: Bool) async -> Void) async throws
+        -> Value
+    {
         do {
             let value = try await body()
             await end(false)

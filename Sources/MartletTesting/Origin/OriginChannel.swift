@@ -21,7 +21,7 @@ final class OriginChannel: Sendable {
     let socket: Socket?
     /// The connection's number, from 1.
     let number: Int
-    private let recorder: OriginRecorder
+    let recorder: OriginRecorder
     private let receiving = Mutex(Receiving())
 
     /// The maximum number of bytes that one call reads.
@@ -128,9 +128,7 @@ final class OriginChannel: Sendable {
                     }
                 }
                 return nil
-            } catch {
-                return state.departure.take()
-            }
+            } catch { return state.departure.take() }
         }
         departure?()
     }
@@ -150,11 +148,7 @@ final class OriginChannel: Sendable {
 
     /// Sends all of the bytes of a response; a failure is the client's departure.
     func respond(_ bytes: [UInt8]) async throws(OriginError) {
-        do throws(TransportError) {
-            try await send(bytes)
-        } catch {
-            throw .disconnected("\(error)")
-        }
+        do throws(TransportError) { try await send(bytes) } catch { throw .disconnected("\(error)") }
     }
 
     // MARK: Ending
@@ -188,9 +182,7 @@ extension ByteStream {
                     unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
                 }
                 return .success(outcome)
-            } catch {
-                return .failure(error)
-            }
+            } catch { return .failure(error) }
         }
         return try result.get()
     }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPTypes
 import MartletTransport
 import MartletWire
 
@@ -59,11 +60,10 @@ struct OriginConnection: Sendable {
         } catch let error as WireError {
             note("\(error)")
             return await refuse(error)
-        } catch {
-            return .close
-        }
-        let request = OriginRequest(head: head, number: number, connection: peer, body: body)
-        service.recorder.record(request)
+        } catch { return .close }
+        let recorded = RecordedRequest(head, number: number, connection: peer)
+        reader.startRecording(service.recorder.record(recorded))
+        let request = OriginRequest(recorded, body: body)
         if reader.isComplete { channel.watchForDeparture(departure) }
         var served = ServedRequest(method: request.method, target: request.target)
         let start = ContinuousClock.now
@@ -81,9 +81,7 @@ struct OriginConnection: Sendable {
             service.recorder.count { $0.responses += 1 }
             guard persists else { return reader.isComplete && !channel.hasUnread ? .close : .linger }
             return await reader.drain(limit: service.limits.unreadBodyLimit) ? nil : .linger
-        } catch let fault as OriginFault {
-            return .fault(fault.kind)
-        } catch {
+        } catch let fault as OriginFault { return .fault(fault.kind) } catch {
             if !(error is CancellationError) { note("\(error)") }
             return .fault(.cut)
         }
@@ -98,19 +96,16 @@ struct OriginConnection: Sendable {
             channel.endWatch()
         }
         let response: OriginResponse
-        do {
-            response = try await handler.respond(to: request)
-        } catch let fault as OriginFault {
-            throw fault
-        } catch is CancellationError {
-            throw CancellationError()
-        } catch {
+        do { response = try await handler.respond(to: request) } catch let fault as OriginFault {
+            response = fault.response
+        } catch is CancellationError { throw CancellationError() } catch {
             service.recorder.note("\(request.method) \(request.target): \(error)")
             if case OriginError.disconnected = error { throw error }
             let isClientError = if case OriginError.malformedRequest = error { true } else { false }
-            return .text("\(error)\n", status: isClientError ? 400 : 500).with {
-                $0.closesConnection = isClientError
-            }
+            return .text("\(error)\n", status: isClientError ? 400 : 500).with { $0.closesConnection = isClientError }
+        }
+        if response.fault == nil, !response.body.isStream {
+            await reader.readIgnoredBody(limit: service.limits.unreadBodyLimit)
         }
         if response.delay > .zero { try await Task.sleep(for: response.delay) }
         if let fault = response.fault, fault.bodyByteCount == nil { throw fault }
@@ -120,21 +115,16 @@ struct OriginConnection: Sendable {
     /// Sends a response.
     /// - Returns: Whether the connection persists.
     private func send(
-        _ response: OriginResponse, to request: OriginRequest, _ version: WireVersion,
-        _ served: inout ServedRequest
+        _ response: OriginResponse, to request: OriginRequest, _ version: WireVersion, _ served: inout ServedRequest
     ) async throws -> Bool {
         for interim in response.interim { try await request.send(interim) }
         var response = response
         let isLast = service.limits.requestsPerConnection.map { request.number >= $0 } ?? false
-        let mayPersist =
-            reader.persists && !isLast && reader.canDrain(limit: service.limits.unreadBodyLimit)
+        let mayPersist = reader.persists && !isLast && reader.canDrain(limit: service.limits.unreadBodyLimit)
         var plan = ResponsePlan(response, to: request.method, version, mayPersist: mayPersist)
         let bytes: [UInt8]
-        do throws(WireError) {
-            bytes = try plan.head()
-        } catch {
-            service.recorder.note(
-                "\(request.method) \(request.target): the response cannot be sent: \(error)")
+        do throws(WireError) { bytes = try plan.head() } catch {
+            service.recorder.note("\(request.method) \(request.target): the response cannot be sent: \(error)")
             response = .text("\(error)\n", status: 500)
             plan = ResponsePlan(response, to: request.method, version, mayPersist: mayPersist)
             bytes = try plan.head()
@@ -147,7 +137,11 @@ struct OriginConnection: Sendable {
             return plan.persists
         }
         if response.pacing != nil { try await writer.flush() }
-        try await response.body.write(to: writer)
+        do { try await response.body.write(to: writer) } catch let fault as OriginFault {
+            // A client that has left in the meantime does not change the fault.
+            if let count = fault.bodyByteCount { try? await writer.fill(upTo: count) }
+            throw fault
+        }
         try await writer.finish(trailers: response.trailers)
         return plan.persists
     }
@@ -161,12 +155,8 @@ struct OriginConnection: Sendable {
         default: status = 400
         }
         let response = OriginResponse.text("\(error)\n", status: status)
-        let plan = ResponsePlan(response, to: "GET", .http11, mayPersist: false)
-        do {
-            try await channel.send(plan.head() + Array("\(error)\n".utf8))
-        } catch {
-            return .close
-        }
+        let plan = ResponsePlan(response, to: .get, .http11, mayPersist: false)
+        do { try await channel.send(plan.head() + Array("\(error)\n".utf8)) } catch { return .close }
         return .linger
     }
 }
@@ -181,25 +171,23 @@ struct ResponsePlan {
     private let hasBody: Bool
 
     /// - Parameter mayPersist: Whether the client and the rest of the request allow another request.
-    init(_ response: OriginResponse, to method: String, _ version: WireVersion, mayPersist: Bool) {
+    init(_ response: OriginResponse, to method: HTTPRequest.Method, _ version: WireVersion, mayPersist: Bool) {
         self.response = response
         self.version = version
         hasBody = response.status >= 200 && response.status != 204 && response.status != 304
-        sendsBody = hasBody && method != "HEAD"
+        sendsBody = hasBody && method != .head
         let length = response.body.length
         let isChunkable = version == .http11 && !response.usesHTTP10
         let isDelimited: Bool
-        if response.fields.contains("Content-Length") || response.fields.contains("Transfer-Encoding") {
+        if response.headers.contains("Content-Length") || response.headers.contains("Transfer-Encoding") {
             framing = .raw
             isDelimited =
-                !sendsBody || response.fields.contains("Transfer-Encoding")
-                || length.map { "\($0)" } == response.fields["Content-Length"]
+                !sendsBody || response.headers.contains("Transfer-Encoding")
+                || length.map { "\($0)" } == response.headers["Content-Length"]
         } else {
             switch (response.framing, length) {
-            case (.automatic, .some(let length)):
-                (framing, isDelimited) = (.length(length), true)
-            case (.chunked(let size), _) where isChunkable:
-                (framing, isDelimited) = (.chunked(size: size), true)
+            case (.automatic, .some(let length)): (framing, isDelimited) = (.length(length), true)
+            case (.chunked(let size), _) where isChunkable: (framing, isDelimited) = (.chunked(size: size), true)
             case (.automatic, nil) where isChunkable: (framing, isDelimited) = (.chunked(size: nil), true)
             default: (framing, isDelimited) = (.raw, !sendsBody)
             }
@@ -214,16 +202,14 @@ struct ResponsePlan {
         try encoder.begin(
             status: response.status, reason: response.reason ?? StatusPhrase.of(response.status),
             version: response.usesHTTP10 ? .http10 : .http11)
-        if !response.fields.contains("Date") {
-            try encoder.field(name: "Date", value: HTTPDate(Date()).text)
-        }
-        for (name, value) in response.fields { try encoder.field(name: name, value: value) }
+        if !response.headers.contains("Date") { try encoder.field(name: "Date", value: HTTPDate(Date()).text) }
+        for (name, value) in response.headers { try encoder.field(name: name, value: value) }
         switch framing {
         case .length(let length) where hasBody: try encoder.framing(.length(length))
         case .chunked where hasBody: try encoder.framing(.chunked)
         default: break
         }
-        if !response.fields.contains("Connection") {
+        if !response.headers.contains("Connection") {
             if !persists {
                 try encoder.field(name: "Connection", value: "close")
             } else if version == .http10 {

@@ -1,3 +1,6 @@
+import FoundationEssentials
+public import HTTPTypes
+
 /// The options of a test origin.
 public struct OriginOptions: Sendable {
     /// The address of an origin.
@@ -43,8 +46,8 @@ public struct OriginOptions: Sendable {
 
 /// A request that a test origin has responded to, for a log.
 public struct ServedRequest: Sendable, Hashable, CustomStringConvertible {
-    /// The method, as sent.
-    public let method: String
+    /// The method of the request.
+    public let method: HTTPRequest.Method
     /// The request target, as sent.
     public let target: String
     /// The status; `nil` if no response was sent: the client left before, or a fault came instead.
@@ -64,8 +67,7 @@ public struct ServedRequest: Sendable, Hashable, CustomStringConvertible {
 
 /// The limits of a test origin.
 public struct OriginLimits: Sendable, Hashable {
-    /// The number of requests after which a connection is closed, with `Connection: close` in the last response; `nil` for
-    /// no limit.
+    /// The number of requests after which a connection is closed, by `Connection: close`; `nil` for no limit.
     public var requestsPerConnection: Int?
     /// The maximum number of bytes that are read and discarded of a body that no handler read, so that the connection can be
     /// reused; 1 MiB by default. If more is left, the connection is closed after the response.
@@ -74,6 +76,9 @@ public struct OriginLimits: Sendable, Hashable {
     public var handshakeTimeout = Duration.seconds(120)
     /// The maximum number of recorded requests, the newest ones; 10,000 by default.
     public var recordLimit = 10_000
+    /// The maximum number of bytes of all recorded bodies together; 16 MiB by default. The oldest bodies are dropped first, and a
+    /// longer body is recorded up to this number.
+    public var recordedBodyLimit = 16 << 20
 
     /// Creates the default limits.
     public init() {}
@@ -103,8 +108,15 @@ public enum OriginError: Error, Hashable, Sendable, CustomStringConvertible {
     case bodyTooShort(declared: UInt64, written: UInt64)
     /// A handler's body has more bytes than its response declared; the excess is not sent.
     case bodyTooLong(declared: UInt64)
+    /// Not all bytes of a request's body are recorded: there were more than ``OriginLimits/recordedBodyLimit``.
+    case bodyNotRecorded(byteCount: UInt64)
     /// A file could not be read; with its path and the reason.
     case file(String)
+
+    /// Decodes JSON.
+    static func decoding<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8], _ decoder: JSONDecoder)
+        throws(OriginError) -> Value
+    { do { return try decoder.decode(type, from: Data(bytes)) } catch { throw .bodyNotDecodable("\(error)") } }
 
     /// The description of the error.
     public var description: String {
@@ -116,10 +128,11 @@ public enum OriginError: Error, Hashable, Sendable, CustomStringConvertible {
         case .bodyTooLarge(let limit): "the request's body is longer than \(limit) bytes"
         case .bodyNotReadable: "the request's body can be read by one reader, until its response is complete"
         case .bodyNotDecodable(let reason): "the request's body cannot be decoded: \(reason)"
+        case .bodyNotRecorded(let count):
+            "the request's body of \(count) bytes is not recorded: raise OriginLimits.recordedBodyLimit"
         case .malformedRequest(let reason): "not a valid request: \(reason)"
         case .disconnected(let reason): "the client is gone: \(reason)"
-        case .bodyTooShort(let declared, let written):
-            "the response declares \(declared) bytes but has only \(written)"
+        case .bodyTooShort(let declared, let written): "the response declares \(declared) bytes but has only \(written)"
         case .bodyTooLong(let declared): "the response has more than the \(declared) bytes it declares"
         case .file(let reason): reason
         }

@@ -1,6 +1,6 @@
 import MartletTransport
 
-/// Serves connections, accepted or in memory, and owns them: none outlives ``stop()``.
+/// Serves connections, accepted or in memory, and owns them: none outlives ``ConnectionRegister/stop()``.
 final class OriginService: Sendable {
     let recorder: OriginRecorder
     let signals = OriginSignals()
@@ -10,7 +10,8 @@ final class OriginService: Sendable {
     private let conduct: OriginBehavior
     /// The TLS context; `nil` for plain connections.
     private let context: TLSContext?
-    private let register = ConnectionRegister()
+    /// The open connections.
+    let register = ConnectionRegister()
 
     init(
         conduct: OriginBehavior, limits: OriginLimits, context: TLSContext?,
@@ -20,7 +21,7 @@ final class OriginService: Sendable {
         self.limits = limits
         self.log = log
         self.context = context
-        recorder = OriginRecorder(recordLimit: limits.recordLimit)
+        recorder = OriginRecorder(recordLimit: limits.recordLimit, bodyLimit: limits.recordedBodyLimit)
     }
 
     deinit { register.endAll() }
@@ -28,9 +29,7 @@ final class OriginService: Sendable {
     /// Serves an accepted socket, over TLS if there is a context.
     func accept(_ socket: Socket) {
         start(end: { socket.close() }) { service, number in
-            do throws(TransportError) {
-                try await service.serve(socket, number)
-            } catch {
+            do throws(TransportError) { try await service.serve(socket, number) } catch {
                 service.recorder.count { $0.failedHandshakes += 1 }
             }
             socket.close()
@@ -38,9 +37,10 @@ final class OriginService: Sendable {
     }
 
     /// Serves the server's end of a stream in memory.
-    func accept(_ stream: any ByteStream) {
+    /// - Parameter isSecure: Whether the client's URL has the scheme `https`.
+    func accept(_ stream: any ByteStream, isSecure: Bool) {
         start(end: { stream.close() }) { service, number in
-            await service.serve(stream, socket: nil, peer: OriginPeer(number, stream.information))
+            await service.serve(stream, socket: nil, peer: OriginPeer(number, stream.information, isSecure: isSecure))
             stream.close()
         }
     }
@@ -64,12 +64,12 @@ final class OriginService: Sendable {
     private func serve(_ socket: Socket, _ number: Int) async throws(TransportError) {
         guard let context else {
             let stream = PlainStream(socket: socket, remoteAddress: socket.remoteAddress)
-            return await serve(stream, socket: socket, peer: OriginPeer(number, stream.information))
+            return await serve(stream, socket: socket, peer: OriginPeer(number, stream.information, isSecure: false))
         }
         let stream = try await TLSStream.accept(
             socket: socket, remoteAddress: socket.remoteAddress, context: context,
             deadline: MonotonicTime.now().advanced(by: limits.handshakeTimeout))
-        let peer = OriginPeer(number, stream.information, serverName: stream.requestedServerName)
+        let peer = OriginPeer(number, stream.information, isSecure: true, serverName: stream.requestedServerName)
         await serve(stream, socket: socket, peer: peer)
     }
 
@@ -83,15 +83,10 @@ final class OriginService: Sendable {
             await connection.serve()
         case .scripts(let scripts):
             let script = scripts[min(peer.number, scripts.count) - 1]
-            await ScriptRunner(channel: channel, recorder: recorder, signals: signals).run(script)
+            var runner = ScriptRunner(channel: channel, recorder: recorder, signals: signals, peer: peer)
+            await runner.run(script)
         }
     }
-
-    /// Ends every open connection immediately, and continues to serve new ones.
-    func closeAllConnections() { register.endAll() }
-
-    /// Ends every connection, accepts no more, and waits until all their tasks have ended.
-    func stop() async { await register.stop() }
 }
 
 /// The treatment of an origin's connections.

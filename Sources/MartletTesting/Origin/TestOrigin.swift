@@ -1,8 +1,7 @@
 import FoundationEssentials
 package import MartletTransport
 
-/// An HTTP/1.1 origin on loopback for tests: real sockets, plain or over TLS, with handlers that respond or scripts that
-/// misbehave.
+/// An HTTP/1.1 origin on loopback for tests: real sockets, plain or over TLS, with handlers or misbehaving scripts.
 ///
 /// ```swift
 /// try await TestOrigin.withOrigin(.plain) { request in
@@ -22,21 +21,21 @@ public final class TestOrigin: Sendable {
 
     /// Starts an origin whose requests are passed to a handler.
     /// - Throws: ``OriginError``.
-    public static func start(
-        _ options: OriginOptions = .plain, handler: OriginHandler
-    ) async throws -> TestOrigin { try await TestOrigin(options, conduct: .handler(handler)) }
+    public static func start(_ options: OriginOptions = .plain, handler: OriginHandler) async throws -> TestOrigin {
+        try await TestOrigin(options, conduct: .handler(handler))
+    }
 
     /// Starts an origin whose requests are passed to a closure; see ``OriginHandler/Respond``.
     /// - Throws: ``OriginError``.
-    public static func start(
-        _ options: OriginOptions = .plain, respond: @escaping OriginHandler.Respond
-    ) async throws -> TestOrigin { try await start(options, handler: OriginHandler(respond)) }
+    public static func start(_ options: OriginOptions = .plain, respond: @escaping OriginHandler.Respond) async throws
+        -> TestOrigin
+    { try await start(options, handler: OriginHandler(respond)) }
 
     /// Starts an origin that plays scripts: the first connection the first one, and so on; the last script repeats.
     /// - Throws: ``OriginError``.
-    public static func start(
-        _ options: OriginOptions = .plain, scripts: [ServerScript]
-    ) async throws -> TestOrigin { try await TestOrigin(options, conduct: OriginBehavior(scripts: scripts)) }
+    public static func start(_ options: OriginOptions = .plain, scripts: [ServerScript]) async throws -> TestOrigin {
+        try await TestOrigin(options, conduct: OriginBehavior(scripts: scripts))
+    }
 
     private init(_ options: OriginOptions, conduct: OriginBehavior) async throws {
         let address = try TestOrigin.address(of: options.binding)
@@ -45,9 +44,7 @@ public final class TestOrigin: Sendable {
                 credentials = try await BlockingThreadPool.shared.run(throwing: { () throws(TLSError) in
                     try OriginCredentials(tls)
                 })
-            } catch {
-                throw OriginError.certificates("\(error)")
-            }
+            } catch { throw OriginError.certificates("\(error)") }
         } else {
             credentials = nil
         }
@@ -60,7 +57,7 @@ public final class TestOrigin: Sendable {
 
     deinit {
         server.close()
-        service.closeAllConnections()
+        service.register.endAll()
         removeSocketFile()
     }
 
@@ -82,27 +79,29 @@ public final class TestOrigin: Sendable {
     /// Runs a closure with an origin whose requests are passed to a handler. The origin is stopped even if the closure throws.
     /// - Returns: The closure's result.
     /// - Throws: ``OriginError`` if the origin cannot start; the closure's error.
-    @discardableResult
-    public static func withOrigin<Value>(
-        _ options: OriginOptions = .plain, handler: OriginHandler,
-        run body: (TestOrigin) async throws -> Value
+    @discardableResult public static func withOrigin<Value>(
+        _ options: OriginOptions = .plain, handler: OriginHandler, run body: (TestOrigin) async throws -> Value
     ) async throws -> Value {
         let origin = try await start(options, handler: handler)
         return try await LoopbackServer.running({ try await body(origin) }, end: { _ in await origin.stop() })
     }
 
     /// Runs a closure with an origin whose requests are passed to another closure; see ``withOrigin(_:handler:run:)``.
-    @discardableResult
-    public static func withOrigin<Value>(
+    @discardableResult public static func withOrigin<Value>(
         _ options: OriginOptions = .plain, respond: @escaping OriginHandler.Respond,
         run body: (TestOrigin) async throws -> Value
     ) async throws -> Value { try await withOrigin(options, handler: OriginHandler(respond), run: body) }
 
     /// Runs a closure with an origin that plays scripts; see ``start(_:scripts:)`` and ``withOrigin(_:handler:run:)``.
-    @discardableResult
-    public static func withOrigin<Value>(
-        _ options: OriginOptions = .plain, scripts: ServerScript...,
-        run body: (TestOrigin) async throws -> Value
+    @discardableResult public static func withOrigin<Value>(
+        _ options: OriginOptions = .plain, scripts: ServerScript..., run body: (TestOrigin) async throws -> Value
+    ) async throws -> Value {
+        try await withOrigin(options, scripts: scripts, run: body)
+    }
+
+    /// Runs a closure with an origin that plays an array of scripts; see ``start(_:scripts:)``.
+    @discardableResult public static func withOrigin<Value>(
+        _ options: OriginOptions = .plain, scripts: [ServerScript], run body: (TestOrigin) async throws -> Value
     ) async throws -> Value {
         let origin = try await start(options, scripts: scripts)
         return try await LoopbackServer.running({ try await body(origin) }, end: { _ in await origin.stop() })
@@ -115,12 +114,12 @@ public final class TestOrigin: Sendable {
     /// It waits for handlers that ignore their cancellation. Stopping again has no effect.
     public func stop() async {
         await server.stop()
-        await service.stop()
+        await service.register.stop()
         removeSocketFile()
     }
 
     /// Ends every open connection immediately, as a server that restarts does, and continues to listen.
-    public func closeAllConnections() { service.closeAllConnections() }
+    public func closeAllConnections() { service.register.endAll() }
 
     private func removeSocketFile() {
         guard let socketPath else { return }
@@ -143,9 +142,7 @@ public final class TestOrigin: Sendable {
     public var scheme: String { credentials == nil ? "http" : "https" }
 
     /// Scheme and authority: `http://127.0.0.1:49152`; for a Unix domain socket `http://localhost`.
-    public var base: String {
-        socketAddress.family == .unix ? "\(scheme)://localhost" : "\(scheme)://\(socketAddress)"
-    }
+    public var base: String { socketAddress.family == .unix ? "\(scheme)://localhost" : "\(scheme)://\(socketAddress)" }
 
     /// The URL of a path.
     /// - Parameter path: The part after the authority, sent unchanged; a missing first slash is added.
@@ -160,7 +157,7 @@ public final class TestOrigin: Sendable {
     /// The certificate of the origin's authority in PEM, for clients to trust; `nil` for a plain origin.
     public var authorityPEM: String? { credentials?.authorityPEM }
 
-    /// The heads of the requests so far; see ``OriginRecorder/requests``.
+    /// The requests so far; see ``OriginRecorder/requests``.
     public var requests: [RecordedRequest] { recorder.requests }
 
     /// The number of connections accepted so far.
@@ -170,8 +167,7 @@ public final class TestOrigin: Sendable {
     public var openConnectionCount: Int { recorder.counts.openConnections }
 
     /// Waits for requests; see ``OriginRecorder/waitForRequests(count:within:)``.
-    @discardableResult
-    public func waitForRequests(
-        count: Int, within limit: Duration = .seconds(120)
-    ) async throws -> [RecordedRequest] { try await recorder.waitForRequests(count: count, within: limit) }
+    @discardableResult public func waitForRequests(count: Int, within limit: Duration = .seconds(120)) async throws
+        -> [RecordedRequest]
+    { try await recorder.waitForRequests(count: count, within: limit) }
 }

@@ -93,9 +93,7 @@ public struct FaultRates: Hashable, Sendable, Codable {
     public var garbage: Double
 
     /// Creates rates in percent, 0...100; 0 by default.
-    public init(
-        reset: Double = 0, stall: Double = 0, truncated: Double = 0, slow: Double = 0, garbage: Double = 0
-    ) {
+    public init(reset: Double = 0, stall: Double = 0, truncated: Double = 0, slow: Double = 0, garbage: Double = 0) {
         self.reset = reset
         self.stall = stall
         self.truncated = truncated

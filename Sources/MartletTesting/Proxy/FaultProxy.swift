@@ -55,9 +55,9 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
                 return client.reset()
             }
             let machine = FaultMachine(options: options, seed: seed, connection: number)
-            let connection = ProxyConnection(
-                client: client, origin: origin, options: options, machine: machine
-            ) { change in self.counts.withLock { change(&$0) } }
+            let connection = ProxyConnection(client: client, origin: origin, options: options, machine: machine) {
+                change in self.counts.withLock { change(&$0) }
+            }
             register.setEnd(of: number) { connection.end() }
             await connection.run()
         }
@@ -72,17 +72,20 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
     // MARK: Starting
 
     /// Starts a proxy for a test origin.
-    /// - Parameter seed: The seed; `nil` for the number in the environment variable `MARTLET_FAULT_SEED`, else a random one.
+    /// - Parameters:
+    ///   - origin: The origin that requests are forwarded to.
+    ///   - options: The faults and their percentages.
+    ///   - seed: The seed; `nil` for the number in the environment variable `MARTLET_FAULT_SEED`, else a random one.
     /// - Throws: ``OriginError``.
-    public static func start(
-        before origin: TestOrigin, _ options: FaultOptions, seed: UInt64? = nil
-    ) throws(OriginError) -> FaultProxy {
+    public static func start(before origin: TestOrigin, _ options: FaultOptions, seed: UInt64? = nil)
+        throws(OriginError) -> FaultProxy
+    {
         var settings = DialSettings()
         if origin.socketAddress.family == .unix { settings.unixSocketPath = origin.address }
         let host = origin.socketAddress.family == .ipv6 ? "::1" : "127.0.0.1"
         return try FaultProxy(
-            Destination(isSecure: false, host: host, port: max(1, origin.port)), settings,
-            scheme: origin.scheme, options, seed: seed)
+            Destination(isSecure: false, host: host, port: max(1, origin.port)), settings, scheme: origin.scheme,
+            options, seed: seed)
     }
 
     /// Starts a proxy for any origin.
@@ -90,26 +93,22 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
     ///   - host: A name, or an address without brackets.
     ///   - port: 1–65535.
     ///   - scheme: The scheme of the proxy's URLs: `http` or `https`.
+    ///   - options: The faults and their percentages.
     ///   - seed: The seed, as for a test origin.
     /// - Throws: ``OriginError``.
     public static func start(
-        beforeHost host: String, port: Int, scheme: String = "http", _ options: FaultOptions,
-        seed: UInt64? = nil
+        beforeHost host: String, port: Int, scheme: String = "http", _ options: FaultOptions, seed: UInt64? = nil
     ) throws(OriginError) -> FaultProxy {
         guard !host.isEmpty, (1...65535).contains(port) else { throw .invalidAddress("\(host) port \(port)") }
         return try FaultProxy(
-            Destination(isSecure: false, host: host, port: port), DialSettings(), scheme: scheme, options,
-            seed: seed)
+            Destination(isSecure: false, host: host, port: port), DialSettings(), scheme: scheme, options, seed: seed)
     }
 
     private init(
-        _ destination: Destination, _ settings: DialSettings, scheme: String, _ options: FaultOptions,
-        seed: UInt64?
+        _ destination: Destination, _ settings: DialSettings, scheme: String, _ options: FaultOptions, seed: UInt64?
     ) throws(OriginError) {
         let environment = ProcessInfo.processInfo.environment["MARTLET_FAULT_SEED"].flatMap { UInt64($0) }
-        guard let address = SocketAddress(literal: "127.0.0.1", port: 0) else {
-            throw .invalidAddress("127.0.0.1")
-        }
+        guard let address = SocketAddress(literal: "127.0.0.1", port: 0) else { throw .invalidAddress("127.0.0.1") }
         let shared = Shared(
             Dialer(settings: settings, loop: .sharedOrStalled), destination, options,
             seed: seed ?? environment ?? UInt64.random(in: .min ... .max))
@@ -128,8 +127,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
     /// failure can be repeated.
     /// - Returns: The closure's result.
     /// - Throws: ``OriginError`` if the proxy cannot start; the closure's error.
-    @discardableResult
-    public static func withProxy<Value>(
+    @discardableResult public static func withProxy<Value>(
         before origin: TestOrigin, _ options: FaultOptions, seed: UInt64? = nil,
         run body: (FaultProxy) async throws -> Value
     ) async throws -> Value {

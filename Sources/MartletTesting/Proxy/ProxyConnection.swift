@@ -59,18 +59,14 @@ final class ProxyConnection: Sendable {
             while let bytes = try await receive(from: client, isClient: true) {
                 state.withLock { $0.machine.clientSpoke() }
                 guard originAccepts else { continue }
-                do throws(TransportError) {
-                    try await origin.send(bytes, until: .distantFuture)
-                } catch {
+                do throws(TransportError) { try await origin.send(bytes, until: .distantFuture) } catch {
                     // The origin may have sent a response all the same: reading from the client continues until that ends.
                     originAccepts = false
                 }
             }
             if state.withLock({ $0.isStalled }) { return end() }
             origin.shutdownWriting()
-        } catch {
-            end()
-        }
+        } catch { end() }
     }
 
     private func forwardResponses() async {
@@ -107,8 +103,7 @@ final class ProxyConnection: Sendable {
         switch fault {
         case .stall: return state.withLock { $0.isStalled = true }
         case .reset: client.reset()
-        case .garbage:
-            try await client.send(state.withLock { $0.machine.garbage() }, until: .distantFuture)
+        case .garbage: try await client.send(state.withLock { $0.machine.garbage() }, until: .distantFuture)
         case .truncated, .slow: break
         }
         origin.reset()
@@ -127,18 +122,12 @@ final class ProxyConnection: Sendable {
     private func drip(_ bytes: [UInt8]) async throws(TransportError) {
         for piece in bytes.pieces(of: max(1, options.dripSize)) {
             try await client.send(piece, until: .distantFuture)
-            do {
-                try await Task.sleep(for: options.dripInterval)
-            } catch {
-                throw .closed
-            }
+            do { try await Task.sleep(for: options.dripInterval) } catch { throw .closed }
         }
     }
 
     /// Waits for bytes and reads them; `nil` at the end.
-    private func receive(
-        from stream: any ByteStream, isClient: Bool
-    ) async throws(TransportError) -> [UInt8]? {
+    private func receive(from stream: any ByteStream, isClient: Bool) async throws(TransportError) -> [UInt8]? {
         while true {
             var bytes: [UInt8] = []
             switch try stream.read(upTo: ProxyConnection.pieceSize, appendingTo: &bytes) {

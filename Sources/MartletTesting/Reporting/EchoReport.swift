@@ -37,12 +37,12 @@ public struct EchoReport: Codable, Sendable, Hashable {
     /// Reads the request's body, of at most 16 MiB, and describes the request.
     init(_ request: OriginRequest) async throws {
         let bytes = try await request.collectBody()
-        method = request.method
+        method = request.method.rawValue
         target = request.target
         path = request.path
-        query = request.query
+        query = request.query.isEmpty ? nil : request.query.description
         version = request.version
-        headers = request.fields.map { [$0.name, $0.value] }
+        headers = request.headers.map { [$0.name, $0.value] }
         body = String(validating: bytes, as: UTF8.self)
         bodyBase64 = Data(bytes).base64EncodedString()
         bodyLength = bytes.count
@@ -79,8 +79,7 @@ public struct UploadReport: Codable, Sendable, Hashable {
     }
 }
 
-/// Bytes that depend only on their offset, so that a body of any length can be generated without memory and checked without a
-/// copy.
+/// Bytes that depend only on their offset, so that a body of any length is generated and checked without memory.
 ///
 /// The pattern repeats after 65,521 bytes. That is a prime, so bytes that were lost, doubled or moved by a power of two (a
 /// buffer, a page, a chunk) do not match.
@@ -123,7 +122,9 @@ public enum TestPattern {
     }
 
     /// Finds the first byte that differs from the pattern.
-    /// - Parameter offset: The offset of the first byte.
+    /// - Parameters:
+    ///   - bytes: The bytes to compare.
+    ///   - offset: The offset of the first byte.
     /// - Returns: The index in `bytes`; `nil` if all are right.
     public static func firstMismatch(in bytes: [UInt8], at offset: UInt64) -> Int? {
         var index = 0

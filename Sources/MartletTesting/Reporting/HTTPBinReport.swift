@@ -1,4 +1,5 @@
 import FoundationEssentials
+import MartletContent
 import MartletURL
 
 /// The description of a request in the form of httpbin.org.
@@ -39,19 +40,17 @@ struct HTTPBinReport: Encodable {
     /// Reads the request's body, of at most 16 MiB.
     init(_ request: OriginRequest) async throws {
         let bytes = try await request.collectBody()
-        let type = (request.fields["Content-Type"] ?? "").lowercased().prefix { $0 != ";" }
+        let type = (request.contentType ?? "").lowercased().prefix { $0 != ";" }
         let isForm = type == "application/x-www-form-urlencoded"
         let text = String(validating: bytes, as: UTF8.self)
-        args = HTTPBinReport.grouped(request.queryItems)
+        args = HTTPBinReport.grouped(request.query.items)
         headers = HTTPBinReport.headers(of: request)
-        method = request.method
+        method = request.method.rawValue
         origin = HTTPBinReport.address(of: request)
-        url = HTTPBinReport.base(of: request) + request.path + (request.query.map { "?\($0)" } ?? "")
+        url = request.url
         let items = isForm ? FormEncoding.decoded(text ?? "").map { ($0.name, $0.value ?? "") } : []
         form = HTTPBinReport.grouped(items)
-        data =
-            isForm
-            ? "" : text ?? "data:application/octet-stream;base64,\(Data(bytes).base64EncodedString())"
+        data = isForm ? "" : text ?? "data:application/octet-stream;base64,\(Data(bytes).base64EncodedString())"
         json = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes))
     }
 
@@ -66,7 +65,7 @@ struct HTTPBinReport: Encodable {
     static func headers(of request: OriginRequest) -> [String: String] {
         var headers: [String: String] = [:]
         var spelling: [String: String] = [:]
-        for (name, value) in request.fields {
+        for (name, value) in request.headers {
             let key = spelling[name.lowercased(), default: name]
             spelling[name.lowercased()] = key
             headers[key] = headers[key].map { "\($0),\(value)" } ?? value
@@ -76,9 +75,8 @@ struct HTTPBinReport: Encodable {
 
     /// The cookies of a request.
     static func cookies(of request: OriginRequest) -> [String: String] {
-        let pairs = request.fields.values(of: "Cookie").flatMap { $0.split(separator: ";") }.map { pair in
-            let parts = pair.drop { $0 == " " }.split(
-                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let pairs = request.headers.values(of: "Cookie").flatMap { $0.split(separator: ";") }.map { pair in
+            let parts = pair.drop { $0 == " " }.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return (String(parts[0]), parts.count == 2 ? String(parts[1]) : "")
         }
         return Dictionary(pairs) { first, _ in first }
@@ -88,54 +86,5 @@ struct HTTPBinReport: Encodable {
     static func address(of request: OriginRequest) -> String {
         let address = request.connection.remoteAddress
         return address.lastIndex(of: ":").map { String(address[..<$0]) } ?? address
-    }
-
-    /// The scheme and authority that a request was sent to.
-    static func base(of request: OriginRequest) -> String {
-        let scheme = request.connection.tlsVersion == nil ? "http" : "https"
-        return "\(scheme)://\(request.fields["Host"] ?? "localhost")"
-    }
-}
-
-/// A JSON value, to report what was received.
-private indirect enum JSONValue: Codable {
-    case null
-    case bool(Bool)
-    case integer(Int)
-    case number(Double)
-    case string(String)
-    case array([JSONValue])
-    case object([String: JSONValue])
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
-            self = .null
-        } else if let value = try? container.decode(Bool.self) {
-            self = .bool(value)
-        } else if let value = try? container.decode(Int.self) {
-            self = .integer(value)
-        } else if let value = try? container.decode(Double.self) {
-            self = .number(value)
-        } else if let value = try? container.decode(String.self) {
-            self = .string(value)
-        } else if let values = try? container.decode([JSONValue].self) {
-            self = .array(values)
-        } else {
-            self = .object(try container.decode([String: JSONValue].self))
-        }
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .null: try container.encodeNil()
-        case .bool(let value): try container.encode(value)
-        case .integer(let value): try container.encode(value)
-        case .number(let value): try container.encode(value)
-        case .string(let value): try container.encode(value)
-        case .array(let values): try container.encode(values)
-        case .object(let values): try container.encode(values)
-        }
     }
 }

@@ -8,22 +8,28 @@ public final class OriginRecorder: Sendable {
     private struct State {
         var counts = OriginCounts()
         var requests: [RecordedRequest] = []
+        /// The number of bytes of all recorded bodies.
+        var bodyByteCount = 0
+        /// The number of the oldest request whose body is recorded; earlier ones have none.
+        var oldestBody = 0
         var transcripts: [Int: Transcript] = [:]
         var notes: [String] = []
     }
 
     private let state = AwaitableState(State())
     private let recordLimit: Int
+    private let bodyLimit: Int
 
-    init(recordLimit: Int) { self.recordLimit = max(0, recordLimit) }
+    init(recordLimit: Int, bodyLimit: Int) {
+        (self.recordLimit, self.bodyLimit) = (max(0, recordLimit), max(0, bodyLimit))
+    }
 
     // MARK: Inspecting
 
     /// The counts so far.
     public var counts: OriginCounts { state.read { $0.counts } }
 
-    /// The heads of the requests so far, in the order of their arrival; the newest ones, if there were more than
-    /// ``OriginLimits/recordLimit``.
+    /// The requests so far, in the order of their arrival; the newest ones, if there were more than ``OriginLimits/recordLimit``.
     public var requests: [RecordedRequest] { state.read { Array($0.requests.suffix(recordLimit)) } }
 
     /// Notes of irregularities: bytes that a script did not expect, requests that were not HTTP, handlers that threw errors.
@@ -38,13 +44,14 @@ public final class OriginRecorder: Sendable {
     // MARK: Awaiting
 
     /// Waits until at least a number of requests arrived.
-    /// - Parameter count: The number of requests since the origin's start.
+    /// - Parameters:
+    ///   - count: The number of requests since the origin's start.
+    ///   - limit: The maximum wait; 120 s by default.
     /// - Returns: The requests recorded by then.
     /// - Throws: ``OriginError/timedOut(waitingFor:)``, or `CancellationError`.
-    @discardableResult
-    public func waitForRequests(
-        count: Int, within limit: Duration = .seconds(120)
-    ) async throws -> [RecordedRequest] {
+    @discardableResult public func waitForRequests(count: Int, within limit: Duration = .seconds(120)) async throws
+        -> [RecordedRequest]
+    {
         try await wait(for: "\(count) requests", within: limit) { $0.counts.requests >= count }
         return requests
     }
@@ -55,25 +62,19 @@ public final class OriginRecorder: Sendable {
     }
 
     /// Waits until at most a number of connections are open; see ``waitForRequests(count:within:)``.
-    public func waitForOpenConnections(atMost count: Int, within limit: Duration = .seconds(120)) async throws
-    {
-        try await wait(for: "at most \(count) open connections", within: limit) {
-            $0.counts.openConnections <= count
-        }
+    public func waitForOpenConnections(atMost count: Int, within limit: Duration = .seconds(120)) async throws {
+        try await wait(for: "at most \(count) open connections", within: limit) { $0.counts.openConnections <= count }
     }
 
     /// Waits until the counts meet a condition; see ``waitForRequests(count:within:)``.
     public func waitForCounts(
         within limit: Duration = .seconds(120), _ condition: @escaping @Sendable (OriginCounts) -> Bool
-    ) async throws {
-        try await wait(for: "the counts to meet a condition", within: limit) { condition($0.counts) }
-    }
+    ) async throws { try await wait(for: "the counts to meet a condition", within: limit) { condition($0.counts) } }
 
     /// Waits until a script's connection has received at least a number of bytes, or by default, has ended.
     /// - Returns: All bytes that it received by then.
     /// - Throws: The errors of ``waitForRequests(count:within:)``.
-    @discardableResult
-    public func waitForTranscript(
+    @discardableResult public func waitForTranscript(
         ofConnection connection: Int, byteCount: Int? = nil, within limit: Duration = .seconds(120)
     ) async throws -> [UInt8] {
         let awaited = byteCount.map { "\($0) bytes on connection" } ?? "the end of connection"
@@ -84,16 +85,14 @@ public final class OriginRecorder: Sendable {
         return transcript(ofConnection: connection)
     }
 
-    private func wait(
-        for awaited: String, within limit: Duration,
-        until isMet: @escaping @Sendable (State) -> Bool
-    ) async throws {
+    private func wait(for awaited: String, within limit: Duration, until isMet: @escaping @Sendable (State) -> Bool)
+        async throws
+    {
         guard try await !state.wait(within: limit, until: isMet) else { return }
         let counts = counts
         throw OriginError.timedOut(
             waitingFor: "\(awaited); there were \(counts.connections) connections "
-                + "(\(counts.openConnections) open), \(counts.requests) requests, "
-                + "\(counts.bytesReceived) bytes")
+                + "(\(counts.openConnections) open), \(counts.requests) requests, " + "\(counts.bytesReceived) bytes")
     }
 
     // MARK: Recording
@@ -110,16 +109,36 @@ public final class OriginRecorder: Sendable {
         }
     }
 
-    func record(_ request: OriginRequest) {
-        let recorded = RecordedRequest(
-            connectionNumber: request.connection.number, requestNumber: request.number,
-            method: request.method, target: request.target, version: request.version, fields: request.fields)
+    /// Records a request.
+    /// - Returns: Its number, to record its body with.
+    func record(_ request: RecordedRequest) -> Int {
         state.update { state in
             state.counts.requests += 1
-            state.requests.append(recorded)
+            state.requests.append(request)
             // Dropped in halves, so that a long run costs neither memory nor a shift for every request.
             if state.requests.count > 2 * recordLimit {
-                state.requests.removeFirst(state.requests.count - recordLimit)
+                let dropped = state.requests.prefix(state.requests.count - recordLimit)
+                state.bodyByteCount -= dropped.reduce(0) { $0 + $1.body.count }
+                state.requests.removeFirst(dropped.count)
+            }
+            return state.counts.requests - 1
+        }
+    }
+
+    /// Records bytes of a request's body, as far as the limit allows.
+    func record(_ bytes: [UInt8], of number: Int) {
+        state.update { state in
+            let first = state.counts.requests - state.requests.count
+            guard number >= first else { return }
+            state.requests[number - first].bodyByteCount += UInt64(bytes.count)
+            let part = bytes.prefix(bodyLimit - state.requests[number - first].body.count)
+            state.requests[number - first].body += part
+            state.bodyByteCount += part.count
+            state.oldestBody = max(state.oldestBody, first)
+            while state.bodyByteCount > bodyLimit, state.oldestBody < number {
+                state.bodyByteCount -= state.requests[state.oldestBody - first].body.count
+                state.requests[state.oldestBody - first].body = []
+                state.oldestBody += 1
             }
         }
     }
@@ -160,20 +179,4 @@ public struct OriginCounts: Sendable, Hashable {
     public internal(set) var bytesReceived: UInt64 = 0
     /// The number of bytes passed to the system to send, counted as the received ones.
     public internal(set) var bytesSent: UInt64 = 0
-}
-
-/// The head of a request that a test origin received.
-public struct RecordedRequest: Sendable, Hashable {
-    /// The number of its connection, from 1.
-    public let connectionNumber: Int
-    /// The position on that connection, from 1.
-    public let requestNumber: Int
-    /// The method, as sent.
-    public let method: String
-    /// The request target, as sent.
-    public let target: String
-    /// The HTTP version: `1.1` or `1.0`.
-    public let version: String
-    /// The fields, as sent.
-    public let fields: OriginFields
 }

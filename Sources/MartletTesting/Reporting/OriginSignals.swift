@@ -60,9 +60,7 @@ final class AwaitableState<State: Sendable>: Sendable {
     /// Waits until a condition is met.
     /// - Returns: `false` after the limit.
     /// - Throws: `CancellationError`; the error of the event loop.
-    func wait(
-        within limit: Duration, until isMet: @escaping @Sendable (State) -> Bool
-    ) async throws -> Bool {
+    func wait(within limit: Duration, until isMet: @escaping @Sendable (State) -> Bool) async throws -> Bool {
         let event = OneShot<Void>()
         let key = contents.withLock { contents -> Int? in
             if isMet(contents.state) { return nil }

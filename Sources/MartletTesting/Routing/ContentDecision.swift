@@ -1,4 +1,5 @@
 public import FoundationEssentials
+package import HTTPTypes
 package import MartletWire
 
 /// The response to a request for a representation, by its preconditions and its range (RFC 9110 §13.2.2, §14.2).
@@ -17,33 +18,27 @@ package enum ContentDecision: Equatable {
     /// Decides.
     /// - Parameter length: The length; `nil` if ranges are not supported.
     package init(
-        method: String, fields: OriginFields, entityTag: String?, lastModified: HTTPDate?, length: UInt64?
+        method: HTTPRequest.Method, headers fields: OriginFields, entityTag: String?, lastModified: HTTPDate?,
+        length: UInt64?
     ) {
-        let isRead = method == "GET" || method == "HEAD"
+        let isRead = method == .get || method == .head
         func date(_ name: String) -> HTTPDate? { fields[name].flatMap { HTTPDate($0) } }
         let isCurrent =
             if fields.contains("If-Match") {
                 ContentDecision.matches(fields.values(of: "If-Match"), entityTag, strongly: true)
-            } else if let limit = date("If-Unmodified-Since"), let lastModified {
-                lastModified <= limit
-            } else {
-                true
-            }
+            } else if let limit = date("If-Unmodified-Since"), let lastModified { lastModified <= limit } else { true }
         let isKnown =
             if fields.contains("If-None-Match") {
                 ContentDecision.matches(fields.values(of: "If-None-Match"), entityTag, strongly: false)
-            } else if isRead, let since = date("If-Modified-Since"), let lastModified {
-                lastModified <= since
-            } else {
+            } else if isRead, let since = date("If-Modified-Since"), let lastModified { lastModified <= since } else {
                 false
             }
         if !isCurrent || isKnown && !isRead {
             self = .preconditionFailed
         } else if isKnown {
             self = .notModified
-        } else if method == "GET", let length,
-            let field = fields["Range"].flatMap({ RangeField(parsing: $0) }), field.ranges.count == 1,
-            ContentDecision.allowsRange(fields["If-Range"], entityTag, lastModified)
+        } else if method == .get, let length, let field = fields["Range"].flatMap({ RangeField(parsing: $0) }),
+            field.ranges.count == 1, ContentDecision.allowsRange(fields["If-Range"], entityTag, lastModified)
         {
             if let range = field.resolved(in: length).first {
                 self = .part(range, total: length)
@@ -62,9 +57,7 @@ package enum ContentDecision: Equatable {
             for element in ElementList(Array(value.utf8)[...]) {
                 let tag = String(decoding: element, as: UTF8.self)
                 if tag == "*" { return true }
-                if strongly ? isStrong(tag) && tag == entityTag : opaque(tag) == opaque(entityTag) {
-                    return true
-                }
+                if strongly ? isStrong(tag) && tag == entityTag : opaque(tag) == opaque(entityTag) { return true }
             }
         }
         return false
@@ -75,8 +68,7 @@ package enum ContentDecision: Equatable {
     private static func opaque(_ tag: String) -> Substring { isStrong(tag) ? tag[...] : tag.dropFirst(2) }
 
     /// Whether If-Range allows the range: it names exactly this version, by a strong validator (RFC 9110 §13.1.5).
-    private static func allowsRange(_ value: String?, _ entityTag: String?, _ lastModified: HTTPDate?) -> Bool
-    {
+    private static func allowsRange(_ value: String?, _ entityTag: String?, _ lastModified: HTTPDate?) -> Bool {
         guard let value else { return true }
         if value.hasPrefix("\"") || value.hasPrefix("W/") { return isStrong(value) && value == entityTag }
         guard let lastModified, let date = HTTPDate(value) else { return false }
@@ -90,24 +82,25 @@ package enum ContentDecision: Equatable {
 public struct OriginContent: Sendable {
     /// The body; a stream does not support ranges.
     public var body: OriginResponseBody
-    /// The media type.
-    public var type: String
+    /// The value of Content-Type.
+    public var contentType: String
     /// The entity tag with quotes, such as `"v1"` or `W/"v1"`; `nil` for none.
     public var entityTag: String?
     /// The time of the last change, to the second; `nil` to omit it.
     public var lastModified: Date?
-    /// Whether ranges are supported.
-    public var acceptsRanges = true
-    /// Additional fields, which are also sent with a 304.
-    public var fields = OriginFields()
+    /// Whether ranges are supported; with `false` a request for a range is a 200 with the whole body.
+    public var acceptsRanges: Bool
+    /// Additional header fields, which are also sent with a 304.
+    public var headers = OriginFields()
 
     /// Creates a representation.
     public init(
-        body: OriginResponseBody, type: String = "application/octet-stream", entityTag: String? = nil,
-        lastModified: Date? = nil
+        body: OriginResponseBody, contentType: String = "application/octet-stream", entityTag: String? = nil,
+        lastModified: Date? = nil, acceptsRanges: Bool = true
     ) {
         self.body = body
-        self.type = type
+        self.contentType = contentType
+        self.acceptsRanges = acceptsRanges
         self.entityTag = entityTag
         self.lastModified = lastModified
     }
@@ -115,29 +108,28 @@ public struct OriginContent: Sendable {
     /// The response to a request for it.
     public func response(to request: OriginRequest) -> OriginResponse {
         let modified = lastModified.map { HTTPDate($0) }
-        let isStream = if case .stream = body { true } else { false }
-        let length = acceptsRanges && !isStream ? body.length : nil
-        var response = OriginResponse(fields: fields)
-        if let entityTag { response.fields.append("ETag", entityTag) }
-        if let modified { response.fields.append("Last-Modified", modified.text) }
-        if length != nil { response.fields.append("Accept-Ranges", "bytes") }
+        let length = acceptsRanges && !body.isStream ? body.length : nil
+        var response = OriginResponse(headers: headers)
+        if let entityTag { response.headers.append("ETag", entityTag) }
+        if let modified { response.headers.append("Last-Modified", modified.text) }
+        if length != nil { response.headers.append("Accept-Ranges", "bytes") }
         switch ContentDecision(
-            method: request.method, fields: request.fields, entityTag: entityTag, lastModified: modified,
-            length: length)
-        {
+            method: request.method, headers: request.headers, entityTag: entityTag, lastModified: modified,
+            length: length
+        ) {
         case .notModified: response.status = 304
         case .preconditionFailed: response.status = 412
         case .whole:
-            response.fields.append("Content-Type", type)
+            response.headers.append("Content-Type", contentType)
             response.body = body
         case .part(let range, let total):
             response.status = 206
-            response.fields.append("Content-Type", type)
-            response.fields.append("Content-Range", ContentRange.satisfied(range, total: total).text)
+            response.headers.append("Content-Type", contentType)
+            response.headers.append("Content-Range", ContentRange.satisfied(range, total: total).text)
             response.body = body.slice(range)
         case .unsatisfiable(let total):
             response.status = 416
-            response.fields.append("Content-Range", ContentRange.unsatisfied(total: total).text)
+            response.headers.append("Content-Range", ContentRange.unsatisfied(total: total).text)
         }
         return response
     }
@@ -148,12 +140,13 @@ extension HTTPDate {
 }
 
 extension OriginResponseBody {
+    var isStream: Bool { if case .stream = self { true } else { false } }
+
     /// A range of the bytes; the whole of a stream.
     fileprivate func slice(_ range: Range<UInt64>) -> OriginResponseBody {
         switch self {
         case .bytes(let bytes): .bytes(Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)]))
-        case .pattern(_, let offset):
-            .pattern(range.upperBound - range.lowerBound, from: offset + range.lowerBound)
+        case .pattern(_, let offset): .pattern(range.upperBound - range.lowerBound, from: offset + range.lowerBound)
         case .file(let path, let whole):
             .file(path, range: whole.lowerBound + range.lowerBound..<whole.lowerBound + range.upperBound)
         case .stream: self

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPTypes
 import MartletURL
 
 /// Routes of httpbin.org under their names there. Every number that a client sends has a limit; others are a 400.
@@ -18,8 +19,8 @@ enum HTTPBinRoutes {
         ("/cookies", "the request's cookies; /cookies/set?NAME=VALUE, /cookies/delete?NAME change them"),
         ("/stream/N", "N lines of JSON, 100 at most"), ("/range/N", "as /bytes/N"),
         ("/drip", "?numbytes, ?duration and ?delay in seconds, ?code"),
-        ("/etag/TAG", "an entity tag; heeds If-None-Match and If-Match"),
-        ("/cache", "304 to conditional requests"), ("/cache/N", "Cache-Control: public, max-age=N"),
+        ("/etag/TAG", "an entity tag; heeds If-None-Match and If-Match"), ("/cache", "304 to conditional requests"),
+        ("/cache/N", "Cache-Control: public, max-age=N"),
         ("/response-headers", "?NAME=VALUE become fields of the response"),
         ("/sse", "server-sent events: ?count=N, 10 by default; ?delay=SECONDS between them, 1 by default"),
     ]
@@ -35,19 +36,19 @@ enum HTTPBinRoutes {
     private static let report = OriginHandler { try .json(try await HTTPBinReport($0)) }
 
     private static func addReports(to router: inout OriginRouter) {
-        for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
-            router.on(method, "/\(method.lowercased())", report)
+        for method in [HTTPRequest.Method.get, .post, .put, .patch, .delete] {
+            router.on(method, "/\(method.rawValue.lowercased())", report)
         }
         router.any("/anything", report)
         router.any("/anything/{path...}", report)
         router.any("/headers") { try .json(["headers": HTTPBinReport.headers(of: $0)]) }
         router.any("/ip") { try .json(["origin": HTTPBinReport.address(of: $0)]) }
-        router.any("/user-agent") { try .json(["user-agent": $0.fields["User-Agent"]]) }
+        router.any("/user-agent") { try .json(["user-agent": $0.headers["User-Agent"]]) }
         router.any("/response-headers") { request in
-            var fields = OriginFields(request.queryItems)
+            var fields = OriginFields(request.query.items)
             fields["Content-Type"] = fields["Content-Type"] ?? "application/json"
-            let report = HTTPBinReport.grouped(request.queryItems)
-            return try .json(report).with { $0.fields = fields }
+            let report = HTTPBinReport.grouped(request.query.items)
+            return try .json(report).with { $0.headers = fields }
         }
         router.on(nil, "/status/{number}", in: 200...999) { _, code in .status(code) }
         router.any("/delay/{seconds}") { request in
@@ -60,12 +61,12 @@ enum HTTPBinRoutes {
         for kind in ["relative", "absolute"] {
             router.on(nil, "/\(kind)-redirect/{number}", in: 1...100) { request, count in
                 let path = count == 1 ? "/get" : "/\(kind)-redirect/\(count - 1)"
-                return .redirect(to: kind == "absolute" ? HTTPBinReport.base(of: request) + path : path)
+                return .redirect(to: kind == "absolute" ? request.base + path : path)
             }
         }
         router.any("/redirect-to") { request in
             let status = request.queryNumber("status_code") ?? 302
-            guard let url = request.queryValue(of: "url"), (300...399).contains(status),
+            guard let url = request.query["url"], (300...399).contains(status),
                 !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F })
             else { return outOfRange(request) }
             return .redirect(to: url, status: status)
@@ -76,11 +77,10 @@ enum HTTPBinRoutes {
         for (path, status) in [("basic-auth", 401), ("hidden-basic-auth", 404)] {
             router.any("/\(path)/{user}/{password}") { request in
                 let user = request.parameters["user"] ?? ""
-                let expected = Data("\(user):\(request.parameters["password"] ?? "")".utf8)
-                    .base64EncodedString()
+                let expected = Data("\(user):\(request.parameters["password"] ?? "")".utf8).base64EncodedString()
                 guard credentials(request, "basic") == expected else {
                     return OriginResponse(status).with {
-                        if status == 401 { $0.fields["WWW-Authenticate"] = "Basic realm=\"Martlet\"" }
+                        if status == 401 { $0.headers["WWW-Authenticate"] = "Basic realm=\"Martlet\"" }
                     }
                 }
                 return try .json(HTTPBinReport.Credentials(user: user))
@@ -88,21 +88,21 @@ enum HTTPBinRoutes {
         }
         router.any("/bearer") { request in
             guard let token = credentials(request, "bearer"), !token.isEmpty else {
-                return OriginResponse(401, fields: ["WWW-Authenticate": "Bearer"])
+                return OriginResponse(401, headers: ["WWW-Authenticate": "Bearer"])
             }
             return try .json(HTTPBinReport.Credentials(token: token))
         }
         router.any("/cookies") { try .json(["cookies": HTTPBinReport.cookies(of: $0)]) }
-        router.any("/cookies/set") { cookies($0.queryItems) }
+        router.any("/cookies/set") { cookies($0.query.items) }
         router.any("/cookies/set/{name}/{value}") { request in
             cookies([(request.parameters["name"] ?? "", request.parameters["value"] ?? "")])
         }
-        router.any("/cookies/delete") { cookies($0.queryItems.map { ($0.name, nil) }) }
+        router.any("/cookies/delete") { cookies($0.query.items.map { ($0.name, nil) }) }
     }
 
     /// The credentials of a scheme in a request.
     private static func credentials(_ request: OriginRequest, _ scheme: String) -> String? {
-        let parts = (request.fields["Authorization"] ?? "").split(separator: " ", maxSplits: 1)
+        let parts = (request.headers["Authorization"] ?? "").split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == scheme else { return nil }
         return String(parts[1])
     }
@@ -111,7 +111,7 @@ enum HTTPBinRoutes {
     private static func cookies(_ items: [(name: String, value: String?)]) -> OriginResponse {
         var response = OriginResponse.redirect(to: "/cookies")
         for (name, value) in items.prefix(100) {
-            response.fields.append(
+            response.headers.append(
                 "Set-Cookie", value.map { "\(name)=\($0); Path=/" } ?? "\(name)=; Path=/; Max-Age=0")
         }
         return response
@@ -121,65 +121,59 @@ enum HTTPBinRoutes {
         router.any("/etag/{etag}") { request in
             let tag = "\"\(request.parameters["etag"] ?? "")\""
             func matches(_ field: String) -> Bool? {
-                let tags = request.fields.values(of: field).flatMap { $0.split(separator: ",") }
+                let tags = request.headers.values(of: field).flatMap { $0.split(separator: ",") }
                 if tags.isEmpty { return nil }
                 return tags.contains { [tag, "W/\(tag)", "*"].contains($0.filter { $0 != " " }) }
             }
-            if matches("If-None-Match") == true { return OriginResponse(304, fields: ["ETag": tag]) }
+            if matches("If-None-Match") == true { return OriginResponse(304, headers: ["ETag": tag]) }
             if matches("If-Match") == false { return OriginResponse(412) }
-            return try await report.respond(to: request).with { $0.fields["ETag"] = tag }
+            return try await report.respond(to: request).with { $0.headers["ETag"] = tag }
         }
         router.any("/cache") { request in
-            let fields: OriginFields = [
-                "ETag": "\"martlet\"", "Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT",
-            ]
-            if request.fields.contains("If-None-Match") || request.fields.contains("If-Modified-Since") {
-                return OriginResponse(304, fields: fields)
+            let fields: OriginFields = ["ETag": "\"martlet\"", "Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"]
+            if request.headers.contains("If-None-Match") || request.headers.contains("If-Modified-Since") {
+                return OriginResponse(304, headers: fields)
             }
             return try await report.respond(to: request).with { response in
-                for (name, value) in fields { response.fields[name] = value }
+                for (name, value) in fields { response.headers[name] = value }
             }
         }
         router.on(nil, "/cache/{number}", in: 0...31_536_000) { _, age in
             OriginHandler { request in
-                try await report.respond(to: request).with {
-                    $0.fields["Cache-Control"] = "public, max-age=\(age)"
-                }
+                try await report.respond(to: request).with { $0.headers["Cache-Control"] = "public, max-age=\(age)" }
             }
         }
     }
 
     private static func addStreams(to router: inout OriginRouter) {
-        router.on("GET", "/range/{number}") { _, count in .bytes(UInt64(count)) }
-        router.on("GET", "/stream/{number}", in: 0...100) { request, count in
+        router.on(.get, "/range/{number}") { _, count in .bytes(UInt64(count)) }
+        router.on(.get, "/stream/{number}", in: 0...100) { request, count in
             .fixed(
                 OriginResponse(
-                    fields: ["Content-Type": "application/json"],
-                    body: .stream { writer in
-                        for id in 0..<count { try await writer.write("{\"id\":\(id)}\n") }
-                    }))
+                    contentType: "application/json",
+                    body: .stream { writer in for id in 0..<count { try await writer.write("{\"id\":\(id)}\n") } }))
         }
         router.get("/drip") { request in
             let (count, code) = (request.queryNumber("numbytes") ?? 10, request.queryNumber("code") ?? 200)
             guard (0...10 << 20).contains(count), (200...999).contains(code),
-                let duration = seconds(request.queryValue(of: "duration") ?? "2"),
-                let delay = seconds(request.queryValue(of: "delay") ?? "0")
+                let duration = seconds(request.query["duration"] ?? "2"),
+                let delay = seconds(request.query["delay"] ?? "0")
             else { return outOfRange(request) }
             return .pattern(UInt64(count)).with {
                 ($0.status, $0.delay) = (code, delay)
                 let pieces = min(max(1, count), 100)
-                $0.pacing = OriginPacing(
-                    pieceSize: (count + pieces - 1) / pieces, every: duration / max(1, pieces))
+                $0.pacing = OriginPacing(pieceSize: (count + pieces - 1) / pieces, every: duration / max(1, pieces))
             }
         }
         router.get("/sse") { request in
             let count = request.queryNumber("count") ?? 10
-            guard (0...100).contains(count), let pause = seconds(request.queryValue(of: "delay") ?? "1")
-            else { return outOfRange(request) }
+            guard (0...100).contains(count), let pause = seconds(request.query["delay"] ?? "1") else {
+                return outOfRange(request)
+            }
             // A client that reconnects continues after the last event that it has.
-            let last = min(max(-1, request.fields["Last-Event-ID"].flatMap { Int($0) } ?? -1), count)
+            let last = min(max(-1, request.headers["Last-Event-ID"].flatMap { Int($0) } ?? -1), count)
             return OriginResponse(
-                fields: ["Content-Type": "text/event-stream", "Cache-Control": "no-store"],
+                headers: ["Cache-Control": "no-store"], contentType: "text/event-stream",
                 body: .stream { writer in
                     for id in (last + 1)..<max(count, last + 1) {
                         if id > last + 1 { try await writer.pause(for: pause) }

@@ -14,9 +14,7 @@ public struct OriginHandler: Sendable {
     public init(_ respond: @escaping Respond) { closure = respond }
 
     /// Responds to a request.
-    public func respond(to request: OriginRequest) async throws -> OriginResponse {
-        try await closure(request)
-    }
+    public func respond(to request: OriginRequest) async throws -> OriginResponse { try await closure(request) }
 
     /// Always the same response.
     public static func fixed(_ response: OriginResponse) -> OriginHandler { OriginHandler { _ in response } }
@@ -40,7 +38,7 @@ extension OriginHandler {
             body: .stream(length: body.declaredLength) { writer in
                 for try await chunk in body { try await writer.write(chunk) }
             })
-        response.fields["Content-Type"] = request.fields["Content-Type"] ?? "application/octet-stream"
+        response.headers["Content-Type"] = request.contentType ?? "application/octet-stream"
         return response
     }
 
@@ -49,34 +47,60 @@ extension OriginHandler {
 
     /// Sends the request's field lines back as text, one for each line.
     public static let headers = OriginHandler { request in
-        .text(request.fields.map { "\($0.name): \($0.value)\n" }.joined())
+        .text(request.headers.map { "\($0.name): \($0.value)\n" }.joined())
     }
 
     /// Counts its requests: the first response is `1`.
     public static func counter() -> OriginHandler {
         let counter = Counter()
-        return OriginHandler { _ in .text("\(counter.count.wrappingAdd(1, ordering: .relaxed).newValue)") }
+        return OriginHandler { _ in .text("\(counter.next())") }
     }
 
     private final class Counter: Sendable {
-        let count = Atomic(0)
+        private let count = Atomic(0)
+
+        func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
     }
 
     /// Responds after a pause; a client that leaves ends it.
-    public static func delay(
-        _ duration: Duration, then handler: OriginHandler = .fixed(.text("ok"))
-    ) -> OriginHandler {
+    public static func delay(_ duration: Duration, then handler: OriginHandler = .fixed(.text("ok"))) -> OriginHandler {
         OriginHandler { request in try await handler.respond(to: request).with { $0.delay += duration } }
     }
 
-    /// Responds with a status, and its phrase as text.
-    public static func status(_ code: Int) -> OriginHandler {
-        .fixed(.text("\(code) \(StatusPhrase.of(code))\n", status: code))
+    /// Responds with a status, and its phrase as text; see ``OriginResponse/status(_:headers:)``.
+    public static func status(_ code: Int, headers: OriginFields = [:]) -> OriginHandler {
+        .fixed(.status(code, headers: headers))
     }
 
-    /// A number of bytes of ``TestPattern``, with their length, and with ranges on request.
-    public static func bytes(_ count: UInt64) -> OriginHandler {
-        .content(OriginContent(body: .pattern(count), entityTag: "\"pattern-\(count)\""))
+    /// Always the same text; see ``OriginResponse/text(_:status:headers:contentType:)``.
+    public static func text(
+        _ text: String, status: Int = 200, headers: OriginFields = [:],
+        contentType: String = "text/plain; charset=utf-8"
+    ) -> OriginHandler { .fixed(.text(text, status: status, headers: headers, contentType: contentType)) }
+
+    /// Always the same text in JSON; see ``OriginResponse/json(text:status:headers:contentType:)``.
+    public static func json(
+        text: String, status: Int = 200, headers: OriginFields = [:], contentType: String = "application/json"
+    ) -> OriginHandler { .text(text, status: status, headers: headers, contentType: contentType) }
+
+    /// One handler for each request, in the order of their arrival; the last one repeats: `.inTurn([.status(503), .echo])`.
+    /// Without handlers, each request is a 404.
+    public static func inTurn(_ handlers: [OriginHandler]) -> OriginHandler {
+        let counter = Counter()
+        return OriginHandler { request in
+            let index = min(counter.next(), handlers.count) - 1
+            return index < 0 ? .status(404) : try await handlers[index].respond(to: request)
+        }
+    }
+
+    /// A number of bytes of ``TestPattern``, with their length.
+    /// - Parameters:
+    ///   - count: The number of bytes.
+    ///   - acceptsRanges: Whether a request for a range is a 206; with `false` it is a 200 with all bytes.
+    public static func bytes(_ count: UInt64, acceptsRanges: Bool = true) -> OriginHandler {
+        .content(
+            OriginContent(
+                body: .pattern(count), entityTag: "\"pattern-\(count)\"", acceptsRanges: acceptsRanges))
     }
 
     /// A number of bytes of ``TestPattern`` in chunks of a size.
@@ -100,8 +124,11 @@ extension OriginHandler {
     }
 
     /// A fault instead of a response, or within one.
-    /// - Parameter response: The response in which the fault happens, if it happens after some bytes.
-    public static func fault(_ fault: OriginFault, in response: OriginResponse = .text("")) -> OriginHandler {
-        .fixed(response.with { $0.fault = fault })
+    /// - Parameters:
+    ///   - fault: The fault.
+    ///   - response: The response with the fault, if it happens after some bytes; `nil` for that of a
+    ///     thrown fault, see ``OriginFault``.
+    public static func fault(_ fault: OriginFault, in response: OriginResponse? = nil) -> OriginHandler {
+        .fixed((response ?? fault.response).with { $0.fault = fault })
     }
 }

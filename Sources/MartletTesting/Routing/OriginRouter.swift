@@ -1,13 +1,14 @@
+public import HTTPTypes
 import MartletURL
 
 /// Chooses a handler by method and path; the first matching route wins.
 ///
-/// A pattern is a path in which `{name}` matches any one segment and `{name...}`, at the end, all that follow. Their values are
-/// in ``OriginRequest/parameters``. Routes for `GET` also handle `HEAD`. A path without a route is a 404; a path whose routes
+/// A pattern is a path in which `:name` or `{name}` matches any one segment and `{name...}`, at the end, all that follow. Their
+/// values are in ``OriginRequest/parameters``: with `/users/:id`, `request.parameters["id"]`. Routes for `GET` also handle `HEAD`. A path without a route is a 404; a path whose routes
 /// are for other methods is a 405.
 public struct OriginRouter: Sendable {
     private struct Route: Sendable {
-        let method: String?
+        let method: HTTPRequest.Method?
         let pattern: RoutePattern
         let handler: OriginHandler
     }
@@ -18,10 +19,22 @@ public struct OriginRouter: Sendable {
     public init() {}
 
     /// Adds a route.
-    /// - Parameter method: The method; `nil` for any.
-    public mutating func on(_ method: String?, _ pattern: String, _ handler: OriginHandler) {
+    /// - Parameters:
+    ///   - method: The method; `nil` for any.
+    ///   - pattern: The pattern of the path, such as `/users/:id` or `/files/{path...}`.
+    ///   - handler: The handler.
+    public mutating func on(_ method: HTTPRequest.Method?, _ pattern: String, _ handler: OriginHandler) {
         routes.append(Route(method: method, pattern: RoutePattern(pattern), handler: handler))
     }
+
+    /// Adds a route with a closure.
+    /// - Parameters:
+    ///   - method: The method; `nil` for any.
+    ///   - pattern: The pattern of the path.
+    ///   - respond: Returns the response, or throws an ``OriginFault``.
+    public mutating func on(
+        _ method: HTTPRequest.Method?, _ pattern: String, _ respond: @escaping OriginHandler.Respond
+    ) { on(method, pattern, OriginHandler(respond)) }
 
     /// Adds a route for any method.
     public mutating func any(_ pattern: String, _ handler: OriginHandler) { on(nil, pattern, handler) }
@@ -32,27 +45,51 @@ public struct OriginRouter: Sendable {
     }
 
     /// Adds a route for GET and HEAD.
-    public mutating func get(_ pattern: String, _ handler: OriginHandler) { on("GET", pattern, handler) }
+    public mutating func get(_ pattern: String, _ handler: OriginHandler) { on(.get, pattern, handler) }
 
     /// Adds a route for GET and HEAD, with a closure.
     public mutating func get(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
-        on("GET", pattern, OriginHandler(respond))
+        on(.get, pattern, OriginHandler(respond))
+    }
+
+    /// Adds a route for HEAD alone.
+    public mutating func head(_ pattern: String, _ handler: OriginHandler) { on(.head, pattern, handler) }
+
+    /// Adds a route for HEAD alone, with a closure.
+    public mutating func head(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
+        on(.head, pattern, OriginHandler(respond))
     }
 
     /// Adds a route for POST.
-    public mutating func post(_ pattern: String, _ handler: OriginHandler) { on("POST", pattern, handler) }
+    public mutating func post(_ pattern: String, _ handler: OriginHandler) { on(.post, pattern, handler) }
 
     /// Adds a route for POST, with a closure.
     public mutating func post(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
-        on("POST", pattern, OriginHandler(respond))
+        on(.post, pattern, OriginHandler(respond))
     }
 
     /// Adds a route for PUT.
-    public mutating func put(_ pattern: String, _ handler: OriginHandler) { on("PUT", pattern, handler) }
+    public mutating func put(_ pattern: String, _ handler: OriginHandler) { on(.put, pattern, handler) }
 
     /// Adds a route for PUT, with a closure.
     public mutating func put(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
-        on("PUT", pattern, OriginHandler(respond))
+        on(.put, pattern, OriginHandler(respond))
+    }
+
+    /// Adds a route for PATCH.
+    public mutating func patch(_ pattern: String, _ handler: OriginHandler) { on(.patch, pattern, handler) }
+
+    /// Adds a route for PATCH, with a closure.
+    public mutating func patch(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
+        on(.patch, pattern, OriginHandler(respond))
+    }
+
+    /// Adds a route for DELETE.
+    public mutating func delete(_ pattern: String, _ handler: OriginHandler) { on(.delete, pattern, handler) }
+
+    /// Adds a route for DELETE, with a closure.
+    public mutating func delete(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
+        on(.delete, pattern, OriginHandler(respond))
     }
 
     /// This router as a handler.
@@ -62,10 +99,8 @@ public struct OriginRouter: Sendable {
         var allowed: [String] = []
         for route in routes {
             guard let parameters = route.pattern.match(request.path) else { continue }
-            if let method = route.method, method != request.method,
-                method != "GET" || request.method != "HEAD"
-            {
-                allowed.append(method)
+            if let method = route.method, method != request.method, method != .get || request.method != .head {
+                allowed.append(method.rawValue)
                 continue
             }
             var request = request
@@ -74,12 +109,12 @@ public struct OriginRouter: Sendable {
         }
         if allowed.isEmpty { return .text("There is nothing at \(request.path)\n", status: 404) }
         return .text("\(request.method) is not allowed here\n", status: 405).with {
-            $0.fields["Allow"] = allowed.joined(separator: ", ")
+            $0.headers["Allow"] = allowed.joined(separator: ", ")
         }
     }
 }
 
-/// The path of a route: literal segments, `{name}` for any one segment, `{name...}` for the rest of the path.
+/// The path of a route: literal segments, `:name` or `{name}` for any one segment, `{name...}` for the rest of the path.
 private struct RoutePattern: Sendable {
     private enum Segment: Sendable {
         case literal(Substring)
@@ -91,6 +126,7 @@ private struct RoutePattern: Sendable {
 
     init(_ text: String) {
         segments = RoutePattern.split(text).map { part in
+            if part.hasPrefix(":"), part.count > 1 { return .parameter(String(part.dropFirst())) }
             guard part.hasPrefix("{"), part.hasSuffix("}") else { return .literal(part) }
             let name = part.dropFirst().dropLast()
             return name.hasSuffix("...") ? .rest(String(name.dropLast(3))) : .parameter(String(name))

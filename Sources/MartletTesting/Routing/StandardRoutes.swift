@@ -1,3 +1,4 @@
+import HTTPTypes
 public import SystemPackage
 
 /// The routes of `martlet serve` and `martlet demo`: one for each thing that a client must handle, and an index that lists them.
@@ -16,10 +17,8 @@ public struct StandardRoutes: Sendable {
     /// Path and purpose of each route, in the order of the index.
     public static let list: [(path: String, purpose: String)] =
         [
-            ("/echo", "tells the request back as JSON"),
-            ("/mirror", "sends the request's body back as it comes"),
-            ("/upload", "takes a body of any length; tells its length and CRC-32"),
-            ("/json", "a small JSON document"),
+            ("/echo", "tells the request back as JSON"), ("/mirror", "sends the request's body back as it comes"),
+            ("/upload", "takes a body of any length; tells its length and CRC-32"), ("/json", "a small JSON document"),
             ("/bytes/N", "N bytes with their length; ranges and validators"),
             ("/chunked/N", "N bytes in chunks; ?size=BYTES, 4096 by default, and a trailer"),
             ("/gzip", "a text coded as gzip"), ("/deflate", "a text coded as deflate"),
@@ -37,9 +36,7 @@ public struct StandardRoutes: Sendable {
     /// The routes as a handler. Each call creates a new counter.
     public var handler: OriginHandler {
         .router { router in
-            let items = StandardRoutes.list.map {
-                "<code>\($0.path)</code>: \(StaticFileHandler.escaped($0.purpose))"
-            }
+            let items = StandardRoutes.list.map { "<code>\($0.path)</code>: \(StaticFileHandler.escaped($0.purpose))" }
             router.get("/", .fixed(.page("Martlet test origin", items: items)))
             addRequests(to: &router)
             addBodies(to: &router)
@@ -57,9 +54,9 @@ public struct StandardRoutes: Sendable {
         router.on(nil, "/redirect/{number}", in: 0...100) { request, count in
             guard count > 0 else { return .fixed(.text("arrived\n")) }
             let status = request.queryNumber("status") ?? 302
-            let query = request.query.map { "?\($0)" } ?? ""
             return .redirect(
-                to: "/redirect/\(count - 1)\(query)", status: (300...399).contains(status) ? status : 302)
+                to: "/redirect/\(count - 1)\(request.query.suffix)", status: (300...399).contains(status) ? status : 302
+            )
         }
         router.get("/hints") { _ in
             .text("hinted\n").with { $0.interim = [.earlyHints("</style.css>; rel=preload; as=style")] }
@@ -75,8 +72,8 @@ public struct StandardRoutes: Sendable {
         router.get("/json", .fixed(.json(text: document)))
         router.get("/gzip", .fixed(.encoded(StoredCoding.gzip(text), coding: "gzip")))
         router.get("/deflate", .fixed(.encoded(StoredCoding.zlib(text), coding: "deflate")))
-        router.on("GET", "/bytes/{number}") { _, count in .bytes(UInt64(count)) }
-        router.on("GET", "/chunked/{number}") { request, count in
+        router.on(.get, "/bytes/{number}") { _, count in .bytes(UInt64(count)) }
+        router.on(.get, "/chunked/{number}") { request, count in
             let size = request.queryNumber("size") ?? 4096
             return .fixed(
                 OriginResponse.pattern(UInt64(count)).with {
@@ -84,7 +81,7 @@ public struct StandardRoutes: Sendable {
                     $0.trailers = ["X-Body-Length": "\(count)"]
                 })
         }
-        router.on("GET", "/drip/{number}") { request, count in
+        router.on(.get, "/drip/{number}") { request, count in
             .drip(UInt64(count), bytesPerSecond: request.queryNumber("rate") ?? 10)
         }
     }
@@ -97,10 +94,10 @@ public struct StandardRoutes: Sendable {
         ]
         for (path, kind) in faults {
             // The body has twice the number of bytes, and the fault happens in the middle.
-            router.on("GET", "\(path)/{number}", in: 0...Int(Int32.max)) { request, number in
+            router.on(.get, "\(path)/{number}", in: 0...Int(Int32.max)) { request, number in
                 let count = UInt64(number)
                 var response = OriginResponse.pattern(max(1, 2 * count))
-                if request.queryValue(of: "chunked") != nil { response.framing = .chunked() }
+                if request.query["chunked"] != nil { response.framing = .chunked() }
                 if kind == .cut { response.framing = .untilClose }
                 return .fault(OriginFault(kind, afterBodyBytes: count), in: response)
             }
@@ -108,14 +105,12 @@ public struct StandardRoutes: Sendable {
     }
 }
 
-extension OriginRequest {
-    func queryNumber(_ name: String) -> Int? { queryValue(of: name).flatMap { Int($0) } }
-}
+extension OriginRequest { func queryNumber(_ name: String) -> Int? { query[name].flatMap { Int($0) } } }
 
 extension OriginRouter {
     /// Adds a route whose placeholder `{number}` is a number in a range; other values are a 400.
     mutating func on(
-        _ method: String?, _ pattern: String, in range: ClosedRange<Int> = 0...Int.max,
+        _ method: HTTPRequest.Method?, _ pattern: String, in range: ClosedRange<Int> = 0...Int.max,
         _ handler: @escaping @Sendable (OriginRequest, Int) -> OriginHandler
     ) {
         let checked = OriginHandler { request in

@@ -1,4 +1,6 @@
 import FoundationEssentials
+import HTTPTypes
+import MartletContent
 import MartletTransport
 import MartletURL
 public import SystemPackage
@@ -24,9 +26,9 @@ struct StaticFileHandler: Sendable {
 
     /// Responds to a request for a path below the directory, percent-encoded as sent.
     func response(to request: OriginRequest, path: String) async -> OriginResponse {
-        guard request.method == "GET" || request.method == "HEAD" else {
+        guard request.method == .get || request.method == .head else {
             return OriginResponse.text("files are read with GET and HEAD\n", status: 405).with {
-                $0.fields["Allow"] = "GET, HEAD"
+                $0.headers["Allow"] = "GET, HEAD"
             }
         }
         guard let names = StaticFileHandler.names(in: path) else {
@@ -37,7 +39,7 @@ struct StaticFileHandler: Sendable {
         case .nothing: return .text("there is no such file\n", status: 404)
         case .directory(let entries):
             guard request.path.hasSuffix("/") else {
-                return .redirect(to: request.path + "/" + (request.query.map { "?\($0)" } ?? ""), status: 301)
+                return .redirect(to: request.path + "/" + request.query.suffix, status: 301)
             }
             let title = StaticFileHandler.escaped(PercentEncoding.decoded(request.path))
             return .page(
@@ -52,7 +54,7 @@ struct StaticFileHandler: Sendable {
 
     private func content(_ path: FilePath, length: UInt64, modified: Date) -> OriginContent {
         let body = OriginResponseBody.file(path, range: 0..<length)
-        var content = OriginContent(body: body, type: StaticFileHandler.mediaType(of: path.string))
+        var content = OriginContent(body: body, contentType: StaticFileHandler.contentType(of: path))
         // Microseconds: a file rewritten within one second is another version.
         let version = UInt64(max(0, modified.timeIntervalSince1970) * 1_000_000)
         let tag = "\"\(String(length, radix: 16))-\(String(version, radix: 16))\""
@@ -71,9 +73,7 @@ struct StaticFileHandler: Sendable {
         for part in path.split(separator: "/") {
             let name = PercentEncoding.decoded(String(part))
             if name == "." { continue }
-            guard name != "..", !name.utf8.contains(0), !name.utf8.contains(UInt8(ascii: "/")) else {
-                return nil
-            }
+            guard name != "..", !name.utf8.contains(0), !name.utf8.contains(UInt8(ascii: "/")) else { return nil }
             names.append(name)
         }
         return names
@@ -86,9 +86,7 @@ struct StaticFileHandler: Sendable {
         let real = URL(filePath: requested).resolvingSymlinksInPath().path
         guard real == top || real.hasPrefix(top.hasSuffix("/") ? top : top + "/") else { return .nothing }
         if let file = file(at: real) ?? file(at: real + "/index.html") { return file }
-        guard let entries = try? FileManager.default.contentsOfDirectory(atPath: real) else {
-            return .nothing
-        }
+        guard let entries = try? FileManager.default.contentsOfDirectory(atPath: real) else { return .nothing }
         return .directory(
             entries.sorted().map { name in
                 let type = try? FilePath("\(real)/\(name)").stat().type
@@ -114,33 +112,14 @@ struct StaticFileHandler: Sendable {
     private static func encoded(_ name: String) -> String {
         let reserved = PercentEncoding.EncodeSet("!\"#$%&'()*+,:;<=>?@[\\]^`{|} ")
         var output: [UInt8] = []
-        for byte in name.utf8 {
-            if reserved.contains(byte) {
-                PercentEncoding.append(escaped: byte, to: &output)
-            } else {
-                output.append(byte)
-            }
-        }
+        PercentEncoding.append(name, escaping: reserved, to: &output)
         return String(decoding: output, as: UTF8.self)
     }
 
-    private static let mediaTypes: [String: String] = [
-        "html": "text/html; charset=utf-8", "htm": "text/html; charset=utf-8",
-        "txt": "text/plain; charset=utf-8", "md": "text/markdown; charset=utf-8",
-        "css": "text/css; charset=utf-8", "csv": "text/csv; charset=utf-8",
-        "js": "text/javascript; charset=utf-8", "json": "application/json", "xml": "application/xml",
-        "pdf": "application/pdf", "zip": "application/zip", "gz": "application/gzip",
-        "tar": "application/x-tar", "wasm": "application/wasm", "png": "image/png", "jpg": "image/jpeg",
-        "jpeg": "image/jpeg", "gif": "image/gif", "svg": "image/svg+xml", "webp": "image/webp",
-        "ico": "image/x-icon", "mp3": "audio/mpeg", "wav": "audio/wav", "mp4": "video/mp4",
-        "webm": "video/webm", "woff": "font/woff", "woff2": "font/woff2",
-    ]
-
-    private static func mediaType(of path: String) -> String {
-        let name = path.split(separator: "/").last ?? ""
-        let dot = name.dropFirst().lastIndex(of: ".")
-        let type = dot.flatMap { mediaTypes[name[name.index(after: $0)...].lowercased()] }
-        return type ?? "application/octet-stream"
+    /// The type by the suffix of a file's name; texts are UTF-8.
+    private static func contentType(of path: FilePath) -> String {
+        let type = MediaTypeTable.builtIn.contentType(ofFile: path.lastComponent?.string ?? "")
+        return type.map { $0.hasPrefix("text/") ? "\($0); charset=utf-8" : $0 } ?? "application/octet-stream"
     }
 }
 
@@ -168,15 +147,9 @@ struct ServedFile: Sendable {
         }
     }
 
-    private static func blocking<Value: Sendable>(
-        on path: FilePath, _ body: @escaping @Sendable () throws -> Value
-    ) async throws(OriginError) -> Value {
-        do {
-            return try await BlockingThreadPool.shared.run(throwing: body)
-        } catch {
-            throw .file("\(path): \(error)")
-        }
-    }
+    private static func blocking<Value: Sendable>(on path: FilePath, _ body: @escaping @Sendable () throws -> Value)
+        async throws(OriginError) -> Value
+    { do { return try await BlockingThreadPool.shared.run(throwing: body) } catch { throw .file("\(path): \(error)") } }
 
     func close() async {
         let descriptor = descriptor
@@ -192,7 +165,9 @@ extension OriginHandler {
     /// without `index.html`. Paths that lead out of the directory are refused.
     ///
     /// In a router it serves the value of the pattern's parameter `path`, as in `/files/{path...}`; elsewhere the request's path.
-    /// - Parameter directory: The directory; it may be missing or change at any time.
+    /// - Parameters:
+    ///   - directory: The directory; it may be missing or change at any time.
+    ///   - validators: The validators of the responses; strong entity tags by default.
     public static func files(in directory: FilePath, validators: FileValidators = .strong) -> OriginHandler {
         let site = StaticFileHandler(root: directory, validators: validators)
         return OriginHandler { request in

@@ -1,23 +1,26 @@
 import MartletTransport
+import MartletWire
 
 /// Plays a script on one connection.
-struct ScriptRunner: Sendable {
-    let channel: OriginChannel
-    let recorder: OriginRecorder
-    let signals: OriginSignals
+struct ScriptRunner: ~Copyable, Sendable {
+    private let channel: OriginChannel
+    private let recorder: OriginRecorder
+    private let signals: OriginSignals
+    private var requests: ScriptRequestParser
 
-    /// An unexpected action of the client, which ends the script before its last step.
-    private struct Surprise: Error, CustomStringConvertible {
-        let description: String
+    init(channel: OriginChannel, recorder: OriginRecorder, signals: OriginSignals, peer: OriginPeer) {
+        (self.channel, self.recorder, self.signals) = (channel, recorder, signals)
+        requests = ScriptRequestParser(recorder: recorder, peer: peer)
     }
 
+    /// An unexpected action of the client, which ends the script before its last step.
+    private struct Surprise: Error, CustomStringConvertible { let description: String }
+
     /// Plays the script; the connection is closed afterwards.
-    func run(_ script: ServerScript) async {
+    mutating func run(_ script: ServerScript) async {
         recorder.beginTranscript(ofConnection: channel.number)
         for (index, step) in script.steps.enumerated() {
-            do {
-                try await play(step)
-            } catch {
+            do { try await play(step) } catch {
                 recorder.note("connection \(channel.number), step \(index + 1): \(error)")
                 return error is Surprise ? channel.stream.reset() : channel.stream.close()
             }
@@ -25,7 +28,7 @@ struct ScriptRunner: Sendable {
         channel.stream.close()
     }
 
-    private func play(_ step: ScriptStep) async throws {
+    private mutating func play(_ step: ScriptStep) async throws {
         switch step {
         case .expect(let bytes): try await expect(bytes)
         case .expectRequestHead: try await readHead()
@@ -53,31 +56,31 @@ struct ScriptRunner: Sendable {
 
     /// Passes unread bytes to a closure until it is done.
     /// - Parameter take: Returns the number of bytes that it takes, and whether it is done.
-    private func receive(_ take: ([UInt8]) throws -> (count: Int, isDone: Bool)) async throws {
+    private mutating func receive(_ take: ([UInt8]) throws -> (count: Int, isDone: Bool)) async throws {
         while try !takeUnread(take) {
-            guard try await channel.fill() else {
-                throw Surprise(description: "the client ended the connection")
-            }
+            guard try await channel.fill() else { throw Surprise(description: "the client ended the connection") }
         }
     }
 
-    private func takeUnread(_ take: ([UInt8]) throws -> (count: Int, isDone: Bool)) throws -> Bool {
-        try channel.withUnread { span throws(any Error) -> (consumed: Int, value: Bool) in
+    private mutating func takeUnread(_ take: ([UInt8]) throws -> (count: Int, isDone: Bool)) throws -> Bool {
+        let (taken, isDone) = try channel.withUnread {
+            span throws(any Error) -> (consumed: Int, value: ([UInt8], Bool)) in
             let bytes = OriginChannel.copy(0..<span.count, of: span)
             let (count, isDone) = try take(bytes)
-            recorder.transcribe(Array(bytes.prefix(count)), ofConnection: channel.number)
-            return (count, isDone)
+            return (count, (Array(bytes.prefix(count)), isDone))
         }
+        requests.feed(taken)
+        recorder.transcribe(taken, ofConnection: channel.number)
+        return isDone
     }
 
-    private func expect(_ expected: [UInt8]) async throws {
+    private mutating func expect(_ expected: [UInt8]) async throws {
         var remaining = expected[...]
         try await receive { bytes in
             let count = min(bytes.count, remaining.count)
             guard bytes.prefix(count).elementsEqual(remaining.prefix(count)) else {
                 throw Surprise(
-                    description:
-                        "expected \(String(decoding: remaining, as: UTF8.self).debugDescription) and got "
+                    description: "expected \(String(decoding: remaining, as: UTF8.self).debugDescription) and got "
                         + String(decoding: bytes.prefix(200), as: UTF8.self).debugDescription)
             }
             remaining = remaining.dropFirst(count)
@@ -85,7 +88,7 @@ struct ScriptRunner: Sendable {
         }
     }
 
-    private func readHead() async throws {
+    private mutating func readHead() async throws {
         var tail: [UInt8] = []
         let end = Array("\r\n\r\n".utf8)
         try await receive { bytes in
@@ -98,7 +101,7 @@ struct ScriptRunner: Sendable {
         }
     }
 
-    private func read(_ count: Int) async throws {
+    private mutating func read(_ count: Int) async throws {
         var remaining = count
         try await receive { bytes in
             let step = min(bytes.count, remaining)
@@ -107,7 +110,7 @@ struct ScriptRunner: Sendable {
         }
     }
 
-    private func readAll() async throws {
+    private mutating func readAll() async throws {
         repeat { _ = try takeUnread { ($0.count, false) } } while try await channel.fill()
     }
 
@@ -139,5 +142,41 @@ struct ScriptRunner: Sendable {
         defer { channel.endWatch() }
         guard case .success(let loop) = EventLoop.shared else { return }
         _ = await departure.waitUnlessCancelled(until: .distantFuture, on: loop)
+    }
+}
+
+/// Finds the requests in the bytes that a script reads, and records them. Bytes that are not HTTP end that.
+private struct ScriptRequestParser: ~Copyable, Sendable {
+    private let recorder: OriginRecorder
+    private let peer: OriginPeer
+    private var machine = ServerMachine()
+    private var unread: [UInt8] = []
+    private var number = 0
+    private var record = 0
+    private var hasFailed = false
+
+    init(recorder: OriginRecorder, peer: OriginPeer) { (self.recorder, self.peer) = (recorder, peer) }
+
+    mutating func feed(_ bytes: [UInt8]) {
+        if hasFailed { return }
+        let bytes = unread + bytes
+        var offset = 0
+        do throws(WireError) {
+            while true {
+                let rest = bytes.span.extracting(offset...)
+                let received = try machine.receive(rest)
+                switch received.event {
+                case .head(let head, _):
+                    number += 1
+                    record = recorder.record(RecordedRequest(head, number: number, connection: peer))
+                case .body(let range): recorder.record(OriginChannel.copy(range, of: rest), of: record)
+                case .end: machine.nextRequest()
+                case .needMoreBytes:
+                    unread = Array(bytes[(offset + received.consumed)...])
+                    return
+                }
+                offset += received.consumed
+            }
+        } catch { hasFailed = true }
     }
 }

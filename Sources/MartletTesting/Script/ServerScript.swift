@@ -8,7 +8,7 @@
 /// ```
 ///
 /// After the last step the connection is closed in order. The received bytes are in
-/// ``OriginRecorder/transcript(ofConnection:)``; failed expectations are in ``OriginRecorder/notes``.
+/// ``OriginRecorder/transcript(ofConnection:)``; failed expectations are in ``OriginRecorder/problems``.
 public struct ServerScript: Sendable, Hashable {
     /// The steps, in order.
     public var steps: [ScriptStep]
@@ -20,12 +20,9 @@ public struct ServerScript: Sendable, Hashable {
     public init(_ steps: [ScriptStep]) { self.steps = steps }
 
     /// Reads one request's head, sends a text unchanged, and closes.
-    public static func respond(_ text: String) -> ServerScript {
-        ServerScript(.expectRequestHead, .send(text), .close)
-    }
+    public static func respond(_ text: String) -> ServerScript { ServerScript(.expectRequestHead, .send(text), .close) }
 
-    /// Reads one request's head and sends a text unchanged, a number of times on one connection, which then stays open until
-    /// the client leaves.
+    /// Reads a head and sends a text unchanged, a number of times on one connection, and waits until the client leaves.
     public static func keepAlive(_ text: String, times count: Int = 1) -> ServerScript {
         let round: [ScriptStep] = [.expectRequestHead, .send(text)]
         return ServerScript((0..<max(0, count)).flatMap { _ in round } + [.awaitClose])
@@ -43,7 +40,7 @@ public enum ScriptStep: Sendable, Hashable {
     /// Reads until the client ends its direction.
     case readAll
 
-    /// Reads exactly the UTF-8 bytes of a text; see ``expect(_:)-([UInt8])``.
+    /// Reads exactly the UTF-8 bytes of a text; see `expect(_:)` with bytes.
     public static func expect(_ text: String) -> ScriptStep { .expect(Array(text.utf8)) }
 
     /// Sends bytes; continues when the system has accepted them.
@@ -61,9 +58,7 @@ public enum ScriptStep: Sendable, Hashable {
     public static func send(_ text: String) -> ScriptStep { .send(Array(text.utf8)) }
 
     /// Sends the UTF-8 bytes of a text in pieces.
-    public static func sendPieces(_ text: String, size: Int) -> ScriptStep {
-        .sendPieces(Array(text.utf8), size: size)
-    }
+    public static func sendPieces(_ text: String, size: Int) -> ScriptStep { .sendPieces(Array(text.utf8), size: size) }
 
     /// Sends the UTF-8 bytes of a text one by one.
     public static func drip(_ text: String, every interval: Duration) -> ScriptStep {
@@ -92,7 +87,6 @@ public enum ScriptStep: Sendable, Hashable {
 
     /// Raises a signal, for which the test waits with ``OriginSignals/wait(for:within:)``.
     case signal(String)
-    /// Waits for a signal that the test raises with ``OriginSignals/raise(_:)``, or that another connection's script raises;
-    /// for at most two minutes.
+    /// Waits for a signal by ``OriginSignals/raise(_:)`` or another connection's script, for at most two minutes.
     case await(String)
 }

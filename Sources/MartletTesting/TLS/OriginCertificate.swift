@@ -17,8 +17,8 @@ struct OriginCertificate {
     ///   - names: The alternative names: host names and address literals.
     ///   - validity: The first and the last second of its validity, from now.
     init(
-        _ purpose: Purpose, _ commonName: String, names: [String] = [],
-        validity: ClosedRange<Int> = -3600...86_400, issuer: OriginCertificate? = nil
+        _ purpose: Purpose, _ commonName: String, names: [String] = [], validity: ClosedRange<Int> = -3600...86_400,
+        issuer: OriginCertificate? = nil
     ) throws(TLSError) {
         OpenSSLErrors.clear()
         guard let keyPointer = unsafe martlet_generate_p256(), let pointer = unsafe X509_new() else {
@@ -29,14 +29,12 @@ struct OriginCertificate {
         let issuerCertificate = issuer?.certificate ?? certificate
         let serial = (0..<16).map { _ in UInt8.random(in: 1...127) }
         let name = Array(commonName.utf8)
-        guard let subject = unsafe X509_get_subject_name(pointer),
-            unsafe X509_set_version(pointer, 2) == 1,
+        guard let subject = unsafe X509_get_subject_name(pointer), unsafe X509_set_version(pointer, 2) == 1,
             unsafe ASN1_STRING_set(X509_get_serialNumber(pointer), serial, Int32(serial.count)) == 1,
             unsafe X509_gmtime_adj(X509_getm_notBefore(pointer), validity.lowerBound) != nil,
             unsafe X509_gmtime_adj(X509_getm_notAfter(pointer), validity.upperBound) != nil,
-            unsafe X509_NAME_add_entry_by_NID(
-                subject, NID_commonName, MBSTRING_UTF8, name, Int32(name.count), -1, 0) == 1,
-            unsafe X509_set_issuer_name(pointer, X509_get_subject_name(issuerCertificate.pointer)) == 1,
+            unsafe X509_NAME_add_entry_by_NID(subject, NID_commonName, MBSTRING_UTF8, name, Int32(name.count), -1, 0)
+                == 1, unsafe X509_set_issuer_name(pointer, X509_get_subject_name(issuerCertificate.pointer)) == 1,
             unsafe X509_set_pubkey(pointer, keyPointer) == 1
         else { throw OriginCertificate.failure() }
         let isAuthority = purpose == .authority
@@ -46,9 +44,7 @@ struct OriginCertificate {
             (NID_key_usage, isAuthority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature"),
             (NID_subject_key_identifier, "hash"), (NID_authority_key_identifier, "keyid:always"),
         ]
-        if !isAuthority {
-            extensions.append((NID_ext_key_usage, purpose == .server ? "serverAuth" : "clientAuth"))
-        }
+        if !isAuthority { extensions.append((NID_ext_key_usage, purpose == .server ? "serverAuth" : "clientAuth")) }
         for (identifier, value) in extensions {
             var context = unsafe X509V3_CTX()
             unsafe X509V3_set_ctx(&context, issuerCertificate.pointer, pointer, nil, nil, 0)
@@ -80,9 +76,7 @@ struct OriginCertificate {
             unsafe OPENSSL_sk_push(list, item)
         }
         let names = unsafe UnsafeMutableRawPointer(list)
-        guard unsafe X509_add1_ext_i2d(certificate, NID_subject_alt_name, names, 0, 0) == 1 else {
-            throw failure()
-        }
+        guard unsafe X509_add1_ext_i2d(certificate, NID_subject_alt_name, names, 0, 0) == 1 else { throw failure() }
     }
 
     private static func failure() -> TLSError {
@@ -100,10 +94,11 @@ struct OriginCertificate {
             last = place
             place = unsafe X509_NAME_get_index_by_NID(subject, NID_commonName, last)
         } while place >= 0
-        guard last >= 0, let value = unsafe X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, last))
-        else { return nil }
+        guard last >= 0, let value = unsafe X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, last)) else {
+            return nil
+        }
         return unsafe String(
-            decoding: UnsafeBufferPointer(
-                start: ASN1_STRING_get0_data(value), count: Int(ASN1_STRING_length(value))), as: UTF8.self)
+            decoding: UnsafeBufferPointer(start: ASN1_STRING_get0_data(value), count: Int(ASN1_STRING_length(value))),
+            as: UTF8.self)
     }
 }

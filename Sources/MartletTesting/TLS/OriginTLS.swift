@@ -98,9 +98,8 @@ public struct OriginCredentials: Sendable {
         case .unknownAuthority: issuer = stranger
         case .selfSigned: issuer = nil
         }
-        let server = try OriginCertificate(
-            .server, "localhost", names: names, validity: validity, issuer: issuer
-        ).identity
+        let server = try OriginCertificate(.server, "localhost", names: names, validity: validity, issuer: issuer)
+            .identity
         authorityPEM = authority.identity.certificatePEM
         clientIdentity = try OriginCertificate(.client, "martlet test client", issuer: authority).identity
         untrustedIdentity = try OriginCertificate(.client, "martlet test stranger", issuer: stranger).identity

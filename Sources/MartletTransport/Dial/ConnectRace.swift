@@ -6,11 +6,8 @@ import Glibc
 struct ConnectRace: Sendable {
     typealias Machine = ConnectRaceMachine<SocketAddress, TransportError>
 
-    /// The outcome of a race.
     struct Outcome: Sendable {
-        /// The connection, or the error.
         var result: Result<any ByteStream, TransportError> = .failure(.timedOut)
-        /// The step that failed, if one did.
         var phase = DialError.Phase.connecting
         /// The address that won.
         var address: SocketAddress?
@@ -36,7 +33,6 @@ struct ConnectRace: Sendable {
     let loop: EventLoop
     let control: DialControl
 
-    /// Runs a race that has not started.
     func run(_ machine: consuming Machine) async -> Outcome {
         let start = machine
         if let address = start.onlyAddress { return await runAlone(address) }
@@ -66,13 +62,12 @@ struct ConnectRace: Sendable {
                             outcome.result = .failure(error)
                             break race
                         }
-                        effects = machine.winnerFailed(error, isFatal: false, now: now)
+                        effects = machine.winnerFailed(error, now: now)
                         continue
                     }
                 }
                 if let time = effects.timer {
-                    // Nothing is decided before the next attempt is due. Timers that are not needed any more end with the
-                    // race.
+                    // Nothing is decided before the next attempt is due. Timers that are not needed end with the race.
                     let timer = OneShot<Void>()
                     timers.append(timer)
                     let loop = loop
@@ -91,9 +86,7 @@ struct ConnectRace: Sendable {
                             do throws(TransportError) {
                                 try await begun.finish(until: deadline)
                                 return .attempt(attempt, .success(()))
-                            } catch {
-                                return .attempt(attempt, .failure(error))
-                            }
+                            } catch { return .attempt(attempt, .failure(error)) }
                         }
                     } catch {
                         outcome.failedAddresses.append(attempt.address)
@@ -176,9 +169,9 @@ struct ConnectRace: Sendable {
         outcome.address = attempt.address
     }
 
-    /// Whether no other address is to be tried: the time is up, the dial was cancelled, a certificate of either side was
-    /// rejected, or the settings of both sides are incompatible. An address without TLS, or with an alert about a local
-    /// problem, is like one that does not respond.
+    /// Whether no other address is to be tried: the time is up, the dial was cancelled, a certificate of either side
+    /// was rejected, or the settings of both sides are incompatible. An address without TLS, or with an alert about a
+    /// local problem, is like one that does not respond.
     static func isFinal(_ error: TransportError) -> Bool {
         switch error {
         case .timedOut, .interrupted: true
@@ -192,16 +185,14 @@ struct ConnectRace: Sendable {
         }
     }
 
-    /// The alerts that every address of a host would send: those about certificates, and about the settings of both sides.
+    /// The alerts that every address of a host would send: about certificates, and about the settings of both sides.
     private static let finalAlerts: Set<Int32> = [
-        SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
-        SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED,
-        SSL_AD_CERTIFICATE_REQUIRED, SSL_AD_PROTOCOL_VERSION, SSL_AD_INSUFFICIENT_SECURITY,
-        SSL_AD_NO_APPLICATION_PROTOCOL,
+        SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED, SSL_AD_CERTIFICATE_EXPIRED,
+        SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED, SSL_AD_CERTIFICATE_REQUIRED,
+        SSL_AD_PROTOCOL_VERSION, SSL_AD_INSUFFICIENT_SECURITY, SSL_AD_NO_APPLICATION_PROTOCOL,
     ]
 
-    /// Whether an error is the fault of the address, which is then tried last next time; rejected certificates and
-    /// cancelled dials are not.
+    /// Whether an error is the fault of the address, which is then tried last; rejected certificates are not.
     static func isFaultOfAddress(_ error: TransportError) -> Bool {
         switch error {
         case .timedOut: true
@@ -210,11 +201,8 @@ struct ConnectRace: Sendable {
         }
     }
 
-    /// All failures as one error: that of a handshake, if there was one, since it is the most specific; else every address
-    /// with its reason.
-    private static func summary(
-        _ failures: [Machine.FailedAttempt], _ destination: Destination
-    ) -> TransportError {
+    /// All failures as one error: that of a handshake, as the most specific, else every address with its reason.
+    private static func summary(_ failures: [Machine.FailedAttempt], _ destination: Destination) -> TransportError {
         var connects: [ConnectFailure] = []
         for failed in failures {
             if case .tls = failed.failure { return failed.failure }
@@ -226,14 +214,12 @@ struct ConnectRace: Sendable {
         }
         if !connects.isEmpty { return .connect(connects) }
         return failures.last?.failure
-            ?? .resolution(
-                ResolutionError(host: destination.host, message: "no address of the families allowed"))
+            ?? .resolution(ResolutionError(host: destination.host, message: "no address of the families allowed"))
     }
 }
 
 /// One attempt to connect, in two steps, so that the race can start it without waiting for it.
 struct ConnectAttempt: Sendable {
-    /// The address.
     let address: SocketAddress
     /// The socket, which starts to connect when it is created.
     let socket: Socket
@@ -245,14 +231,11 @@ struct ConnectAttempt: Sendable {
             try options.apply(to: descriptor, family: address.family)
             try descriptor.connect(to: address)
             socket = try descriptor.register(with: loop)
-        } catch {
-            throw ConnectFailure(address: address.description, error: error)
-        }
+        } catch { throw ConnectFailure(address: address.description, error: error) }
         self.address = address
     }
 
     /// Waits until the connection is established or refused.
-    ///
     /// - Throws: `.timedOut`, after which the call may be repeated; `.interrupted`, `.closed`; `.connect`.
     func finish(until deadline: MonotonicTime) async throws(TransportError) {
         try await socket.wait(for: .write, until: deadline)

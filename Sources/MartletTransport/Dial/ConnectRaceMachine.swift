@@ -1,25 +1,21 @@
 /// Decides which addresses of a host are tried, when, and which attempt wins (RFC 8305 §5).
 ///
-/// The machine never sees a socket or a clock; times are nanoseconds of any monotonic clock. Each event is one `mutating`
-/// function that returns the actions that it requires (``Effects``).
+/// The machine never sees a socket or a clock; times are nanoseconds of any monotonic clock. Each event is one
+/// `mutating` function that returns the actions that it requires (``Effects``).
 ///
-/// The first TCP connection wins, and TLS is tried on it alone. If that fails, the race continues: first with the attempts
-/// that were cancelled when it won (they had no result), then with the addresses not tried yet. Each attempt that was
-/// started ends in exactly one way: won, failed or cancelled.
+/// The first TCP connection wins, and TLS is tried on it alone. If that fails, the race continues: first with the
+/// attempts that were cancelled when it won (they had no result), then with the addresses not tried yet. Each attempt
+/// that was started ends in exactly one way: won, failed or cancelled.
 package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Sendable {
     /// One attempt to connect to one address. An address that is tried again is another attempt.
     package struct Attempt: Hashable, Sendable {
         /// The number of the attempt in the order of starting, from 0.
         package let number: Int
-        /// The address to connect to.
         package let address: Address
     }
 
-    /// An attempt that failed.
     package struct FailedAttempt: Sendable {
-        /// The attempt.
         package let attempt: Attempt
-        /// The reason.
         package let failure: Failure
     }
 
@@ -31,13 +27,11 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         package var cancels: [Attempt] = []
         /// The time at which to call `timerFired`, instead of any earlier such time; `nil` changes nothing.
         package var timer: UInt64?
-        /// The attempt whose connection won. Report the result of TLS with `winnerSucceeded` (immediately, without TLS) or
-        /// `winnerFailed`.
+        /// The attempt that won. Report the end of TLS (at once, without it) by `winnerSucceeded` or `winnerFailed`.
         package var winner: Attempt?
         /// All failures in the order in which they happened, if the race is lost. Empty if there was no address to try.
         package var failures: [FailedAttempt]?
 
-        /// Whether there is nothing to do.
         package var isEmpty: Bool {
             start == nil && cancels.isEmpty && timer == nil && winner == nil && failures == nil
         }
@@ -67,7 +61,6 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
     package private(set) var deadline: UInt64?
 
     /// Creates a race that has not started.
-    ///
     /// - Parameters:
     ///   - addresses: The addresses from the resolver, best first.
     ///   - memory: Addresses that failed recently; they are tried last.
@@ -75,9 +68,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         addresses: [Address], settings: HappyEyeballsOptions = HappyEyeballsOptions(),
         memory: AddressMemory<Address> = AddressMemory(), now: UInt64
     ) {
-        let order = ConnectRacePlan.order(addresses, settings: settings) {
-            memory.hasFailedRecently($0, now: now)
-        }
+        let order = ConnectRacePlan.order(addresses, settings: settings) { memory.hasFailedRecently($0, now: now) }
         waiting = order[...]
         delay = settings.attemptDelayInNanoseconds
     }
@@ -97,9 +88,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return startNext(now: now)
     }
 
-    /// The attempt has a TCP connection.
-    ///
-    /// If it won, all other attempts are cancelled. An attempt that connects although it was cancelled is to be closed.
+    /// The attempt has a TCP connection. If it won, all others are cancelled; if it was cancelled, it is to be closed.
     package mutating func connected(_ attempt: Attempt) -> Effects {
         var effects = Effects()
         guard let index = running.firstIndex(of: attempt) else {
@@ -137,14 +126,10 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         waiting = []
     }
 
-    /// The winner failed during the TLS handshake.
-    ///
-    /// - Parameter isFatal: Whether other addresses could only fail in the same way, or must not be tried: an invalid
-    ///   certificate, a rejected identity. Then the race is lost; else it continues.
-    package mutating func winnerFailed(_ failure: Failure, isFatal: Bool, now: UInt64) -> Effects {
+    /// The winner failed during the TLS handshake: the race continues.
+    package mutating func winnerFailed(_ failure: Failure, now: UInt64) -> Effects {
         guard case .proving(let winner) = state else { return Effects() }
         failures.append(FailedAttempt(attempt: winner, failure: failure))
-        if isFatal { waiting = [] }
         return startNext(now: now)
     }
 
@@ -197,17 +182,13 @@ package protocol RaceAddress: Hashable, Sendable {
     var isIPv6: Bool { get }
 }
 
-extension SocketAddress: RaceAddress {
-    package var isIPv6: Bool { family == .ipv6 }
-}
+extension SocketAddress: RaceAddress { package var isIPv6: Bool { family == .ipv6 } }
 
-/// The order in which the addresses of a host are tried (RFC 8305 §4).
-///
-/// Addresses of both families take turns, so that a broken family delays a connection by one attempt only. Addresses that
-/// failed recently come last, in turns among themselves. Duplicates are tried once.
+/// The order in which the addresses of a host are tried (RFC 8305 §4). Addresses of both families take turns, so that a
+/// broken family delays a connection by one attempt only. Addresses that failed recently come last, in turns among
+/// themselves. Duplicates are tried once.
 package enum ConnectRacePlan {
     /// Orders addresses.
-    ///
     /// - Parameters:
     ///   - addresses: The addresses from the resolver, best first.
     ///   - isAvoided: Whether an address failed recently.
@@ -233,17 +214,15 @@ package enum ConnectRacePlan {
         let avoided = Set(usable.filter(isAvoided))
         let count = max(1, settings.firstFamilyCount)
         let order =
-            interleave(
-                usable.filter { !avoided.contains($0) }, startsWithIPv6: startsWithIPv6, firstCount: count)
-            + interleave(
-                usable.filter { avoided.contains($0) }, startsWithIPv6: startsWithIPv6, firstCount: count)
+            interleave(usable.filter { !avoided.contains($0) }, startsWithIPv6: startsWithIPv6, firstCount: count)
+            + interleave(usable.filter { avoided.contains($0) }, startsWithIPv6: startsWithIPv6, firstCount: count)
         return Array(order.prefix(max(1, settings.addressLimit)))
     }
 
     /// Puts `firstCount` addresses of the first family before all others, which take turns one by one.
-    private static func interleave<Address: RaceAddress>(
-        _ addresses: [Address], startsWithIPv6: Bool, firstCount: Int
-    ) -> [Address] {
+    private static func interleave<Address: RaceAddress>(_ addresses: [Address], startsWithIPv6: Bool, firstCount: Int)
+        -> [Address]
+    {
         let first = addresses.filter { $0.isIPv6 == startsWithIPv6 }
         var order = Array(first.prefix(firstCount))
         var rest = first.dropFirst(firstCount)
@@ -256,12 +235,9 @@ package enum ConnectRacePlan {
     }
 }
 
-/// The addresses that failed recently, so that they are tried last.
-///
-/// The memory has a limit: when it is full, the oldest failure is removed, so that hosts with many addresses cannot make it
-/// grow. A failure counts until its lifetime is over, or the address works again.
+/// The addresses that failed recently, so that they are tried last. When it is full, the oldest failure is removed, so
+/// that hosts with many addresses cannot make it grow. A failure counts for its lifetime, or until the address works.
 package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
-    /// The maximum number of addresses.
     package let capacity: Int
     /// The time for which a failure counts, in nanoseconds.
     package let lifetime: UInt64
@@ -269,7 +245,6 @@ package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
     private var failures: [Address: UInt64] = [:]
 
     /// Creates an empty memory.
-    ///
     /// - Parameters:
     ///   - capacity: The maximum number of addresses; at least 1; 256 by default.
     ///   - lifetime: The time for which a failure counts, in nanoseconds; 10 minutes by default.
@@ -288,9 +263,7 @@ package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
 
     private func isRecent(_ time: UInt64, now: UInt64) -> Bool { now < time || now - time < lifetime }
 
-    /// Records that the address failed.
-    ///
-    /// Takes time in proportion to the capacity if the memory is full, which is little beside a failed attempt.
+    /// Records that the address failed. If the memory is full, that takes time in proportion to the capacity.
     package mutating func recordFailure(_ address: Address, now: UInt64) {
         if failures.count >= capacity, failures[address] == nil {
             failures = failures.filter { isRecent($0.value, now: now) }

@@ -3,7 +3,6 @@ import Glibc
 
 /// The settings of a dialer: all but the destination.
 package struct DialSettings: Sendable {
-    /// Resolves names.
     package var resolver: Identified<any Resolver>
     /// Addresses that replace a look-up, by host and port, as curl's `--resolve`.
     package var overrides: [Endpoint: [SocketAddress]]
@@ -13,18 +12,15 @@ package struct DialSettings: Sendable {
     package var unixSocketPath: String?
     /// The order and timing of the attempts to connect to the addresses of a name.
     package var race: HappyEyeballsOptions
-    /// The options of each socket.
     package var socket: SocketOptions
-    /// The TLS settings.
     package var tls: TLSSettings
     /// Replaces all of the above, if there is one.
     package var connector: Identified<(any StreamConnector)?>
-    /// Makes credentials for proxies. It does not separate connections: the credentials do.
-    package var proxyAuthenticator: any ProxyAuthenticator = BasicProxyAuthenticator()
+    /// Makes credentials for proxies; `nil` sends none. It does not separate connections: the credentials do.
+    package var proxyAuthenticator: (any ProxyAuthenticator)?
     /// The value of `User-Agent` in requests for tunnels; `nil` sends none. It does not separate connections.
     package var proxyUserAgent: String?
 
-    /// Creates settings.
     package init(
         resolver: Identified<any Resolver> = .systemResolver, overrides: [Endpoint: [SocketAddress]] = [:],
         redirections: [ConnectOverride] = [], unixSocketPath: String? = nil,
@@ -52,30 +48,34 @@ package struct DialSettings: Sendable {
 
     /// Whether connections opened with these settings and with others are interchangeable.
     package func isEqual(to other: DialSettings) -> Bool {
-        overrides == other.overrides && redirections == other.redirections
-            && unixSocketPath == other.unixSocketPath
-            && race == other.race && socket == other.socket && tls == other.tls
-            && resolver == other.resolver && connector == other.connector
+        overrides == other.overrides && redirections == other.redirections && unixSocketPath == other.unixSocketPath
+            && race == other.race && socket == other.socket && tls == other.tls && resolver == other.resolver
+            && connector == other.connector
     }
 }
 
-/// A value that cannot be compared, such as a closure, with an identity that its copies share.
-///
-/// Each new value gets a new identity, unless it is an object: then the object is the identity.
+/// A value that cannot be compared, such as a closure, with an identity that its copies share. Each new value gets a
+/// new identity, unless it is an object: then the object is the identity.
 package struct Identified<Value: Sendable>: Hashable, Sendable {
     private final class Identity: Sendable {}
 
-    /// The value.
     package let value: Value
     private let identity: ObjectIdentifier
     /// Keeps ``identity`` from being assigned to another object.
     private let object: Identity?
 
-    /// Gives a value an identity.
     package init(_ value: Value) {
         self.value = value
         object = type(of: value as any Sendable) is AnyClass ? nil : Identity()
         identity = ObjectIdentifier(object ?? (value as AnyObject))
+    }
+
+    /// Gives a closure an identity. Its dynamic type must not be asked for: optimized code crashes.
+    package init(closure value: Value) {
+        self.value = value
+        let object = Identity()
+        self.object = object
+        identity = ObjectIdentifier(object)
     }
 
     /// Whether both contain the same object, or are copies of one value.
@@ -161,16 +161,16 @@ public struct HappyEyeballsOptions: Hashable, Codable, Sendable {
     /// The family that is tried first; IPv6 by default.
     public var firstFamily: FirstFamily
 
-    /// The number of addresses of the first family that are tried before the first of the other; at least 1, the default
-    /// (RFC 8305 §4, "First Address Family Count").
+    /// The number of addresses of the first family that are tried before the first of the other; at least 1, the
+    /// default (RFC 8305 §4, "First Address Family Count").
     public var firstFamilyCount: Int
 
-    /// The time after which the next attempt starts beside a running one; 250 ms by default, at least 10 ms (RFC 8305 §5).
-    /// An attempt that fails starts the next one immediately.
+    /// The time after which the next attempt starts beside a running one; 250 ms by default, at least 10 ms (RFC 8305
+    /// §5). An attempt that fails starts the next one immediately.
     public var attemptDelay: Duration
 
-    /// The maximum number of addresses of a host that are tried; at least 1; 32 by default. It stops a name with thousands
-    /// of addresses from turning one request into a port scan.
+    /// The maximum number of addresses of a host that are tried; at least 1; 32 by default. It stops a name with
+    /// thousands of addresses from turning one request into a port scan.
     public var addressLimit: Int
 
     /// Creates settings.
@@ -196,9 +196,9 @@ public struct SocketOptions: Hashable, Sendable, Codable {
     /// Whether small writes are sent immediately (`TCP_NODELAY`); `true` by default, as in every HTTP client.
     public var tcpNoDelay = true
 
-    /// The time of silence after which the system probes whether the peer still exists (`SO_KEEPALIVE`, `TCP_KEEPIDLE`).
+    /// The time of silence after which the system probes the peer (`SO_KEEPALIVE`, `TCP_KEEPIDLE`).
     ///
-    /// Whole seconds, 1–32,767: others become the nearest of these. `nil` for no probes; 60 s by default (Go 15 s, curl 60 s).
+    /// Whole seconds, 1–32,767; others are rounded to these. `nil` for no probes; 60 s by default (Go 15 s, curl 60 s).
     public var keepAliveInterval: Duration? = .seconds(60)
 
     /// The local address to connect from, as an IPv4 or IPv6 literal; `nil`, the default, lets the system choose.
@@ -207,9 +207,10 @@ public struct SocketOptions: Hashable, Sendable, Codable {
     /// The network interface to use, such as `eth0` (`SO_BINDTODEVICE`); `nil`, the default, for any.
     public var interfaceName: String?
 
-    /// The class of the traffic, for the network; `nil`, the default, for ordinary traffic. ``RequestOptions/serviceClass`` of a
-    /// call overrides it.
-    public var serviceClass: ServiceClass?
+    /// The class of the traffic; a setting of the session.
+    package var serviceClass: ServiceClass?
+
+    private enum CodingKeys: CodingKey { case tcpNoDelay, keepAliveInterval, localAddress, interfaceName }
 
     /// Creates the default options.
     public init() {}
@@ -227,8 +228,7 @@ public struct SocketOptions: Hashable, Sendable, Codable {
         }
         if let serviceClass {
             // The two lower bits are for congestion notification, which is the system's.
-            let (level, name) =
-                family == .ipv4 ? (Int32(IPPROTO_IP), IP_TOS) : (Int32(IPPROTO_IPV6), IPV6_TCLASS)
+            let (level, name) = family == .ipv4 ? (Int32(IPPROTO_IP), IP_TOS) : (Int32(IPPROTO_IPV6), IPV6_TCLASS)
             try socket.setOption(level, name, serviceClass.codePoint << 2)
         }
         if let interfaceName {
@@ -241,16 +241,15 @@ public struct SocketOptions: Hashable, Sendable, Codable {
         if let localAddress {
             let address = SocketAddress(literal: localAddress, port: 0)
             guard let address, address.family == family else {
-                throw SystemError(
-                    operation: "bind(\(localAddress))", code: address == nil ? EINVAL : EAFNOSUPPORT)
+                throw SystemError(operation: "bind(\(localAddress))", code: address == nil ? EINVAL : EAFNOSUPPORT)
             }
             try socket.bind(to: address)
         }
     }
 }
 
-/// The class of traffic that packets are marked with, as a code point of Differentiated Services (RFC 2474), for networks
-/// that heed it (`IP_TOS`, `IPV6_TCLASS`).
+/// The class of traffic that packets are marked with, as a code point of Differentiated Services (RFC 2474), for
+/// networks that heed it (`IP_TOS`, `IPV6_TCLASS`).
 ///
 /// Many networks ignore or erase the mark. It applies to packets from this machine; a server marks its own packets.
 public struct ServiceClass: Hashable, Sendable {

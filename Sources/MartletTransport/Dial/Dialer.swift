@@ -1,26 +1,22 @@
 import Synchronization
 
-/// Opens connections: name, addresses, race, TLS.
-///
-/// A dialer belongs to one set of settings, and so to one part of the pool's key: connections of two dialers are never
-/// exchanged. It keeps the state that belongs to the settings: the TLS context with its sessions, and the addresses that
-/// failed.
+/// Opens connections: name, addresses, race, TLS. A dialer belongs to one set of settings, and so to one part of the
+/// pool's key: connections of two dialers are never exchanged. It keeps the state that belongs to the settings: the TLS
+/// context with its sessions, and the addresses that failed.
 package final class Dialer: Sendable {
     /// Identifies the dialer in the pool's key.
     package let number: UInt64
-    /// The settings.
     package let settings: DialSettings
 
     private static let lastNumber = Atomic<UInt64>(0)
     private let loop: EventLoop
     private let contexts: TLSContextSet
-    /// Guards the TLS contexts for proxies, by their settings: read and written once per dial. They are never used for a
-    /// server, nor a server's for a proxy.
+    /// Guards the TLS contexts for proxies, by their settings: read and written once per dial. They are never used for
+    /// a server, nor a server's for a proxy.
     private let proxyTLS = Mutex<[TLSSettings: TLSContextSet]>([:])
     /// Guards the addresses that failed lately: read and written once per dial.
     private let memory = Mutex(AddressMemory<SocketAddress>())
 
-    /// Creates a dialer.
     package init(settings: DialSettings, loop: EventLoop) {
         number = Dialer.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         self.settings = settings
@@ -28,36 +24,22 @@ package final class Dialer: Sendable {
         contexts = TLSContextSet(settings: settings.tls)
     }
 
-    /// An open connection.
     package struct Connected: Sendable {
-        /// The connection.
         package var stream: any ByteStream
         /// The times at which its parts were completed.
         package var timings: DialTimings
     }
 
-    /// Opens a connection.
-    ///
-    /// Cancelling the task interrupts it; it then throws `.interrupted` and leaves nothing open.
-    package func dial(
-        _ destination: Destination, until deadline: MonotonicTime
-    ) async throws(DialError) -> Connected { try await dial(destination, as: nil, until: deadline) }
-
-    /// Opens a connection to a proxy, with TLS for an HTTPS proxy; else as ``dial(_:until:)``.
-    package func dial(
-        _ proxy: ProxyServer, until deadline: MonotonicTime
-    ) async throws(DialError) -> Connected { try await dial(proxy.destination, as: proxy, until: deadline) }
-
-    private func dial(
-        _ destination: Destination, as proxy: ProxyServer?, until deadline: MonotonicTime
-    ) async throws(DialError) -> Connected {
+    /// Opens a connection. Cancelling the task interrupts it; it then throws `.interrupted` and leaves nothing open.
+    /// - Parameter proxy: The proxy that the destination is, with its settings for TLS; `nil` for a server.
+    package func dial(_ destination: Destination, as proxy: ProxyServer? = nil, until deadline: MonotonicTime)
+        async throws(DialError) -> Connected
+    {
         let control = DialControl()
         let result: Result<Connected, DialError> = await withTaskCancellationHandler {
             do throws(DialError) {
                 return .success(try await open(destination, as: proxy, until: deadline, control: control))
-            } catch {
-                return .failure(error)
-            }
+            } catch { return .failure(error) }
         } onCancel: {
             control.cancel()
         }
@@ -72,8 +54,7 @@ package final class Dialer: Sendable {
     }
 
     private func open(
-        _ destination: Destination, as proxy: ProxyServer?, until deadline: MonotonicTime,
-        control: DialControl
+        _ destination: Destination, as proxy: ProxyServer?, until deadline: MonotonicTime, control: DialControl
     ) async throws(DialError) -> Connected {
         var timings = DialTimings(start: MonotonicTime.now())
         if let connector = settings.connector.value, proxy == nil {
@@ -95,8 +76,8 @@ package final class Dialer: Sendable {
         }
         if control.isCancelled { throw failure(.connecting, .interrupted, timings) }
         let race = ConnectRace(
-            destination: destination, options: settings.socket, context: context, deadline: deadline,
-            loop: loop, control: control)
+            destination: destination, options: settings.socket, context: context, deadline: deadline, loop: loop,
+            control: control)
         let now = (timings.resolved ?? timings.start).nanoseconds
         let machine = memory.withLock { memory in
             ConnectRaceMachine<SocketAddress, TransportError>(
@@ -120,33 +101,24 @@ package final class Dialer: Sendable {
 
     /// Performs a step of a dial, and adds the phase to its error.
     private func step<Value>(
-        _ phase: DialError.Phase, _ timings: DialTimings,
-        _ body: () async throws(TransportError) -> Value
+        _ phase: DialError.Phase, _ timings: DialTimings, _ body: () async throws(TransportError) -> Value
     ) async throws(DialError) -> Value {
-        do throws(TransportError) {
-            return try await body()
-        } catch {
-            throw failure(phase, error, timings)
-        }
+        do throws(TransportError) { return try await body() } catch { throw failure(phase, error, timings) }
     }
 
-    private func failure(
-        _ phase: DialError.Phase, _ cause: TransportError, _ timings: DialTimings
-    ) -> DialError {
+    private func failure(_ phase: DialError.Phase, _ cause: TransportError, _ timings: DialTimings) -> DialError {
         DialError(phase: phase, cause: cause, elapsed: MonotonicTime.now().since(timings.start))
     }
 
     /// Connects with the connector instead of the network.
-    private func connect(
-        by connector: any StreamConnector, to destination: Destination, until deadline: MonotonicTime
-    ) async throws(TransportError) -> any ByteStream {
+    private func connect(by connector: any StreamConnector, to destination: Destination, until deadline: MonotonicTime)
+        async throws(TransportError) -> any ByteStream
+    {
         // A stream that comes too late is closed.
         try await OneShot<Result<any ByteStream, TransportError>>.run(
             until: deadline, on: loop, late: { try? $0.get().close() },
             { () async -> Result<any ByteStream, TransportError> in
-                do throws(TransportError) {
-                    return .success(try await connector.connect(to: destination))
-                } catch {
+                do throws(TransportError) { return .success(try await connector.connect(to: destination)) } catch {
                     return .failure(error)
                 }
             }
@@ -154,21 +126,19 @@ package final class Dialer: Sendable {
     }
 
     /// The addresses of a destination, and the time at which its name was resolved; `nil` if that was not necessary.
-    private func resolve(
-        _ destination: Destination, isProxy: Bool, until deadline: MonotonicTime
-    ) async throws(TransportError) -> (addresses: [SocketAddress], resolved: MonotonicTime?) {
+    private func resolve(_ destination: Destination, isProxy: Bool, until deadline: MonotonicTime)
+        async throws(TransportError) -> (addresses: [SocketAddress], resolved: MonotonicTime?)
+    {
         if let path = settings.unixSocketPath, !isProxy {
             guard let address = SocketAddress(unixPath: path) else {
-                throw .resolution(
-                    ResolutionError(host: path, message: "a socket's path has 1 to 107 bytes and no NUL"))
+                throw .resolution(ResolutionError(host: path, message: "a socket's path has 1 to 107 bytes and no NUL"))
             }
             return ([address], nil)
         }
         // Redirections apply to servers, not to proxies.
         let (host, port) =
             isProxy
-            ? (destination.host, destination.port)
-            : settings.redirected(host: destination.host, port: destination.port)
+            ? (destination.host, destination.port) : settings.redirected(host: destination.host, port: destination.port)
         if let given = settings.overrides[Endpoint(host: host, port: port)]
             ?? settings.overrides[Endpoint(host: "*", port: port)]
         {
@@ -177,9 +147,7 @@ package final class Dialer: Sendable {
         if let literal = SocketAddress(literal: host, port: port) { return ([literal], nil) }
         let resolver = settings.resolver.value
         let outcome = await OneShot<Result<[SocketAddress], ResolutionError>>.run(until: deadline, on: loop) {
-            do throws(ResolutionError) {
-                return .success(try await resolver.addresses(of: host, port: port))
-            } catch {
+            do throws(ResolutionError) { return .success(try await resolver.addresses(of: host, port: port)) } catch {
                 return .failure(error)
             }
         }
@@ -189,12 +157,10 @@ package final class Dialer: Sendable {
 
     // MARK: Tunnels
 
-    /// The contexts for TLS with a proxy itself.
     private func contextSet(for proxy: ProxyServer) -> TLSContextSet {
         let (contexts, _) = proxyTLS.withLock { sets -> (TLSContextSet, [TLSSettings: TLSContextSet]) in
             if let contexts = sets[proxy.tls] { return (contexts, [:]) }
-            // Proxies with many different settings must not fill the memory with contexts. They are freed outside of the
-            // lock.
+            // Proxies with different settings must not fill the memory. Contexts are freed outside of the lock.
             let former = sets
             if sets.count >= Dialer.proxyContextLimit { sets.removeAll() }
             let contexts = TLSContextSet(settings: proxy.tls)
@@ -206,9 +172,7 @@ package final class Dialer: Sendable {
 
     private static let proxyContextLimit = 16
 
-    /// Opens TLS with a destination through a tunnel, which is closed if that fails.
-    ///
-    /// Interrupting the tunnel ends it.
+    /// Opens TLS with a destination through a tunnel, which is closed if that fails. Interrupting the tunnel ends it.
     /// - Parameter start: The start of the dial, for the error.
     package func secure(
         _ tunnel: any ByteStream, to destination: Destination, through proxy: ProxyServer,
@@ -217,9 +181,7 @@ package final class Dialer: Sendable {
         try await step(.tlsHandshake, DialTimings(start: start)) { () throws(TransportError) in
             let carrier = tunnel as? TLSStream
             let context: TLSContext
-            do throws(TransportError) {
-                context = try await contexts.context(for: destination.host)
-            } catch {
+            do throws(TransportError) { context = try await contexts.context(for: destination.host) } catch {
                 tunnel.close()
                 throw error
             }
@@ -230,17 +192,14 @@ package final class Dialer: Sendable {
             }
             return try await TLSStream.connect(
                 socket: socket, carrier: carrier, remoteAddress: socket.remoteAddress, context: context,
-                serverName: destination.host, port: destination.port, proxy: proxy.description,
-                deadline: deadline)
+                serverName: destination.host, port: destination.port, proxy: proxy.description, deadline: deadline)
         }
     }
 
-    /// The addresses of a destination that a proxy is to connect to, resolved on this side.
-    ///
-    /// Cancelling the task interrupts it.
-    package func addresses(
-        of destination: Destination, until deadline: MonotonicTime
-    ) async throws(DialError) -> [SocketAddress] {
+    /// The addresses of a proxy's destination, resolved on this side. Cancelling the task interrupts it.
+    package func addresses(of destination: Destination, until deadline: MonotonicTime) async throws(DialError)
+        -> [SocketAddress]
+    {
         try await step(.resolving, DialTimings(start: MonotonicTime.now())) { () throws(TransportError) in
             try await resolve(destination, isProxy: false, until: deadline).addresses
         }
@@ -256,7 +215,6 @@ package struct Destination: Hashable, Sendable {
     /// 1–65535.
     package var port: Int
 
-    /// Creates a destination.
     package init(isSecure: Bool, host: String, port: Int) {
         self.isSecure = isSecure
         self.host = host
@@ -277,7 +235,6 @@ final class DialControl: Sendable {
         if isCancelled { socket.readiness.interrupt() }
     }
 
-    /// Interrupts all sockets, now and later.
     func cancel() {
         let sockets = state.withLock { state in
             state.isCancelled = true
@@ -286,35 +243,25 @@ final class DialControl: Sendable {
         for socket in sockets { socket.readiness.interrupt() }
     }
 
-    /// Whether the dial was cancelled.
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 }
 
-/// An error that prevented a connection.
 package struct DialError: Error, Sendable {
-    /// A step of a dial.
     package enum Phase: Sendable {
-        /// Resolving the name.
         case resolving
-        /// Connecting the transport.
         case connecting
         /// Loading trust roots and identities, and the TLS handshake.
         case tlsHandshake
     }
 
-    /// The step that failed.
     package var phase: Phase
-    /// The reason.
     package var cause: TransportError
-    /// The time that the dial had taken.
     package var elapsed: Duration
     /// The connection on which it failed; `nil` if there was none yet.
     package var reached: ReachedConnection?
 }
 
-/// The times of the steps of a dial.
 package struct DialTimings: Sendable {
-    /// The start of the dial.
     package var start: MonotonicTime
     /// The name was resolved; `nil` if there was nothing to resolve.
     package var resolved: MonotonicTime?
@@ -325,15 +272,12 @@ package struct DialTimings: Sendable {
     /// The TLS handshake was completed; `nil` on a plain connection.
     package var secured: MonotonicTime?
 
-    /// Timings of a dial that has started.
     package init(start: MonotonicTime) { self.start = start }
 }
 
-/// A connection that was established when the dial failed: in the TLS handshake on it, or on the way through a proxy.
-///
-/// A class, so that errors without one stay small.
+/// A connection that was established when the dial failed: in the TLS handshake on it, or on the way through a proxy. A
+/// class, so that errors without one stay small.
 package final class ReachedConnection: Sendable {
-    /// The addresses of both ends.
     package let information: ConnectionInformation
     /// The times at which its parts were completed.
     package let timings: DialTimings
@@ -366,7 +310,6 @@ final class TLSContextSet: Sendable {
         self.usual = TLSContextLoader(settings: usual)
     }
 
-    /// The context for connections to a host.
     func context(for host: String) async throws(TransportError) -> TLSContext {
         try await loader(for: host).context().mapError(TransportError.tls).get()
     }
@@ -382,10 +325,9 @@ final class TLSContextSet: Sendable {
     }
 }
 
-/// Makes the TLS context of a set of settings once, when the first secure connection is opened.
-///
-/// Reading a bundle of roots takes milliseconds and blocks, so a worker does it; concurrent dials wait for the same result.
-/// A failure is not kept: the file may exist next time.
+/// Makes the TLS context of a set of settings once, when the first secure connection is opened. Reading a bundle of
+/// roots takes milliseconds and blocks, so a worker does it; concurrent dials wait for the same result. A failure is
+/// not kept: the file may exist next time.
 private actor TLSContextLoader {
     private let settings: TLSSettings
     private var loading: Task<Result<TLSContext, TLSError>, Never>?
@@ -397,9 +339,7 @@ private actor TLSContextLoader {
         let settings = settings
         // Unstructured, since several dials wait for it and none of them owns it.
         let task = Task {
-            await BlockingThreadPool.shared.run {
-                Result { () throws(TLSError) in try TLSContext(client: settings) }
-            }
+            await BlockingThreadPool.shared.run { Result { () throws(TLSError) in try TLSContext(client: settings) } }
         }
         loading = task
         let result = await task.value

@@ -2,17 +2,16 @@ import Glibc
 import Synchronization
 
 /// The look-ups of names that are queued or running in this process: one for each name, for any number of callers.
-///
 /// ``LookUpMachine`` decides when each starts. A queued look-up that no caller waits for is removed.
 package final class InFlightLookups: TimerTarget {
     /// The result of a look-up: addresses with port 0.
-    package typealias StreamedResponse = Result<[SocketAddress], ResolutionError>
+    package typealias Answer = Result<[SocketAddress], ResolutionError>
 
     private struct State {
         var machine: LookUpMachine
         var lastNumber: UInt64 = 0
         /// The callers that wait for a name, by number. A name without callers has no entry.
-        var waiting: [String: [UInt64: OneShot<StreamedResponse>]] = [:]
+        var waiting: [String: [UInt64: OneShot<Answer>]] = [:]
         var isTimerArmed = false
     }
 
@@ -20,15 +19,15 @@ package final class InFlightLookups: TimerTarget {
     package static let system = InFlightLookups(
         limits: .ofProcess, isLocal: { HostsFile.system.contains($0) }, lookUp: { SystemResolver.lookUp($0) })
 
-    /// The stack of a thread. `getaddrinfo` used 19 KiB at most (measured with glibc 2.36, files and dns); the rest is for
-    /// other modules of nsswitch.conf.
+    /// The stack of a thread. `getaddrinfo` used 19 KiB at most (measured with glibc 2.36, files and dns); the rest is
+    /// for other modules of nsswitch.conf.
     private static let stackByteCount = 512 << 10
 
     /// Guards the callers: their tasks, and the threads that bring results.
     private let state: Mutex<State>
     private let workers: BlockingThreadPool
     private let isLocal: @Sendable (String) -> Bool
-    private let lookUp: @Sendable (String) -> StreamedResponse
+    private let lookUp: @Sendable (String) -> Answer
 
     /// Creates look-ups by a call that blocks.
     /// - Parameters:
@@ -37,30 +36,28 @@ package final class InFlightLookups: TimerTarget {
     package init(
         limits: LookUpMachine.Limits = LookUpMachine.Limits(),
         isLocal: @escaping @Sendable (String) -> Bool = { _ in false },
-        lookUp: @escaping @Sendable (String) -> StreamedResponse
+        lookUp: @escaping @Sendable (String) -> Answer
     ) {
         state = Mutex(State(machine: LookUpMachine(limits: limits)))
-        workers = BlockingThreadPool(
-            threadLimit: limits.threadCount, stackByteCount: InFlightLookups.stackByteCount)
+        workers = BlockingThreadPool(threadLimit: limits.threadCount, stackByteCount: InFlightLookups.stackByteCount)
         self.isLocal = isLocal
         self.lookUp = lookUp
     }
 
     /// The addresses of a name. Returns immediately when the task is cancelled.
     /// - Parameter loop: The loop that the caller waits on.
-    package func addresses(
-        of host: String, port: UInt16, loop: EventLoop
-    ) async throws(ResolutionError) -> [SocketAddress] {
+    package func addresses(of host: String, port: UInt16, loop: EventLoop) async throws(ResolutionError)
+        -> [SocketAddress]
+    {
         let name = host.lowercased()
         let isLocal = isLocal(name)
-        let answer = OneShot<StreamedResponse>()
+        let answer = OneShot<Answer>()
         let (number, effects) = state.withLock { state in
             state.lastNumber += 1
             let isFirst = state.waiting[name] == nil
             state.waiting[name, default: [:]][state.lastNumber] = answer
             let effects =
-                isFirst
-                ? state.machine.requested(name, isLocal: isLocal, now: .now()) : LookUpMachine.Effects()
+                isFirst ? state.machine.requested(name, isLocal: isLocal, now: .now()) : LookUpMachine.Effects()
             return (state.lastNumber, effects)
         }
         perform(effects)
@@ -80,18 +77,16 @@ package final class InFlightLookups: TimerTarget {
     }
 
     /// The number of callers that wait, for any name.
-    package var waitingCount: Int {
-        state.withLock { state in state.waiting.values.reduce(0) { $0 + $1.count } }
-    }
+    package var waitingCount: Int { state.withLock { state in state.waiting.values.reduce(0) { $0 + $1.count } } }
 
     /// The number of threads that look names up, or are idle.
     package var threadCount: Int { workers.threadCount }
 
     private func abandon(_ name: String, number: UInt64) {
         let effects = state.withLock { state in
-            guard state.waiting[name]?.removeValue(forKey: number) != nil,
-                state.waiting[name]?.isEmpty == true
-            else { return LookUpMachine.Effects() }
+            guard state.waiting[name]?.removeValue(forKey: number) != nil, state.waiting[name]?.isEmpty == true else {
+                return LookUpMachine.Effects()
+            }
             state.waiting[name] = nil
             return state.machine.abandoned(name, now: .now())
         }
@@ -121,7 +116,7 @@ package final class InFlightLookups: TimerTarget {
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
         let effects = state.withLock { state in
-            let effects = state.machine.timePassed(now: now)
+            let effects = state.machine.advance(now: now)
             state.isTimerArmed = effects.wakeUp != nil
             return effects
         }

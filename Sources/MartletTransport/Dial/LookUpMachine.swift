@@ -1,30 +1,25 @@
 import DequeModule
 
-/// Decides when each look-up of a name starts: a state machine without threads and without a clock.
-///
-/// A look-up by `getaddrinfo` blocks its thread until it ends, for ten seconds and more if the name server is silent, and
-/// cannot be stopped. So the machine never assumes that a running look-up ends soon:
-///
+/// Decides when each look-up of a name starts: a state machine without threads and without a clock. A look-up by
+/// `getaddrinfo` blocks its thread until it ends, for ten seconds and more if the name server is silent, and cannot be
+/// stopped. So the machine never assumes that a running look-up ends soon:
 /// - **Limit.** The number of threads has a limit.
-/// - **Share.** A look-up starts if its domain has fewer threads than are free. Thus one domain whose name server is silent
-///   gets half of the threads, two that take turns get a third each, and the rest stays free for other domains. (Switches
-///   share a buffer among their ports by the same rule, called dynamic thresholds.) A look-up that all of its callers have
-///   abandoned counts half, so that one domain never has more than two thirds.
-/// - **Pace.** At most ``Limits/burst`` of the running look-ups are younger than ``Limits/burstDuration``. Many names that
-///   resolve quickly do not flood the name server, and names that do not resolve stop counting after 20 ms.
+/// - **Share.** A look-up starts if its domain has fewer threads than are free. Thus one domain whose name server is
+///   silent gets half of the threads, two that take turns get a third each, and the rest stays free for other domains.
+///   (Switches share a buffer among their ports by the same rule, called dynamic thresholds.) A look-up that all of its
+///   callers have abandoned counts half, so that one domain never has more than two thirds.
+/// - **Pace.** At most ``Limits/burst`` of the running look-ups are younger than ``Limits/burstDuration``. Many names
+///   that resolve quickly do not flood the name server, and names that do not resolve stop counting after 20 ms.
 /// - **Turns.** Domains take turns, one name each.
-/// - **Hosts file.** Names of the hosts file need no name server. They are subject to the limit alone, and some threads are
-///   reserved for them.
+/// - **Hosts file.** Its names need no name server. They are subject to the limit alone, and have reserved threads.
 package struct LookUpMachine {
-    /// The limits of the machine.
     package struct Limits: Sendable {
         /// The maximum number of look-ups that run at the same time, each on a thread of its own.
         package var threadCount = 512
         /// The part of ``threadCount`` that only names of the hosts file may use.
         package var localReserve = 8
-        /// The maximum number of look-ups that run and are younger than ``burstDuration``.
-        ///
-        /// Each sends two queries, and dnsmasq refuses queries when 150 are under way.
+        /// The maximum number of look-ups that run and are younger than ``burstDuration``. Each sends two queries, and
+        /// dnsmasq refuses queries when 150 are under way.
         package var burst = 64
         /// The time after which a running look-up does not count towards ``burst`` any more.
         package var burstDuration = Duration.milliseconds(20)
@@ -33,11 +28,10 @@ package struct LookUpMachine {
         package init() {}
     }
 
-    /// The actions that an event requires.
     struct Effects: Equatable {
         /// The names to look up now, in this order.
         var starts: [String] = []
-        /// The time at which ``timePassed(now:)`` is due; `nil` if no look-up waits for time to pass.
+        /// The time at which ``advance(now:)`` is due; `nil` if no look-up waits for time to pass.
         var wakeUp: MonotonicTime?
     }
 
@@ -76,9 +70,7 @@ package struct LookUpMachine {
     var queuedCount: Int { lookUps.count - runningCount }
 
     /// Whether the machine holds nothing, not even an empty queue.
-    var isIdle: Bool {
-        lookUps.isEmpty && domains.isEmpty && turns.isEmpty && recent.isEmpty && localNames.isEmpty
-    }
+    var isIdle: Bool { lookUps.isEmpty && domains.isEmpty && turns.isEmpty && recent.isEmpty && localNames.isEmpty }
 
     /// The registrable domain of a name, approximately: its last two labels. Names of one label share the empty domain,
     /// because all of them are looked up below the search domains of this machine.
@@ -131,12 +123,10 @@ package struct LookUpMachine {
         return advance(now: now)
     }
 
-    /// The time of ``Effects/wakeUp`` has come.
-    mutating func timePassed(now: MonotonicTime) -> Effects { advance(now: now) }
-
     // MARK: Rules
 
-    private mutating func advance(now: MonotonicTime) -> Effects {
+    /// Starts what may start: after an event, and when the time of ``Effects/wakeUp`` has come.
+    mutating func advance(now: MonotonicTime) -> Effects {
         while let name = recent.first, burstEnd(of: name) <= now { recent.remove(name) }
         var effects = Effects()
         while runningCount < limits.threadCount, let name = localNames.popFirst() {
@@ -206,7 +196,6 @@ struct RemovableQueue<Element: Hashable> {
 
     var isEmpty: Bool { tickets.isEmpty }
 
-    /// The element that was appended first.
     var first: Element? { entries.first?.element }
 
     /// The number of entries in memory, those of removed elements included.
@@ -228,14 +217,12 @@ struct RemovableQueue<Element: Hashable> {
         if entries.count > 2 * tickets.count + 16 { entries = Deque(entries.filter { isCurrent($0) }) }
     }
 
-    /// Removes the first element and returns it.
     mutating func popFirst() -> Element? {
         guard let element = first else { return nil }
         remove(element)
         return element
     }
 
-    /// The first element that satisfies a condition.
     func first(where condition: (Element) -> Bool) -> Element? {
         entries.first { isCurrent($0) && condition($0.element) }?.element
     }

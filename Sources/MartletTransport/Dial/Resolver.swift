@@ -5,10 +5,8 @@ import Synchronization
 /// Resolves host names.
 public protocol Resolver: Sendable {
     /// The addresses of a host, in the order of preference; the connect race interleaves their families (RFC 8305 §4).
-    ///
-    /// Called when a connection is opened, never for address literals. When the task is cancelled it should return soon;
-    /// its result is then ignored.
-    ///
+    /// Called when a connection is opened, never for address literals. When its task is cancelled it should return
+    /// soon; its result is then ignored.
     /// - Parameters:
     ///   - host: An ASCII host name, without brackets and without port.
     ///   - port: 1–65535, to be put into each address.
@@ -19,19 +17,18 @@ public protocol Resolver: Sendable {
 /// The system's resolver: `getaddrinfo`.
 ///
 /// The system decides by nsswitch.conf where names are looked up: in the hosts file, by DNS, multicast DNS,
-/// systemd-resolved, or in a directory such as LDAP. A resolver library such as c-ares knows only the first two, and would
-/// resolve names differently from other programs of the machine.
+/// systemd-resolved, or in a directory such as LDAP. A resolver library such as c-ares knows only the first two, and
+/// would resolve names differently from other programs of the machine.
 ///
 /// Two kinds of hosts are resolved without the system:
 /// - `localhost` and names below it are the addresses `::1` and `127.0.0.1` (RFC 6761 §6.3).
 /// - Address literals, with or without a zone, are their addresses.
 ///
-/// `getaddrinfo` blocks a thread until it ends, for ten seconds and more if the name server is silent. All resolvers of a
-/// process share these rules:
+/// `getaddrinfo` blocks a thread, for ten seconds and more if the name server is silent. In a process these rules hold:
 /// - Concurrent calls for the same name, in any letter case and with any port, share one look-up.
-/// - A cancelled call returns immediately. A look-up that has not started is then removed if no other call waits for it.
-/// - Up to 512 look-ups run at the same time, fewer if the process may open fewer than 1,024 descriptors. No more than 64
-///   of them are younger than 20 ms, so that the name server is not flooded.
+/// - A cancelled call returns immediately. A look-up that has not started is removed if no other call waits for it.
+/// - Up to 512 look-ups run at the same time, fewer if the process may open fewer than 1,024 descriptors. No more than
+///   64 of them are younger than 20 ms, so that the name server is not flooded.
 /// - A domain (the last two labels of a name) may use no more threads than are free: at most half. Thus a name resolves
 ///   without delay while 200 others do not.
 /// - Names of `/etc/hosts` do not wait for those of other names, and eight threads are reserved for them.
@@ -44,9 +41,7 @@ public struct SystemResolver: Resolver {
         guard let port = UInt16(exactly: port) else {
             throw ResolutionError(host: host, code: EAI_SERVICE, message: "\(port) is not a port number")
         }
-        if let answer = SystemResolver.immediateAnswer(for: host) {
-            return try answer.get().map { $0.withPort(port) }
-        }
+        if let answer = SystemResolver.immediateAnswer(for: host) { return try answer.get().map { $0.withPort(port) } }
         guard case .success(let loop) = EventLoop.shared else {
             throw ResolutionError(host: host, message: "the event loop could not be started")
         }
@@ -57,7 +52,7 @@ public struct SystemResolver: Resolver {
     static let nameLimit = 255
 
     /// The result for a host that can be resolved without waiting: an invalid one, `localhost`, or an address literal.
-    static func immediateAnswer(for host: String) -> InFlightLookups.StreamedResponse? {
+    static func immediateAnswer(for host: String) -> InFlightLookups.Answer? {
         guard (1...nameLimit).contains(host.utf8.count), !host.utf8.contains(0) else {
             return .failure(ResolutionError(host: host, code: EAI_NONAME, message: "not a host name"))
         }
@@ -78,7 +73,7 @@ public struct SystemResolver: Resolver {
     }
 
     /// The addresses of a host, with port 0. Blocks the thread unless the flags say `AI_NUMERICHOST`.
-    static func lookUp(_ host: String, flags: Int32 = 0) -> InFlightLookups.StreamedResponse {
+    static func lookUp(_ host: String, flags: Int32 = 0) -> InFlightLookups.Answer {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -86,8 +81,7 @@ public struct SystemResolver: Resolver {
         var list: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(host, nil, &hints, &list)
         guard code == 0 else {
-            let message =
-                code == EAI_SYSTEM ? SystemError.text(of: errno) : unsafe String(cString: gai_strerror(code))
+            let message = code == EAI_SYSTEM ? SystemError.text(of: errno) : unsafe String(cString: gai_strerror(code))
             return .failure(ResolutionError(host: host, code: code, message: message))
         }
         defer { unsafe freeaddrinfo(list) }
@@ -110,16 +104,12 @@ public struct SystemResolver: Resolver {
     }
 }
 
-/// The names in the system's hosts file (hosts(5)).
-///
-/// They decide how a look-up is scheduled, never its result: addresses come from `getaddrinfo`, which also heeds
-/// nsswitch.conf. A file that is wrong, missing or too large therefore costs at most a place in a queue.
+/// The names in the system's hosts file (hosts(5)). They decide how a look-up is scheduled, never its result: addresses
+/// come from `getaddrinfo`, which also heeds nsswitch.conf. A wrong or missing file costs a place in a queue.
 final class HostsFile: Sendable {
-    /// `/etc/hosts`.
     static let system = HostsFile(path: "/etc/hosts")
 
-    /// The maximum size of a file that is read. Lists of blocked hosts can have several megabytes; their names are then
-    /// scheduled like all others.
+    /// The maximum size of a file that is read. Names of larger ones (lists of blocked hosts) have no privilege.
     static let byteLimit = 1 << 20
 
     private let path: String
@@ -133,8 +123,7 @@ final class HostsFile: Sendable {
         let version = SystemFile.Version(of: path)
         let known = state.withLock { $0.version == version ? $0.names : nil }
         if let known { return known.contains(name) }
-        // Read outside of the lock: others must not wait for the disk. Between stat and open the path may become a pipe,
-        // hence O_NONBLOCK.
+        // Read outside of the lock: others must not wait. After stat the path may become a pipe, hence O_NONBLOCK.
         let bytes = version.flatMap { _ in
             try? SystemFile.contents(of: path, limit: HostsFile.byteLimit, flags: O_NONBLOCK | O_NOCTTY)
         }
@@ -151,9 +140,7 @@ final class HostsFile: Sendable {
             let content = line.prefix { $0 != UInt8(ascii: "#") }
             // The characters of isspace.
             let words = content.split { $0 == 0x20 || (0x09...0x0D).contains($0) }
-            guard let address = words.first, address.allSatisfy({ digits.utf8.contains($0) }) else {
-                continue
-            }
+            guard let address = words.first, address.allSatisfy({ digits.utf8.contains($0) }) else { continue }
             for word in words.dropFirst() where word.count <= SystemResolver.nameLimit {
                 names.insert(String(decoding: word, as: UTF8.self).lowercased())
             }

@@ -1,17 +1,13 @@
 import COpenSSL
 
-/// A hash that is computed incrementally.
-///
-/// It belongs to one task at a time. After an error nothing is computed any more, and ``finish()`` throws.
+/// A hash that is computed incrementally, by one task at a time. After an error ``finish()`` throws.
 @safe package final class MessageDigest {
-    /// The hash function.
     package let algorithm: MessageDigestAlgorithm
     private let context: OpaquePointer
     /// Whether every step so far succeeded, and the digest has not been returned.
     private var isSound = true
 
     /// Creates the digest of no bytes.
-    ///
     /// - Throws: If this system's OpenSSL does not have the function.
     package init(_ algorithm: MessageDigestAlgorithm) throws(MessageDigestError) {
         OpenSSLLibrary.load()
@@ -27,7 +23,6 @@ import COpenSSL
 
     deinit { unsafe EVP_MD_CTX_free(context) }
 
-    /// Adds bytes.
     package func update(_ bytes: some Sequence<UInt8>) {
         let isAdded: Void? = bytes.withContiguousStorageIfAvailable { unsafe add(UnsafeRawBufferPointer($0)) }
         if isAdded == nil { unsafe Array(bytes).withUnsafeBytes { unsafe add($0) } }
@@ -42,7 +37,6 @@ import COpenSSL
     }
 
     /// The digest of all bytes. It can be requested once.
-    ///
     /// - Throws: If a step failed, or the digest was requested before.
     package func finish() throws(MessageDigestError) -> [UInt8] {
         guard isSound else { throw MessageDigestError(algorithm: algorithm) }
@@ -61,20 +55,17 @@ import COpenSSL
     }
 
     /// The digest of some bytes.
-    ///
     /// - Throws: If this system's OpenSSL does not have the function.
-    package static func digest(
-        _ algorithm: MessageDigestAlgorithm, of bytes: some Sequence<UInt8>
-    ) throws(MessageDigestError) -> [UInt8] {
+    package static func digest(_ algorithm: MessageDigestAlgorithm, of bytes: some Sequence<UInt8>)
+        throws(MessageDigestError) -> [UInt8]
+    {
         let digest = try MessageDigest(algorithm)
         digest.update(bytes)
         return try digest.finish()
     }
 
-    /// The 32 bytes of SHA-256; none for no bytes, which an encoder that failed returns, or if OpenSSL cannot compute it.
-    static func sha256(_ bytes: [UInt8]) -> [UInt8] {
-        bytes.isEmpty ? [] : (try? digest(.sha256, of: bytes)) ?? []
-    }
+    /// The 32 bytes of SHA-256; none for no bytes (of an encoder that failed), or if OpenSSL cannot compute it.
+    static func sha256(_ bytes: [UInt8]) -> [UInt8] { bytes.isEmpty ? [] : (try? digest(.sha256, of: bytes)) ?? [] }
 
     /// Bytes as pairs of lower-case hexadecimal digits.
     package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
@@ -83,10 +74,8 @@ import COpenSSL
     }
 }
 
-/// The hash functions for Digest authentication, and for checksums of files.
-///
-/// MD5 and SHA-1 do not protect against tampering; they exist because servers request the former, and publishers of files
-/// still use the latter.
+/// The hash functions for Digest authentication, and for checksums of files. MD5 and SHA-1 do not protect against
+/// tampering; they exist because servers request the former, and publishers of files still use the latter.
 package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     /// MD5 (RFC 1321), 16 bytes.
     case md5
@@ -101,7 +90,6 @@ package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     /// SHA-512/256 (FIPS 180-4 §6.7), 32 bytes: a function with its own initial value, not a truncated SHA-512.
     case sha512_256
 
-    /// The number of bytes of a digest.
     package var byteCount: Int {
         switch self {
         case .md5: 16
@@ -128,9 +116,7 @@ package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// A digest that could not be computed.
-package struct MessageDigestError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The function.
+package struct MessageDigestError: Error, Equatable, Sendable, CustomStringConvertible {
     package let algorithm: MessageDigestAlgorithm
 
     /// The algorithm, and why it may be missing.

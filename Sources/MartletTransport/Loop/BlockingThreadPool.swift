@@ -3,10 +3,9 @@ import DequeModule
 import Glibc
 import Synchronization
 
-/// A few threads for calls that block: name resolution, file reads, loading of trust stores.
-///
-/// Swift's cooperative pool has one thread per core; one blocking call there would stop half of a small machine. Threads
-/// start when work waits and none is free, up to the limit, and end after ten idle seconds.
+/// A few threads for calls that block: name resolution, file reads, loading of trust stores. Swift's cooperative pool
+/// has one thread per core; one blocking call there would stop half of a small machine. Threads start when work waits
+/// and none is free, up to the limit, and end after ten idle seconds.
 package final class BlockingThreadPool: Sendable {
     private struct State {
         var work = Deque<@Sendable () -> Void>()
@@ -15,9 +14,7 @@ package final class BlockingThreadPool: Sendable {
     }
 
     /// A value on its way from a worker to the task that waits for it.
-    private final class Parcel<Value: Sendable>: Sendable {
-        let value = Mutex<Value?>(nil)
-    }
+    private final class Parcel<Value: Sendable>: Sendable { let value = Mutex<Value?>(nil) }
 
     private let state = Mutex(State())
     private let threadLimit: Int
@@ -37,13 +34,10 @@ package final class BlockingThreadPool: Sendable {
         self.stackByteCount = stackByteCount
     }
 
-    /// The present number of threads.
     package var threadCount: Int { state.withLock { $0.threadCount } }
 
-    /// Runs a blocking closure on a worker and returns its result.
-    ///
-    /// Cancelling the task does not stop the closure, since a blocking call cannot be stopped; callers that must return
-    /// earlier race it with an event of their own.
+    /// Runs a blocking closure on a worker and returns its result. Cancelling the task does not stop the closure, since
+    /// a blocking call cannot be stopped; callers that must return earlier race it with an event of their own.
     package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         let parcel = Parcel<Value>()
         let resumed = await suspend { (waiter: Waiter<Value>) in
@@ -58,9 +52,9 @@ package final class BlockingThreadPool: Sendable {
     }
 
     /// As ``run(_:)``, for a closure that may fail.
-    package func run<Value: Sendable, Failure: Error>(
-        throwing body: @escaping @Sendable () throws(Failure) -> Value
-    ) async throws(Failure) -> Value { try await run { Result(catching: body) }.get() }
+    package func run<Value: Sendable, Failure: Error>(throwing body: @escaping @Sendable () throws(Failure) -> Value)
+        async throws(Failure) -> Value
+    { try await run { Result(catching: body) }.get() }
 
     /// Queues a closure, which resumes its caller by itself.
     package func submit(_ body: @escaping @Sendable () -> Void) {
@@ -74,12 +68,14 @@ package final class BlockingThreadPool: Sendable {
             do throws(SystemError) {
                 try Thread.start(name: "martlet-worker", stackByteCount: stackByteCount) { self.serve() }
             } catch {
-                // If there are other threads, one of them will run it; else it runs here.
-                let orphan = state.withLock { state -> (@Sendable () -> Void)? in
-                    state.threadCount -= 1
-                    return state.threadCount == 0 ? state.work.popFirst() : nil
+                // If there are other threads, one will run it. Else all that is queued runs here: others rely on it.
+                state.withLock { $0.threadCount -= 1 }
+                var hasRun = false
+                while let orphan = state.withLock({ $0.threadCount == 0 ? $0.work.popFirst() : nil }) {
+                    orphan()
+                    hasRun = true
                 }
-                if let orphan { return orphan() }
+                if hasRun { return }
             }
         }
         semaphore.signal()
@@ -104,7 +100,6 @@ package final class BlockingThreadPool: Sendable {
 }
 
 /// A counting semaphore of the system, on which threads of Martlet's own block; never threads of Swift's pool.
-///
 /// `@unchecked Sendable`: the pointer is set once, and the system guards the semaphore.
 @safe final class Semaphore: @unchecked Sendable {
     private let pointer: UnsafeMutablePointer<sem_t>
@@ -119,7 +114,6 @@ package final class BlockingThreadPool: Sendable {
         unsafe pointer.deallocate()
     }
 
-    /// Adds one.
     func signal() { unsafe sem_post(pointer) }
 
     /// Takes one, and waits for it if there is none.
@@ -128,9 +122,7 @@ package final class BlockingThreadPool: Sendable {
         var limit = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &limit)
         limit.tv_sec += seconds
-        while unsafe sem_timedwait(pointer, &limit) != 0 {
-            if errno != EINTR { return false }
-        }
+        while unsafe sem_timedwait(pointer, &limit) != 0 { if errno != EINTR { return false } }
         return true
     }
 }

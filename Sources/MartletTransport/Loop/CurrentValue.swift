@@ -1,22 +1,18 @@
 public import DequeModule
 public import Synchronization
 
-/// A value that changes, and of which each reader gets the latest: state, not events.
-///
-/// A late reader gets the present value immediately; a slow one skips values, which are never queued; all readers get the
-/// last value before the end. Any number of tasks may wait.
-@usableFromInline
-package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
-    @usableFromInline
-    struct State {
+/// A value that changes, and of which each reader gets the latest: state, not events. A late reader gets the present
+/// value immediately; a slow one skips values, which are never queued; all get the last one. Any number of tasks may
+/// wait.
+@usableFromInline package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
+    @usableFromInline struct State {
         @usableFromInline var value: Value
         @usableFromInline var version: UInt64
         @usableFromInline var isFinished: Bool
         @usableFromInline var waiters: [UInt64: Waiter<Void>]
         @usableFromInline var lastWaiter: UInt64
 
-        @inlinable
-        init(value: Value) {
+        @inlinable init(value: Value) {
             self.value = value
             (version, isFinished, waiters, lastWaiter) = (1, false, [:], 0)
         }
@@ -25,10 +21,8 @@ package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
     /// Guards the above: writers of the value, and tasks that wait for it.
     @usableFromInline let state: Mutex<State>
 
-    /// Creates the first value.
     @inlinable package init(_ value: Value) { state = Mutex(State(value: value)) }
 
-    /// The present value.
     @inlinable package var value: Value { state.withLock { $0.value } }
 
     /// Changes the value; does nothing after the end, or if the value is the same.
@@ -36,8 +30,7 @@ package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
     @inlinable package func update(_ value: () -> Value) { change { $0 = value() } }
 
     /// Changes the value in place, under the lock; else as ``update(_:)``.
-    @inlinable
-    package func change(_ body: (inout Value) -> Void) {
+    @inlinable package func change(_ body: (inout Value) -> Void) {
         wake { state in
             var value = state.value
             body(&value)
@@ -49,16 +42,14 @@ package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
     }
 
     /// Ends all waits, after they have returned the last value.
-    @inlinable
-    package func finish() {
+    @inlinable package func finish() {
         wake { state in
             state.isFinished = true
             return true
         }
     }
 
-    @inlinable
-    func wake(_ change: (inout State) -> Bool) {
+    @inlinable func wake(_ change: (inout State) -> Bool) {
         let waiters = state.withLock { state -> [UInt64: Waiter<Void>] in
             guard !state.isFinished, change(&state) else { return [:] }
             defer { if !state.waiters.isEmpty { state.waiters = [:] } }
@@ -69,8 +60,7 @@ package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
 
     /// Waits for a value other than the one seen last; `nil` at the end, or when the task is cancelled.
     /// - Parameter seen: The version that was returned with the last value; 0 at first.
-    @inlinable
-    package func next(after seen: UInt64) async -> (version: UInt64, value: Value)? {
+    @inlinable package func next(after seen: UInt64) async -> (version: UInt64, value: Value)? {
         while true {
             let (version, value, isFinished, number) = state.withLock { state in
                 state.lastWaiter += 1
@@ -97,9 +87,8 @@ package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
 
 extension CurrentValue {
     /// Waits for a value that satisfies a condition; else as ``next(after:)``.
-    package func next(
-        after seen: UInt64 = 0, where isWanted: (Value) -> Bool
-    ) async -> (version: UInt64, value: Value)? {
+    package func next(after seen: UInt64 = 0, where isWanted: (Value) -> Bool) async -> (version: UInt64, value: Value)?
+    {
         var seen = seen
         while let (version, value) = await next(after: seen) {
             if isWanted(value) { return (version, value) }
@@ -115,15 +104,11 @@ extension CurrentValue<Bool> {
     @discardableResult package func becomesTrue() async -> Bool { await next { $0 } != nil }
 }
 
-/// Values from any number of senders for tasks that receive them in turn. It holds as many as are sent: the senders keep
-/// them few.
-///
-/// It is an `AsyncStream` at a part of the cost, since its code is specialized where it is used. Any number of tasks may
-/// wait, and a task that is cancelled does not end it for the others.
-@usableFromInline
-package final class Mailbox<Value: Sendable>: Sendable {
-    @usableFromInline
-    struct State {
+/// Values from any number of senders for tasks that receive them in turn. It holds as many as are sent: the senders
+/// keep them few. It is an `AsyncStream` at a part of the cost, since its code is specialized where it is used. Any
+/// number of tasks may wait, and a task that is cancelled does not end it for the others.
+@usableFromInline package final class Mailbox<Value: Sendable>: Sendable {
+    @usableFromInline struct State {
         @usableFromInline var values: Deque<Value>
         @usableFromInline var isClosed: Bool
         /// The tasks that wait, while there are no values.
@@ -133,8 +118,7 @@ package final class Mailbox<Value: Sendable>: Sendable {
         @inlinable init() { (values, isClosed, waiters, lastWaiter) = (Deque(), false, Deque(), 0) }
 
         /// The result for a task that need not wait; `nil` if it has to.
-        @inlinable
-        mutating func takePresent() -> Value?? {
+        @inlinable mutating func takePresent() -> Value?? {
             if let value = values.popFirst() { return .some(value) }
             return isClosed || Task.isCancelled ? .some(nil) : nil
         }
@@ -143,7 +127,6 @@ package final class Mailbox<Value: Sendable>: Sendable {
     /// Guards the above: senders, and the tasks that take.
     @usableFromInline let state: Mutex<State>
 
-    /// Creates an empty mailbox.
     @inlinable package init() { state = Mutex(State()) }
 
     /// Adds a value after the others; does nothing after the end.
@@ -151,8 +134,7 @@ package final class Mailbox<Value: Sendable>: Sendable {
 
     /// As ``send(_:)``, for a sender that holds a lock.
     /// - Returns: The waiter to resume with the value after the lock.
-    @inlinable
-    package func post(_ value: Value) -> Waiter<Value?>? {
+    @inlinable package func post(_ value: Value) -> Waiter<Value?>? {
         state.withLock { state in
             guard !state.isClosed else { return nil }
             if let first = state.waiters.popFirst() { return first.waiter }
@@ -162,8 +144,7 @@ package final class Mailbox<Value: Sendable>: Sendable {
     }
 
     /// Ends it after the values that it holds.
-    @inlinable
-    package func close() {
+    @inlinable package func close() {
         let waiters = state.withLock { state in
             state.isClosed = true
             defer { state.waiters = Deque() }
@@ -173,8 +154,7 @@ package final class Mailbox<Value: Sendable>: Sendable {
     }
 
     /// The next value; without one, `nil` at the end and when the task is cancelled.
-    @inlinable
-    package func next() async -> Value? {
+    @inlinable package func next() async -> Value? {
         let (present, number) = state.withLock { state -> (Value??, UInt64) in
             if let present = state.takePresent() { return (present, 0) }
             state.lastWaiter += 1
@@ -235,33 +215,5 @@ package struct ValueReader<Value: Sendable & Equatable>: Sendable {
         guard let found = await take(seen) else { return nil }
         seen = found.version
         return found.value
-    }
-}
-
-/// The number of subscribers, and the run that is for them.
-package struct SubscriberCount {
-    private var count = 0
-    /// Counts the times at which a run began or ended, so that timers and results of an earlier one are ignored.
-    package private(set) var run: UInt64 = 0
-
-    /// No subscriber.
-    package init() {}
-
-    /// Adds a subscriber.
-    /// - Returns: The run that begins, if it is the only one.
-    package mutating func add() -> UInt64? {
-        count += 1
-        guard count == 1 else { return nil }
-        run += 1
-        return run
-    }
-
-    /// Removes a subscriber.
-    /// - Returns: Whether it was the last, which ends the run.
-    package mutating func remove() -> Bool {
-        count -= 1
-        guard count == 0 else { return false }
-        run += 1
-        return true
     }
 }

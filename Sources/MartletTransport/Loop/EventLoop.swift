@@ -8,8 +8,7 @@ import Synchronization
 ///
 /// A connection makes its system call on its caller's thread and comes here only if the call would block. With 64
 /// connections on two cores, this carries a fifth more requests than running connections on the loop. The loop can also
-/// run tasks: preferring it as task executor avoids switching threads, which pays with many connections and costs with
-/// one.
+/// run tasks: as task executor it avoids switching threads, which pays with many connections and costs with one.
 package final class EventLoop: TaskExecutor {
     private struct Registrations {
         /// By descriptor: small numbers, assigned densely by the kernel.
@@ -61,9 +60,8 @@ package final class EventLoop: TaskExecutor {
     private let poller: Poller
     private let thread = Atomic<UInt>(0)
 
-    /// The loop that all sessions share: started on first use, it lives as long as the process.
-    ///
-    /// It fails if the kernel refuses the two descriptors that it needs.
+    /// The loop that all sessions share: started on first use, it lives as long as the process. It fails if the kernel
+    /// refuses the two descriptors that it needs.
     package static let shared = Result { () throws(SystemError) in try EventLoop.start() }
 
     /// The shared loop, or, if the kernel refused it, a loop without a thread, which rejects every socket.
@@ -79,7 +77,6 @@ package final class EventLoop: TaskExecutor {
 
     private init(poller: consuming Poller) { self.poller = poller }
 
-    /// Starts a loop on a thread of its own.
     package static func start() throws(SystemError) -> EventLoop {
         OpenSSLLibrary.load()
         let loop = EventLoop(poller: try Poller())
@@ -94,19 +91,16 @@ package final class EventLoop: TaskExecutor {
     }
 
     /// The number of registered sockets, listening ones included. Takes time in proportion to the highest descriptor.
-    package var socketCount: Int {
-        registrations.withLock { $0.byDescriptor.count { readiness in readiness != nil } }
-    }
+    package var socketCount: Int { registrations.withLock { $0.byDescriptor.count { readiness in readiness != nil } } }
 
     /// The number of timers, including those whose target is gone.
     package var timerCount: Int { agenda.withLock { $0.timers.count } }
 
     // MARK: Sockets
 
-    /// Registers a descriptor.
-    package func register(
-        _ descriptor: Int32, interest: Poller.Interest = .traffic
-    ) throws(SystemError) -> (readiness: Readiness, number: UInt32) {
+    package func register(_ descriptor: Int32, interest: Poller.Interest = .traffic) throws(SystemError) -> (
+        readiness: Readiness, number: UInt32
+    ) {
         let readiness = registrations.withLock { registrations in
             registrations.lastNumber = registrations.lastNumber == .max ? 1 : registrations.lastNumber + 1
             let readiness = Readiness(loop: self, descriptor: descriptor, number: registrations.lastNumber)
@@ -115,9 +109,8 @@ package final class EventLoop: TaskExecutor {
             registrations.byDescriptor[index] = readiness
             return readiness
         }
-        do throws(SystemError) {
-            try poller.add(descriptor, registration: readiness.number, interest: interest)
-        } catch {
+        do throws(SystemError) { try poller.add(descriptor, registration: readiness.number, interest: interest) } catch
+        {
             unregister(descriptor, number: readiness.number)
             throw error
         }
@@ -138,7 +131,6 @@ package final class EventLoop: TaskExecutor {
     // MARK: Timers
 
     /// Calls a target at an instant, or a little later: up to a millisecond, and longer on a busy machine.
-    ///
     /// - Parameter isRetained: Whether the target stays in memory until then. A target that many threads use all the
     ///   time should: a weak reference would make each later retain and release of it slow.
     package func schedule(
@@ -150,8 +142,7 @@ package final class EventLoop: TaskExecutor {
 
     /// Calls the readiness registered under a number at an instant, if it still is.
     func schedule(descriptor: Int32, number: UInt32, token: UInt64, at deadline: MonotonicTime) {
-        insert(
-            Timer(deadline: deadline, token: token, target: .socket(descriptor: descriptor, number: number)))
+        insert(Timer(deadline: deadline, token: token, target: .socket(descriptor: descriptor, number: number)))
     }
 
     private func insert(_ timer: Timer) {
@@ -165,9 +156,8 @@ package final class EventLoop: TaskExecutor {
         if mustWake { poller.wake() }
     }
 
-    /// Removes the timers whose target is gone: those of a minute's abandoned requests can be a hundred thousand.
-    ///
-    /// The next sweep comes at twice the number that was left, so that as many insertions share its cost.
+    /// Removes the timers whose target is gone: those of a minute's abandoned requests can be a hundred thousand. The
+    /// next sweep comes at twice the number that was left, so that as many insertions share its cost.
     /// - Returns: The objects that were checked, which the caller releases after the lock.
     private func sweep(_ agenda: inout Agenda) -> [any TimerTarget] {
         var objects: [any TimerTarget] = []
@@ -195,7 +185,6 @@ package final class EventLoop: TaskExecutor {
 
     // MARK: Jobs
 
-    /// Runs a job on the loop's thread.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let mustWake = agenda.withLock { agenda in
@@ -206,7 +195,6 @@ package final class EventLoop: TaskExecutor {
         if mustWake { poller.wake() }
     }
 
-    /// Whether the caller runs on the loop's thread.
     package var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
     // MARK: The thread
@@ -227,9 +215,7 @@ package final class EventLoop: TaskExecutor {
                 let milliseconds = (first.nanoseconds - now.nanoseconds + 999_999) / 1_000_000
                 return Int32(clamping: milliseconds)
             }
-            poller.wait(timeout: timeout) { event in
-                readiness(event.descriptor, event.registration)?.signal(event)
-            }
+            poller.wait(timeout: timeout) { event in readiness(event.descriptor, event.registration)?.signal(event) }
             agenda.withLock { $0.sleepsUntil = MonotonicTime(nanoseconds: 0) }
             fireTimers()
             isStopped = runJobs()
@@ -265,13 +251,11 @@ package final class EventLoop: TaskExecutor {
     }
 }
 
-/// An object that the event loop calls when an instant has passed.
-///
-/// Timers are lazy: a target that needs its deadline later than armed lets the timer fire and returns the later instant,
-/// so that postponing a deadline, which every request does, costs no more than a store.
+/// An object that the event loop calls when an instant has passed. Timers are lazy: a target that needs its deadline
+/// later than armed lets the timer fire and returns the later instant, so that postponing a deadline, which every
+/// request does, costs no more than a store.
 package protocol TimerTarget: AnyObject, Sendable {
     /// Called on the loop's thread; must not block.
-    ///
     /// - Parameters:
     ///   - token: The number that the target passed when it armed the timer.
     ///   - now: The present instant.
@@ -282,13 +266,10 @@ package protocol TimerTarget: AnyObject, Sendable {
 /// An epoll instance and the eventfd that wakes it.
 ///
 /// Descriptors are registered once, edge-triggered. Each event carries a registration number besides the descriptor: a
-/// batch may contain an event of a descriptor that was closed, and opened again by other code, while the batch was
-/// processed.
+/// batch may contain an event of a descriptor that was closed, and opened again by other code, meanwhile.
 ///
-/// `@unchecked Sendable`: the kernel guards the descriptors, and only the loop's thread calls `wait`, which alone uses the
-/// buffer of events.
+/// `@unchecked Sendable`: the kernel guards the descriptors; only `wait`, on the loop's thread, uses the buffer.
 @safe package struct Poller: ~Copyable, @unchecked Sendable {
-    /// An event of a descriptor.
     struct Event {
         var descriptor: Int32
         /// The number under which it was registered.
@@ -388,8 +369,7 @@ package protocol TimerTarget: AnyObject, Sendable {
             let dead = flags & (EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0
             body(
                 Event(
-                    descriptor: Int32(bitPattern: UInt32(truncatingIfNeeded: data)),
-                    registration: registration,
+                    descriptor: Int32(bitPattern: UInt32(truncatingIfNeeded: data)), registration: registration,
                     isReadable: hangup || dead || flags & (EPOLLIN.rawValue | EPOLLPRI.rawValue) != 0,
                     isWritable: dead || flags & EPOLLOUT.rawValue != 0, isHangup: hangup))
         }

@@ -1,14 +1,10 @@
 import Synchronization
 
-/// A value that one task waits for and another delivers, once; or a deadline, or an interruption, whichever is first.
-///
-/// A lock decides which of them settles it; the others are informed that they came too late.
+/// A value that one task waits for and another delivers, once; or a deadline, or an interruption, whichever is first. A
+/// lock decides which of them settles it; the others are informed that they came too late.
 package final class OneShot<Value: Sendable>: TimerTarget {
-    /// The outcome of the wait.
     package enum Outcome: Sendable {
-        /// The value came.
         case value(Value)
-        /// The deadline passed first.
         case timedOut
         /// ``interrupt()`` was called first.
         case interrupted
@@ -26,7 +22,6 @@ package final class OneShot<Value: Sendable>: TimerTarget {
 
     private let state = Mutex<(outcome: Outcome?, waiter: Waiter<Outcome>?)>((nil, nil))
 
-    /// Creates one that is not settled.
     package init() {}
 
     /// Delivers the value.
@@ -60,8 +55,8 @@ package final class OneShot<Value: Sendable>: TimerTarget {
                 loop.schedule(self, token: 0, at: deadline)
             }
         }
-        // Read again under the lock: the thread sanitizer does not see how a continuation passes its value if it is resumed
-        // before its task has fully suspended.
+        // Read again under the lock: the thread sanitizer does not see how a continuation passes its value if it is
+        // resumed before its task has fully suspended.
         return state.withLock { $0.outcome } ?? resumed
     }
 
@@ -81,13 +76,12 @@ package final class OneShot<Value: Sendable>: TimerTarget {
 }
 
 extension OneShot {
-    /// Runs code in a task of its own, and waits for its value until the deadline, or until the running task is cancelled.
-    ///
-    /// The code's task is then cancelled and no longer waited for: the code may know of no deadline, and never return.
+    /// Runs code in a task of its own, and waits for its value until the deadline, or until the running task is
+    /// cancelled. The code's task is then cancelled and no longer waited for: the code may never return.
     /// - Parameter late: Receives a value that comes too late.
     static func run(
-        until deadline: MonotonicTime, on loop: EventLoop,
-        late: @escaping @Sendable (Value) -> Void = { _ in }, _ code: @escaping @Sendable () async -> Value
+        until deadline: MonotonicTime, on loop: EventLoop, late: @escaping @Sendable (Value) -> Void = { _ in },
+        _ code: @escaping @Sendable () async -> Value
     ) async -> Outcome {
         let shot = OneShot()
         let task = Task {
@@ -99,13 +93,12 @@ extension OneShot {
     }
 }
 
-/// Runs code of the program in a task of its own, and waits for it until the running task is cancelled.
-///
-/// The code's task is then cancelled and no longer waited for, since it may never return.
+/// Runs code of the program in a task of its own, and waits for it until the running task is cancelled. The code's task
+/// is then cancelled and no longer waited for, since it may never return.
 /// - Throws: The error of the code; `CancellationError`.
-package func waitUnlessCancelled<Value: Sendable>(
-    for code: @escaping @Sendable () async throws -> Value
-) async throws -> Value {
+package func waitUnlessCancelled<Value: Sendable>(for code: @escaping @Sendable () async throws -> Value) async throws
+    -> Value
+{
     let ended = await OneShot<Result<Value, any Error>>.run(until: .distantFuture, on: .sharedOrStalled) {
         do { return .success(try await code()) } catch { return .failure(error) }
     }

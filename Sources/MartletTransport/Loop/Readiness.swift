@@ -6,7 +6,6 @@ import Synchronization
 /// that comes between the failed call and the wait stays in the latch, so it is never lost. At most one task waits per
 /// direction: a connection has one reader and one writer.
 package final class Readiness: TimerTarget {
-    /// A direction of the bytes.
     package enum Direction: UInt64, Sendable {
         /// From the peer.
         case read = 0
@@ -14,19 +13,16 @@ package final class Readiness: TimerTarget {
         case write = 1
     }
 
-    /// The outcome of a wait.
     package enum Outcome: Sendable {
         /// The call is to be tried again.
         case ready
-        /// The deadline passed first.
         case timedOut
         /// The socket was interrupted for good, as by cancellation.
         case interrupted
         /// The socket was closed on this side.
         case closed
 
-        /// Throws unless the call is to be tried again.
-        func check() throws(TransportError) {
+        package func check() throws(TransportError) {
             switch self {
             case .ready: return
             case .timedOut: throw .timedOut
@@ -65,9 +61,7 @@ package final class Readiness: TimerTarget {
         /// Notified on the loop's thread of any read edge while the connection idles in the pool.
         var idleWatcher: (any IdleStreamObserver)?
 
-        var isWorthReading: Bool {
-            read.isSignalled || !read.isDrained || isHangup || isClosed || isInterrupted
-        }
+        var isWorthReading: Bool { read.isSignalled || !read.isDrained || isHangup || isClosed || isInterrupted }
 
         mutating func withLatch<Value>(_ direction: Direction, _ body: (inout Latch) -> Value) -> Value {
             direction == .read ? body(&read) : body(&write)
@@ -110,16 +104,12 @@ package final class Readiness: TimerTarget {
     /// Records that a read took all there was.
     package func readDrained() { state.withLock { $0.read.isDrained = true } }
 
-    /// Whether ``close()`` has been called.
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Prepares for an attempt to write.
     package func beginWrite() { state.withLock { $0.write.isSignalled = false } }
 
-    /// Sets whether write edges wake the reader too, besides a waiting writer (a reply to a TLS record may have to be sent
-    /// before the record can be read).
-    ///
-    /// An earlier edge does not count: a caller that turns this on tries the call again before it waits.
+    /// Sets whether write edges wake the reader too, besides a waiting writer (a reply to a TLS record may have to be
+    /// sent before the record can be read). An earlier edge does not count: the caller tries again before it waits.
     package func setWakesReaderOnWritable(_ isOn: Bool) { state.withLock { $0.readerWantsWrite = isOn } }
 
     /// Waits until a direction is signalled, or the deadline passes. The instant zero stands for no waiting.
@@ -165,10 +155,8 @@ package final class Readiness: TimerTarget {
         return isReady ? .ready : nil
     }
 
-    /// Makes a waiting reader try again, as when its deadline has changed.
-    ///
-    /// Without one, the next wait ends immediately: a reader may have checked its deadline just before, and be about to
-    /// wait.
+    /// Makes a waiting reader try again, as when its deadline has changed. Without one, the next wait ends immediately:
+    /// a reader may have checked its deadline just before, and be about to wait.
     package func wakeReader() {
         let waiter = state.withLock { $0.read.wake() }
         waiter?.resume(returning: .ready)
@@ -203,8 +191,8 @@ package final class Readiness: TimerTarget {
     }
 
     /// Ends the watch of ``observeIdle(_:)``.
-    /// - Returns: Whether there may be something to read: an edge has come after the last read, or that read left bytes,
-    ///   for which no other edge will come.
+    /// - Returns: Whether there may be something to read: an edge has come after the last read, or that read left
+    ///   bytes, for which no other edge will come.
     package func stopObservingIdle() -> Bool {
         let (watcher, mayHaveBytes) = state.withLock { ($0.idleWatcher.take(), $0.isWorthReading) }
         // Released outside of the lock: it may hold the last reference to much.
@@ -213,11 +201,11 @@ package final class Readiness: TimerTarget {
     }
 
     /// Notifies a watcher, on the loop's thread, of every read edge from now on, and immediately if there has been one
-    /// since the last read. It is retained until ``stopObservingIdle()`` or ``close()``, and not at all after ``close()``.
+    /// since the last read. It is retained until ``stopObservingIdle()`` or ``close()``.
     package func observeIdle(_ watcher: any IdleStreamObserver) {
         let isSignalled = state.withLock { state in
-            // The socket may have been closed since the caller decided to watch it. Watcher and socket refer to each other,
-            // and nothing would break that cycle any more.
+            // The socket may have been closed since the caller decided to watch it. Watcher and socket refer to each
+            // other, and nothing would break that cycle any more.
             guard !state.isClosed else { return false }
             state.idleWatcher = watcher
             return state.isHangup || state.read.isSignalled
@@ -227,7 +215,6 @@ package final class Readiness: TimerTarget {
 
     // MARK: The loop's side
 
-    /// Handles an event of the poller.
     func signal(_ event: Poller.Event) {
         var reader: Waiter<Outcome>?
         var writer: Waiter<Outcome>?
@@ -274,27 +261,20 @@ package final class Readiness: TimerTarget {
     }
 }
 
-/// The continuation through which a waiting task is resumed, exactly once.
-///
-/// Debug builds, which the tests run, use the checked one, so that a continuation that is resumed twice or lost is
-/// reported. Release builds use the unchecked one, which saves an allocation per wait.
-@safe @usableFromInline
-package struct Waiter<Value: Sendable>: Sendable {
+/// The continuation through which a waiting task is resumed, exactly once. Debug builds, which the tests run, use the
+/// checked one, so that a continuation that is resumed twice or lost is reported. Release builds use the unchecked one,
+/// which saves an allocation per wait.
+@safe @usableFromInline package struct Waiter<Value: Sendable>: Sendable {
     #if DEBUG
         private let continuation: CheckedContinuation<Value, Never>
-        fileprivate init(_ continuation: CheckedContinuation<Value, Never>) {
-            self.continuation = continuation
-        }
+        fileprivate init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = continuation }
     #else
         private let continuation: UnsafeContinuation<Value, Never>
-        fileprivate init(_ continuation: UnsafeContinuation<Value, Never>) {
-            unsafe self.continuation = continuation
-        }
+        fileprivate init(_ continuation: UnsafeContinuation<Value, Never>) { unsafe self.continuation = continuation }
     #endif
 
     /// Resumes the task with a value. Never called under a lock: the task may start immediately.
-    @usableFromInline
-    package func resume(returning value: Value) {
+    @usableFromInline package func resume(returning value: Value) {
         #if DEBUG
             continuation.resume(returning: value)
         #else
@@ -304,8 +284,7 @@ package struct Waiter<Value: Sendable>: Sendable {
 }
 
 /// Suspends the task and passes its continuation to a closure, which must ensure that it is resumed exactly once.
-@usableFromInline
-package func suspend<Value: Sendable>(
+@usableFromInline package func suspend<Value: Sendable>(
     isolation: isolated (any Actor)? = #isolation, _ body: (Waiter<Value>) -> Void
 ) async -> Value {
     #if DEBUG

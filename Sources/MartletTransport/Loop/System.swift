@@ -2,15 +2,13 @@ import CLinux
 import COpenSSL
 import Glibc
 
-/// An instant of the monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds since an arbitrary start.
-///
-/// All deadlines inside Martlet have this type: eight bytes, compared with one instruction, never set back by a change
-/// of the wall clock. ``distantFuture`` stands for "no deadline".
+/// An instant of the monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds since an arbitrary start. All deadlines inside
+/// Martlet have this type: eight bytes, compared with one instruction, never set back by a change of the wall clock.
+/// ``distantFuture`` stands for "no deadline".
 package struct MonotonicTime: Comparable, Hashable, Sendable {
     /// Nanoseconds since the clock's start.
     package var nanoseconds: UInt64
 
-    /// Creates an instant.
     package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
     private init(of clock: clockid_t) {
@@ -19,10 +17,8 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
         nanoseconds = UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
     }
 
-    /// The instant that never comes.
     package static let distantFuture = MonotonicTime(nanoseconds: .max)
 
-    /// The present instant.
     package static func now() -> MonotonicTime { MonotonicTime(of: CLOCK_MONOTONIC) }
 
     /// The present instant of the clock that includes the time for which the computer was suspended (`CLOCK_BOOTTIME`).
@@ -36,15 +32,12 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
         let magnitude = UInt64(exactly: delta.magnitude) ?? .max
         let (sum, isOutOfRange) =
             delta < 0
-            ? nanoseconds.subtractingReportingOverflow(magnitude)
-            : nanoseconds.addingReportingOverflow(magnitude)
+            ? nanoseconds.subtractingReportingOverflow(magnitude) : nanoseconds.addingReportingOverflow(magnitude)
         return MonotonicTime(nanoseconds: isOutOfRange ? (delta < 0 ? 0 : .max) : sum)
     }
 
     /// The instant after a duration; none without a duration.
-    package func deadline(after duration: Duration?) -> MonotonicTime {
-        duration.map(advanced(by:)) ?? .distantFuture
-    }
+    package func deadline(after duration: Duration?) -> MonotonicTime { duration.map(advanced(by:)) ?? .distantFuture }
 
     /// The time from an earlier instant to this one; zero if that one is not earlier.
     package func since(_ earlier: MonotonicTime) -> Duration {
@@ -52,15 +45,12 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
         return .nanoseconds(Int64(clamping: nanoseconds - earlier.nanoseconds))
     }
 
-    package static func < (left: MonotonicTime, right: MonotonicTime) -> Bool {
-        left.nanoseconds < right.nanoseconds
-    }
+    package static func < (left: MonotonicTime, right: MonotonicTime) -> Bool { left.nanoseconds < right.nanoseconds }
 }
 
-/// Conversions of any duration, extreme settings included.
-///
-/// `Duration.components` and the sum, the double and the fraction of a large duration trap. No code outside of this file
-/// takes a duration apart, and a duration from a setting is ``bounded`` before it is used in a calculation.
+/// Conversions of any duration, extreme settings included. `Duration.components` and the sum, the double and the
+/// fraction of a large duration trap. No code outside of this file takes a duration apart, and a duration from a
+/// setting is ``bounded`` before it is used in a calculation.
 extension Duration {
     /// The longest span of a setting: a hundred years.
     package static let longest = Duration.seconds(100 * 365 * 86_400)
@@ -89,9 +79,9 @@ enum Thread {
     /// - Parameters:
     ///   - name: At most 15 bytes are shown by the system's tools.
     ///   - stackByteCount: The size of the stack; `nil`, or a size that the system refuses, for the system's default.
-    static func start(
-        name: String, stackByteCount: Int? = nil, _ body: @escaping @Sendable () -> Void
-    ) throws(SystemError) {
+    static func start(name: String, stackByteCount: Int? = nil, _ body: @escaping @Sendable () -> Void)
+        throws(SystemError)
+    {
         var blocked = sigset_t()
         var previous = sigset_t()
         unsafe sigfillset(&blocked)
@@ -124,9 +114,9 @@ enum Thread {
 
 /// The OpenSSL library of this process.
 ///
-/// By default OpenSSL frees its global state when the process exits (`atexit`). A thread that sets up TLS at that moment
-/// then reads freed memory, and the process ends with a signal or hangs. Martlet loads the library without this clean-up:
-/// a program may return from `main` while calls run, and the kernel reclaims the memory.
+/// By default OpenSSL frees its global state when the process exits (`atexit`). A thread that sets up TLS at that
+/// moment then reads freed memory, and the process ends with a signal or hangs. Martlet loads the library without this
+/// clean-up: a program may return from `main` while calls run, and the kernel reclaims the memory.
 ///
 /// The setting counts only if nothing has loaded the library before, so each first use of OpenSSL calls ``load()``: the
 /// event loop, which every session needs, digests, pins, and ``OpenSSLErrors/clear()``, which precedes every other use.
@@ -136,17 +126,56 @@ enum OpenSSLLibrary {
         _ = OPENSSL_init_ssl(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }()
 
-    /// Loads the library once; later calls do nothing.
     static func load() { loaded }
 }
 
 /// The environment variables of the process.
 package enum ProcessEnvironment {
-    /// The value of a variable; `nil` if it is not set, or empty.
-    ///
-    /// The C library forbids reading while another thread sets a variable, so this is for the start of a program or session.
+    /// The value of a variable; `nil` if it is not set, or empty. The C library forbids reading while another thread
+    /// sets a variable, so this is for the start of a program or session.
     package static func value(of name: String) -> String? {
         guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
         return unsafe String(cString: value)
+    }
+}
+
+/// Files that are read as a whole: certificates, keys, lists of suffixes, the hosts file.
+enum SystemFile {
+    /// The identity and the state of a file: it is read again after they have changed.
+    struct Version: Hashable {
+        private let numbers: [Int]
+
+        /// The version of a regular file; `nil` for anything else.
+        init?(of path: String) {
+            var status = stat()
+            guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+            let times = [status.st_mtim, status.st_ctim].flatMap { [Int($0.tv_sec), Int($0.tv_nsec)] }
+            let (device, inode) = (Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino))
+            numbers = [device, inode, Int(status.st_size)] + times
+        }
+    }
+
+    /// The bytes of a file. Blocks.
+    /// - Parameters:
+    ///   - limit: The maximum number of bytes, so that a path such as `/dev/zero` cannot fill the memory.
+    ///   - flags: Further flags of `open`.
+    static func contents(of path: String, limit: Int, flags: Int32 = 0) throws(SystemError) -> [UInt8] {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | flags)
+        guard descriptor >= 0 else { throw SystemError(operation: "open", code: errno) }
+        defer { close(descriptor) }
+        var contents: [UInt8] = []
+        // Enough for a private key, so that no copy of it stays in freed memory.
+        contents.reserveCapacity(64 << 10)
+        var chunk = [UInt8](repeating: 0, count: 64 << 10)
+        defer { unsafe chunk.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) } }
+        while true {
+            let (count, code) = Socket.retrying {
+                unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+            }
+            if count < 0 { throw SystemError(operation: "read", code: code) }
+            if count == 0 { return contents }
+            contents += chunk[..<count]
+            if contents.count > limit { throw SystemError(operation: "read", code: EFBIG) }
+        }
     }
 }

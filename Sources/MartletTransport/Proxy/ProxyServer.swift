@@ -11,7 +11,6 @@ public struct ProxyServer: Hashable, Sendable {
         /// SOCKS version 5 (RFC 1928).
         case socks5(ProxyNameResolution)
 
-        /// The scheme of the proxy's URL.
         var scheme: String {
             switch self {
             case .http: "http"
@@ -21,7 +20,6 @@ public struct ProxyServer: Hashable, Sendable {
             }
         }
 
-        /// All kinds.
         static let all = [Kind.http, .https, .socks5(.resolvedLocally), .socks5(.resolvedRemotely)]
     }
 
@@ -54,13 +52,11 @@ public struct ProxyServer: Hashable, Sendable {
     ///   - tls: The settings for TLS with the proxy; ignored unless the kind is ``Kind/https``.
     ///   - alwaysTunnels: See ``alwaysTunnels``.
     package init(
-        kind: Kind, host: String, port: Int, credentials: ProxyCredentials? = nil,
-        tls: TLSSettings = TLSSettings(), alwaysTunnels: Bool = false
+        kind: Kind, host: String, port: Int, credentials: ProxyCredentials? = nil, tls: TLSSettings = TLSSettings(),
+        alwaysTunnels: Bool = false
     ) {
         self.init(
-            Parts(
-                kind: kind, host: host, port: port, credentials: credentials, tls: tls,
-                alwaysTunnels: alwaysTunnels))
+            Parts(kind: kind, host: host, port: port, credentials: credentials, tls: tls, alwaysTunnels: alwaysTunnels))
     }
 
     private init(_ parts: Parts) { storage = Storage(parts) }
@@ -83,12 +79,11 @@ public struct ProxyServer: Hashable, Sendable {
     /// The credentials for the proxy; `nil` for none.
     public var credentials: ProxyCredentials? { storage.parts.credentials }
 
-    /// The settings for TLS with an HTTPS proxy. They are separate from those for servers: trusted roots and identities of
-    /// one are not used for the other.
+    /// The settings for TLS with an HTTPS proxy. Their roots and identities are not used for servers, nor theirs here.
     public var tls: TLSSettings { storage.parts.tls }
 
-    /// Whether an HTTP proxy is asked for a tunnel for `http` URLs as well, as curl's `--proxytunnel`; `false` by default:
-    /// those requests are sent to the proxy itself.
+    /// Whether an HTTP proxy is asked for a tunnel for `http` URLs as well, as curl's `--proxytunnel`; `false` by
+    /// default: those requests are sent to the proxy itself.
     public var alwaysTunnels: Bool { storage.parts.alwaysTunnels }
 
     /// The same proxy with these credentials.
@@ -100,19 +95,16 @@ public struct ProxyServer: Hashable, Sendable {
     package func withTLS(_ tls: TLSSettings) -> ProxyServer { with { $0.tls = tls } }
 
     /// The same proxy, asked for a tunnel for all schemes, or no longer.
-    public func alwaysTunneling(_ isOn: Bool = true) -> ProxyServer {
-        with { $0.alwaysTunnels = isOn }
-    }
+    public func alwaysTunneling(_ isOn: Bool = true) -> ProxyServer { with { $0.alwaysTunnels = isOn } }
 
-    /// Whether requests of a scheme are sent to the proxy itself, which forwards them (RFC 9112 §3.2.2), rather than through
-    /// a tunnel to the server.
+    /// Whether requests of a scheme are forwarded by the proxy (RFC 9112 §3.2.2) rather than sent through a tunnel.
     package func forwards(isSecure: Bool) -> Bool {
         if isSecure || alwaysTunnels { return false }
         return kind == .http || kind == .https
     }
 
-    /// The destination of forwarded requests: the proxy, for any server. They have the scheme `http`, and so are not secure,
-    /// though TLS may be used with the proxy; a tunnel to the proxy's own address is another destination.
+    /// The destination of forwarded requests: the proxy, for any server. They have the scheme `http`, and so are not
+    /// secure, though TLS may be used with the proxy; a tunnel to the proxy's own address is another destination.
     package var forwardingDestination: Destination { Destination(isSecure: false, host: host, port: port) }
 
     /// The address of the proxy on the network.
@@ -165,15 +157,14 @@ public struct ProxyCredentials: Hashable, Sendable {
     /// were `false`. SOCKS proxies are always asked first.
     public var sendsPreemptively: Bool
 
-    /// Whether they are sent to an HTTP proxy by `Digest` (RFC 7616) alone, after a challenge, so that it never receives the
-    /// password; `false` by default. A proxy that wants `Basic` then gets none, and rejects the request.
+    /// Whether they are sent to an HTTP proxy by `Digest` (RFC 7616) alone, after a challenge, so that it never
+    /// receives the password; `false` by default. A proxy that wants `Basic` then gets none, and rejects the request.
     ///
     /// It has no effect on SOCKS proxies: their only method sends the password as it is.
     public var requiresDigest: Bool
 
     /// Creates credentials.
-    public init(user: String, password: String, sendsPreemptively: Bool = true, requiresDigest: Bool = false)
-    {
+    public init(user: String, password: String, sendsPreemptively: Bool = true, requiresDigest: Bool = false) {
         self.user = user
         self.password = password
         self.sendsPreemptively = sendsPreemptively
@@ -190,4 +181,33 @@ extension ProxyCredentials: CustomStringConvertible, CustomDebugStringConvertibl
 
     /// Shows nothing.
     public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Makes the values of `Proxy-Authorization` (RFC 9110 §11.7). Its state belongs to proxies alone: no server's
+/// challenge may reach it, and none of its values a server.
+package protocol ProxyAuthenticator: Sendable {
+    /// The value that is sent preemptively.
+    /// - Returns: The field's value; `nil` to send none.
+    func preemptiveValue(for request: ProxyAuthenticationRequest) -> String?
+
+    /// The value that answers a 407; called once per request.
+    /// - Parameters:
+    ///   - challenges: The values of its `Proxy-Authenticate` fields, unchanged.
+    ///   - refused: The value of the rejected request; `nil` if it had none.
+    /// - Returns: The field's value for a retry; `nil` if a retry would be rejected again.
+    func value(answering challenges: [String], refused: String?, for request: ProxyAuthenticationRequest) -> String?
+}
+
+package struct ProxyAuthenticationRequest: Sendable {
+    /// The proxy, with its credentials.
+    package var proxy: ProxyServer
+    package var method: String
+    /// The target in the request line: `host:port` of a CONNECT, else an absolute URL.
+    package var target: String
+
+    package init(proxy: ProxyServer, method: String, target: String) {
+        self.proxy = proxy
+        self.method = method
+        self.target = target
+    }
 }

@@ -1,16 +1,13 @@
-/// The client's side of a SOCKS5 handshake up to the tunnel (RFC 1928, RFC 1929).
-///
-/// It accepts only as many bytes as it asks for: those after the proxy's last reply belong to the tunnel.
+/// The client's side of a SOCKS5 handshake up to the tunnel (RFC 1928, RFC 1929). It accepts only as many bytes as it
+/// asks for: those after the proxy's last reply belong to the tunnel.
 package struct Socks5Machine: Sendable {
     /// The server that the proxy is to connect to.
-    package enum Target: Hashable, Sendable {
-        /// An address and its port.
+    package enum Target: Sendable {
         case address(SocketAddress)
         /// A name that the proxy looks up.
         case name(String, port: UInt16)
     }
 
-    /// The actions that an event requires.
     package struct Effects: Equatable, Sendable {
         /// Bytes to send, all of them immediately.
         package var send: [UInt8] = []
@@ -64,16 +61,13 @@ package struct Socks5Machine: Sendable {
             let passwordLength = UInt8(exactly: credentials.password.utf8.count)
         else { throw .invalidCredentials }
         self.credentials =
-            [1, userLength] + Array(credentials.user.utf8) + [passwordLength]
-            + Array(credentials.password.utf8)
+            [1, userLength] + Array(credentials.user.utf8) + [passwordLength] + Array(credentials.password.utf8)
     }
 
-    /// The first bytes to send.
     package mutating func start() -> Effects {
         let methods =
             credentials == nil
-            ? [Socks5Machine.noAuthentication]
-            : [Socks5Machine.noAuthentication, Socks5Machine.userAndPassword]
+            ? [Socks5Machine.noAuthentication] : [Socks5Machine.noAuthentication, Socks5Machine.userAndPassword]
         return Effects(send: [Socks5Machine.version, UInt8(methods.count)] + methods)
     }
 
@@ -96,9 +90,7 @@ package struct Socks5Machine: Sendable {
     package mutating func receive(_ bytes: some Collection<UInt8>) throws(Socks5Error) -> Effects {
         if case .failed(let fault) = state { throw fault }
         answer += bytes.prefix(wantedByteCount)
-        do throws(Socks5Error) {
-            return try step()
-        } catch {
+        do throws(Socks5Error) { return try step() } catch {
             state = .failed(error)
             throw error
         }
@@ -169,7 +161,7 @@ package struct Socks5Machine: Sendable {
 }
 
 /// The reason a SOCKS proxy did not open a tunnel to the server (RFC 1928, RFC 1929).
-package enum Socks5Error: Error, Hashable, Sendable, CustomStringConvertible {
+package enum Socks5Error: Error, Equatable, Sendable, CustomStringConvertible {
     /// The proxy's reply begins with this byte and not with the version.
     case wrongVersion(UInt8)
     /// The proxy accepts none of the offered methods of authentication.
@@ -190,11 +182,8 @@ package enum Socks5Error: Error, Hashable, Sendable, CustomStringConvertible {
     case invalidCredentials
 
     /// Whether another address of the same server may work.
-    package var isAboutAddress: Bool {
-        if case .refused(let reply) = self { reply.isAboutAddress } else { false }
-    }
+    package var isAboutAddress: Bool { if case .refused(let reply) = self { reply.isAboutAddress } else { false } }
 
-    /// The action of the proxy, and its meaning.
     package var description: String {
         switch self {
         case .wrongVersion(let byte):
@@ -206,18 +195,16 @@ package enum Socks5Error: Error, Hashable, Sendable, CustomStringConvertible {
         case .invalidAddressType(let type): "byte 3 of its answer names the unknown address type \(type)"
         case .truncated(let count): "it ended the connection after \(count) bytes of an answer"
         case .invalidName(let count): "a server's name has 1 to 255 bytes there, and this one has \(count)"
-        case .invalidCredentials:
-            "a user name has 1 to 255 bytes there and a password at most 255; these do not fit"
+        case .invalidCredentials: "a user name has 1 to 255 bytes there and a password at most 255; these do not fit"
         }
     }
 }
 
 /// A code in a SOCKS proxy's reply (RFC 1928 §6).
-package struct Socks5Reply: Hashable, Sendable, CustomStringConvertible {
+package struct Socks5Reply: Equatable, Sendable, CustomStringConvertible {
     /// The code; 0 is success.
     package let rawValue: UInt8
 
-    /// Creates a code.
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Whether another address of the same server may work: after a general failure, an unreachable network or host, a
@@ -226,11 +213,9 @@ package struct Socks5Reply: Hashable, Sendable, CustomStringConvertible {
 
     private static let texts = [
         "succeeded", "general failure", "not allowed by its rules", "network unreachable", "host unreachable",
-        "connection refused by the server", "TTL expired", "command not supported",
-        "address type not supported",
+        "connection refused by the server", "TTL expired", "command not supported", "address type not supported",
     ]
 
-    /// The code in words.
     package var description: String {
         let texts = Socks5Reply.texts
         return rawValue < texts.count ? texts[Int(rawValue)] : "a code that RFC 1928 does not know"

@@ -1,17 +1,15 @@
 import Glibc
 
-/// The result of one attempt to read.
 package enum ReadOutcome: Equatable, Sendable {
     /// The number of bytes that were put into the buffer; never zero.
     case bytes(Int)
     /// Nothing yet: wait until readable and try again.
     case wouldBlock
-    /// The peer has ended the stream. Over TLS the end is clean only after a `close_notify`; without one, an attacker may
-    /// have cut the stream (RFC 8446 §6.1).
+    /// The peer has ended the stream. Over TLS the end is clean only after a `close_notify`; without one, an attacker
+    /// may have cut the stream (RFC 8446 §6.1).
     case endOfStream(isClean: Bool)
 }
 
-/// The result of checking an idle stream.
 package enum IdleState: Sendable {
     /// Open, and nothing has arrived: fit for another request.
     case quiet
@@ -25,10 +23,9 @@ package protocol IdleStreamObserver: AnyObject, Sendable {
     func idleStreamBecameReadable()
 }
 
-/// A connected stream of bytes: plain, over TLS, or in memory.
-///
-/// Reading and writing make one attempt, on the caller's thread, and report if they would block; waiting is a call of its
-/// own. One task reads and one may write at the same time. Any thread may call `interrupt` and `close` at any time.
+/// A connected stream of bytes: plain, over TLS, or in memory. Reading and writing make one attempt, on the caller's
+/// thread, and report if they would block; waiting is a call of its own. One task reads and one may write at the same
+/// time. Any thread may call `interrupt` and `close` at any time.
 package protocol ByteStream: AnyObject, Sendable {
     /// Tries to read into a buffer that is not empty.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome
@@ -37,10 +34,8 @@ package protocol ByteStream: AnyObject, Sendable {
     /// - Returns: The number of bytes that were written; 0 if it would block.
     func write(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int
 
-    /// Waits until a read is worth trying.
-    ///
-    /// Returns immediately if something arrived since the last attempt. Cancelling the task has no effect by itself: the
-    /// code that cancels it calls ``interrupt()``.
+    /// Waits until a read is worth trying. Returns immediately if something arrived since the last attempt. Cancelling
+    /// the task has no effect by itself: the code that cancels it calls ``interrupt()``.
     /// - Throws: `.timedOut` at the deadline, `.interrupted`, `.closed`.
     func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError)
 
@@ -56,9 +51,8 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Ends every wait, now and later. The descriptor stays open until ``close()``.
     func interrupt()
 
-    /// Closes the stream; further calls throw `.closed`. Closing it again has no effect.
-    ///
-    /// A TLS stream sends its `close_notify` if that is possible without waiting.
+    /// Closes the stream; further calls throw `.closed`. Closing it again has no effect. A TLS stream sends its
+    /// `close_notify` if that is possible without waiting.
     func close()
 
     /// Closes the stream so that the peer sees a reset rather than an end.
@@ -67,14 +61,13 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Ends the writing direction: the peer reads the end of the stream, and may still send.
     func shutdownWriting()
 
-    /// Checks whether an idle stream is fit for another request, without waiting and without taking bytes of a response.
+    /// Checks whether an idle stream is fit for another request, without waiting or taking bytes of a response.
     func probe() -> IdleState
 
     /// Whether a read may find something; `false` only if it certainly would not. The default is `true`.
     var mayHaveBytes: Bool { get }
 
-    /// The readiness that ``waitUntilReadable(until:)`` waits for, if it waits for one socket and nothing else; the default
-    /// is `nil`.
+    /// The readiness that ``waitUntilReadable(until:)`` waits for, if it is one socket's; the default is `nil`.
     var readLatch: Readiness? { get }
 
     /// Asks the kernel whether a read would find something, for a reader that polls instead of waiting; yields to other
@@ -82,23 +75,21 @@ package protocol ByteStream: AnyObject, Sendable {
     func looksReadable() -> Bool
 
     /// Ends the watch of ``observeIdle(_:)``.
-    /// - Returns: Whether something has happened on the stream since it was last read, or that read left bytes; it may be
-    ///   late, and is `true` if the stream does not know.
+    /// - Returns: Whether something has happened on the stream since it was last read, or that read left bytes; it may
+    ///   be late, and is `true` if the stream does not know.
     @discardableResult func stopObservingIdle() -> Bool
 
     /// Notifies a watcher whenever something happens on the idle stream, until ``stopObservingIdle()``.
     func observeIdle(_ watcher: any IdleStreamObserver)
 
-    /// Makes a wait to read end only when so many bytes are there, or the end, or an error; initially 1.
-    ///
-    /// Reads themselves take all there is. If fewer bytes are there when the number falls, a wait ends immediately. By
+    /// Makes a wait to read end only when so many bytes are there, or the end, or an error; initially 1. Reads
+    /// themselves take all there is. If fewer bytes are there when the number falls, a wait ends immediately. By
     /// default every byte wakes the reader.
     func awaitBytes(_ count: Int)
 
     /// Marks the packets that are sent from now on, if the stream has packets. By default it has none.
     func mark(_ serviceClass: ServiceClass)
 
-    /// Properties of the connection.
     var information: ConnectionInformation { get }
 }
 
@@ -114,9 +105,7 @@ extension ByteStream {
     package func looksReadable() -> Bool { false }
 
     /// Calls a closure; else as ``observeIdle(_:)``.
-    package func observeIdle(calling closure: @escaping @Sendable () -> Void) {
-        observeIdle(IdleClosure(closure))
-    }
+    package func observeIdle(calling closure: @escaping @Sendable () -> Void) { observeIdle(IdleClosure(closure)) }
 
     /// Tries to write an array from an offset on.
     /// - Returns: The number of bytes that were written; 0 if it would block.
@@ -126,15 +115,11 @@ extension ByteStream {
         }
     }
 
-    /// Reads bytes and waits for the first of them.
-    ///
-    /// For the short exchanges before a tunnel is established, of which no byte too many may be read.
+    /// Waits for bytes and reads them: for the short exchanges before a tunnel, of which no byte too many may be read.
     /// - Parameter count: The maximum number of bytes, at least 1.
     /// - Returns: The bytes, at least one; `nil` at the end of the stream.
     /// - Throws: `.timedOut`, `.interrupted`, and the errors of reading.
-    package func receive(
-        atMost count: Int, until deadline: MonotonicTime
-    ) async throws(TransportError) -> [UInt8]? {
+    package func receive(atMost count: Int, until deadline: MonotonicTime) async throws(TransportError) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: max(1, count))
         while true {
             // Checked here too: with a peer that keeps sending a little the wait never reaches it.
@@ -171,9 +156,7 @@ private final class IdleClosure: IdleStreamObserver {
     func idleStreamBecameReadable() { closure() }
 }
 
-/// The reason bytes could not be moved.
 package enum TransportError: Error, Sendable {
-    /// The name did not resolve.
     case resolution(ResolutionError)
     /// No address could be connected to: every attempt, in the order in which they ended.
     case connect([ConnectFailure])
@@ -181,7 +164,6 @@ package enum TransportError: Error, Sendable {
     case system(SystemError)
     /// This side or the peer rejected the TLS handshake or a record.
     case tls(TLSError)
-    /// The deadline passed.
     case timedOut
     /// The stream was interrupted, as by cancellation.
     case interrupted
@@ -245,9 +227,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         self.code = code
     }
 
-    /// Whether the peer has reset the connection.
     package var isReset: Bool { code == ECONNRESET }
-    /// Whether nothing listens at the address.
     package var isRefusal: Bool { code == ECONNREFUSED }
 
     /// The call and the system's text for the number: `connect: Connection refused (errno 111)`.

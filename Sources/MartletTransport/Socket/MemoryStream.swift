@@ -1,9 +1,7 @@
 import Synchronization
 
-/// One end of a stream in memory: one end reads what the other writes, with a bounded buffer between.
-///
-/// It behaves like the stream of a socket (would-block, waiting, ends, resets), so that the layers above can run without a
-/// network.
+/// One end of a stream in memory: one end reads what the other writes, with a bounded buffer between. It behaves like
+/// the stream of a socket (would-block, waiting, ends, resets), so that the layers above can run without a network.
 package final class MemoryStream: ByteStream {
     /// Bytes on their way in one direction.
     private final class Channel: Sendable {
@@ -39,11 +37,13 @@ package final class MemoryStream: ByteStream {
 
     deinit { close() }
 
+    /// The number of bytes in memory for this end to read, with those that it has read and that are still stored.
+    var storedByteCount: Int { incoming.state.withLock { $0.bytes.count } }
+
     /// The two ends of a new stream.
     /// - Parameter capacity: The number of bytes on their way in each direction at which writing would block.
-    package static func pair(
-        capacity: Int = 64 * 1024, loop: EventLoop
-    ) -> (client: MemoryStream, server: MemoryStream) {
+    package static func pair(capacity: Int = 64 * 1024, loop: EventLoop) -> (client: MemoryStream, server: MemoryStream)
+    {
         let upstream = Channel(capacity: max(1, capacity))
         let downstream = Channel(capacity: max(1, capacity))
         let client = MemoryStream(incoming: downstream, outgoing: upstream, loop: loop)
@@ -82,10 +82,13 @@ package final class MemoryStream: ByteStream {
         let capacity = outgoing.capacity
         let count = outgoing.state.withLock { state -> Int? in
             if state.isReset || state.isEnded { return nil }
-            let count = min(capacity - state.byteCount, buffer.count)
-            if count > 0 {
-                unsafe state.bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            // A reader that never catches up must not make the bytes it has read pile up.
+            if state.readOffset >= capacity {
+                state.bytes.removeFirst(state.readOffset)
+                state.readOffset = 0
             }
+            let count = min(capacity - state.byteCount, buffer.count)
+            if count > 0 { unsafe state.bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
             return count
         }
         guard let count else { throw .system(SystemError(operation: "send", code: 32)) }
@@ -97,8 +100,7 @@ package final class MemoryStream: ByteStream {
         let peer = peerReadiness.withLock { $0 }
         peer?.signal(
             Poller.Event(
-                descriptor: -1, registration: 0, isReadable: isReadable, isWritable: isWritable,
-                isHangup: isHangup))
+                descriptor: -1, registration: 0, isReadable: isReadable, isWritable: isWritable, isHangup: isHangup))
     }
 
     package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {

@@ -2,11 +2,9 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A non-blocking socket registered with an event loop; owner of its descriptor.
-///
-/// The descriptor's number returns to the system only when no call is using it: closing while another thread is inside a
-/// call marks the socket, and the end of that call closes it. So no call can meet a descriptor that was closed and opened
-/// again by other code.
+/// A non-blocking socket registered with an event loop; owner of its descriptor. The descriptor's number returns to the
+/// system only when no call is using it: closing while another thread is inside a call marks the socket, and the end of
+/// that call closes it. So no call can meet a descriptor that was closed and opened again by other code.
 package final class Socket: Sendable {
     /// The top bit means closed; the rest counts the calls that are using the descriptor.
     private let usage = Atomic<UInt32>(0)
@@ -17,14 +15,11 @@ package final class Socket: Sendable {
     private let descriptor: Int32
     /// The loop with which it is registered.
     let loop: EventLoop
-    /// The readiness of the two directions.
     package let readiness: Readiness
 
     /// Takes over an open, non-blocking, close-on-exec descriptor.
     package init(adopting descriptor: Int32, loop: EventLoop) throws(SystemError) {
-        do throws(SystemError) {
-            readiness = try loop.register(descriptor).readiness
-        } catch {
+        do throws(SystemError) { readiness = try loop.register(descriptor).readiness } catch {
             Glibc.close(descriptor)
             throw error
         }
@@ -69,7 +64,6 @@ package final class Socket: Sendable {
         Glibc.close(descriptor)
     }
 
-    /// Whether ``close()`` has been called.
     package var isClosed: Bool { usage.load(ordering: .acquiring) & Socket.closedBit != 0 }
 
     // MARK: Bytes
@@ -77,9 +71,9 @@ package final class Socket: Sendable {
     /// Tries to receive.
     /// - Parameter asksKernel: Whether the kernel is asked even if the latch says that nothing has come. The latch then
     ///   stays as it is: at worst it promises bytes that were taken here.
-    package func receive(
-        into buffer: UnsafeMutableRawBufferPointer, asksKernel: Bool = false
-    ) throws(TransportError) -> ReadOutcome {
+    package func receive(into buffer: UnsafeMutableRawBufferPointer, asksKernel: Bool = false) throws(TransportError)
+        -> ReadOutcome
+    {
         guard asksKernel || readiness.beginRead() else { return .wouldBlock }
         let result = withDescriptor { descriptor in
             Socket.retrying { unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) }
@@ -92,15 +86,11 @@ package final class Socket: Sendable {
         return count > 0 ? .bytes(count) : .wouldBlock
     }
 
-    /// Tries to send; 0 if it would block.
-    ///
-    /// An earlier edge stays in its latch: it costs one needless attempt if the socket is full, and saves a lock in all
-    /// other cases.
+    /// Tries to send; 0 if it would block. An earlier edge stays in its latch: it costs one needless attempt if the
+    /// socket is full, and saves a lock in all other cases.
     package func send(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
         let result = withDescriptor { descriptor in
-            Socket.retrying {
-                unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
-            }
+            Socket.retrying { unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL)) }
         }
         guard let (count, code) = result else { throw .closed }
         if count >= 0 { return count }
@@ -143,22 +133,18 @@ package final class Socket: Sendable {
         return true
     }
 
-    /// Ends the writing direction.
     package func shutdownWriting() { _ = withDescriptor { shutdown($0, Int32(SHUT_WR)) } }
 
-    /// Waits for a direction.
-    package func wait(
-        for direction: Readiness.Direction, until deadline: MonotonicTime
-    ) async throws(TransportError) { try await readiness.wait(for: direction, until: deadline).check() }
+    package func wait(for direction: Readiness.Direction, until deadline: MonotonicTime) async throws(TransportError) {
+        try await readiness.wait(for: direction, until: deadline).check()
+    }
 
     // MARK: Addresses and options
 
-    /// The address of this side.
     package var localAddress: SocketAddress? {
         withDescriptor { number in unsafe SocketAddress.filled { unsafe getsockname(number, $0, $1) } } ?? nil
     }
 
-    /// The address of the other side.
     package var remoteAddress: SocketAddress? {
         withDescriptor { number in unsafe SocketAddress.filled { unsafe getpeername(number, $0, $1) } } ?? nil
     }
@@ -173,7 +159,7 @@ package final class Socket: Sendable {
         setOption(SOL_SOCKET, SO_RCVLOWAT, Int32(clamping: count))
     }
 
-    /// Marks the packets that are sent from now on. Each family refuses the option of the other, and a unix socket both.
+    /// Marks the packets sent from now on. Each family refuses the option of the other, and a unix socket both.
     fileprivate func mark(_ serviceClass: ServiceClass) {
         // The two lower bits are for congestion notification, which is the system's.
         setOption(Int32(IPPROTO_IP), IP_TOS, serviceClass.codePoint << 2)
@@ -186,11 +172,9 @@ package final class Socket: Sendable {
     }
 }
 
-/// The descriptor of a socket before it is registered with a loop; closed unless it is released.
-///
-/// Epoll reports a socket that is neither connected nor listening as hung up, so it is registered last.
+/// The descriptor of a socket before it is registered with a loop; closed unless it is released. Epoll reports a socket
+/// that is neither connected nor listening as hung up, so it is registered last.
 package struct Descriptor: ~Copyable {
-    /// The number.
     package let number: Int32
 
     /// Opens a non-blocking, close-on-exec stream socket.
@@ -217,9 +201,9 @@ package struct Descriptor: ~Copyable {
         number = opened
     }
 
-    /// The upper bound of the numbers of sockets: the last eight descriptors of the process, or the last eighth of few, are
-    /// left to files, name resolution and the runtime. Swift's (libdispatch) opens a file of each of its threads once a
-    /// second, and ends the process if it cannot.
+    /// The upper bound of the numbers of sockets: the last eight descriptors of the process, or the last eighth of few,
+    /// are left to files, name resolution and the runtime. Swift's (libdispatch) opens a file of each of its threads
+    /// once a second, and ends the process if it cannot.
     private static var numberLimit: Int32 {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
@@ -242,33 +226,26 @@ package struct Descriptor: ~Copyable {
 
     /// Sets an option.
     /// - Returns: Whether the kernel accepted it.
-    static func setOption(
-        of descriptor: Int32, _ level: Int32, _ name: Int32, _ value: some BitwiseCopyable
-    ) -> Bool {
+    static func setOption(of descriptor: Int32, _ level: Int32, _ name: Int32, _ value: some BitwiseCopyable) -> Bool {
         unsafe withUnsafeBytes(of: value) {
             unsafe setsockopt(descriptor, level, name, $0.baseAddress, socklen_t($0.count)) == 0
         }
     }
 
-    /// Sets an option whose value is a number.
     func setOption(_ level: Int32, _ name: Int32, _ value: Int32) throws(SystemError) {
         guard Descriptor.setOption(of: number, level, name, value) else {
             throw SystemError(operation: "setsockopt", code: errno)
         }
     }
 
-    /// Binds to an address.
     func bind(to address: SocketAddress) throws(SystemError) {
         guard unsafe address.withKernelForm({ unsafe Glibc.bind(number, $0, $1) }) == 0 else {
             throw SystemError(operation: "bind(\(address))", code: errno)
         }
     }
 
-    /// Starts to connect.
     func connect(to address: SocketAddress) throws(SystemError) {
-        let (_, code) = Socket.retrying {
-            Int(unsafe address.withKernelForm { unsafe Glibc.connect(number, $0, $1) })
-        }
+        let (_, code) = Socket.retrying { Int(unsafe address.withKernelForm { unsafe Glibc.connect(number, $0, $1) }) }
         guard code == 0 || code == EINPROGRESS || code == EALREADY else {
             throw SystemError(operation: "connect", code: code)
         }
@@ -289,9 +266,7 @@ package final class Listener: Sendable {
         let descriptor = try Descriptor(address.family)
         if address.family != .unix { try descriptor.setOption(SOL_SOCKET, SO_REUSEADDR, 1) }
         try descriptor.bind(to: address)
-        guard listen(descriptor.number, backlog) == 0 else {
-            throw SystemError(operation: "listen", code: errno)
-        }
+        guard listen(descriptor.number, backlog) == 0 else { throw SystemError(operation: "listen", code: errno) }
         socket = try descriptor.register(with: loop)
         self.address = socket.localAddress ?? address
     }
@@ -312,13 +287,9 @@ package final class Listener: Sendable {
                 do throws(SystemError) {
                     let accepted = try Socket(adopting: Int32(descriptor), loop: loop)
                     // A socket that its peer has already reset may reject it, which does not matter.
-                    if address.family != .unix {
-                        accepted.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
-                    }
+                    if address.family != .unix { accepted.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1)) }
                     return accepted
-                } catch {
-                    throw .system(error)
-                }
+                } catch { throw .system(error) }
             }
             if code == ECONNABORTED { continue }
             guard code == EAGAIN else { throw .system(SystemError(operation: "accept", code: code)) }
@@ -333,7 +304,6 @@ package final class Listener: Sendable {
 
 /// A stream on a socket, directly or through TLS: the parts that are the same for both.
 package protocol SocketStream: ByteStream {
-    /// The socket.
     var socket: Socket { get }
 }
 
@@ -357,17 +327,14 @@ extension SocketStream {
     package func mark(_ serviceClass: ServiceClass) { socket.mark(serviceClass) }
 }
 
-/// A stream directly on a socket.
 package final class PlainStream: SocketStream {
     package let socket: Socket
     package let information: ConnectionInformation
 
-    /// Creates a stream on a connected socket.
     package init(socket: Socket, remoteAddress: SocketAddress?) {
         self.socket = socket
         information = ConnectionInformation(
-            remoteAddress: remoteAddress?.description ?? "",
-            localAddress: socket.localAddress?.description ?? "")
+            remoteAddress: remoteAddress?.description ?? "", localAddress: socket.localAddress?.description ?? "")
     }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {

@@ -95,19 +95,18 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// The address without its port: `127.0.0.1`, `::1`, or the socket's path.
     public var host: String {
-        switch family {
-        case .ipv4: return addressBytes.map { String($0) }.joined(separator: ".")
-        case .ipv6:
-            return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) {
-                buffer in
-                let text = unsafe inet_ntop(
-                    AF_INET6, addressBytes, buffer.baseAddress, socklen_t(INET6_ADDRSTRLEN))
-                return unsafe text.map { unsafe String(cString: $0) } ?? ""
-            }
-        case .unix:
-            var name = Array(bytes.dropFirst(MemoryLayout<sa_family_t>.size))
-            if name.first == 0, name.count > 1 { name[0] = UInt8(ascii: "@") }
-            return String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+        guard family == .unix else { return SocketAddress.literal(of: addressBytes) }
+        var name = Array(bytes.dropFirst(MemoryLayout<sa_family_t>.size))
+        if name.first == 0, name.count > 1 { name[0] = UInt8(ascii: "@") }
+        return String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+    }
+
+    /// The literal for the four or sixteen bytes of an IP address.
+    fileprivate static func literal(of bytes: [UInt8]) -> String {
+        if bytes.count == 4 { return bytes.map { String($0) }.joined(separator: ".") }
+        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
+            let text = unsafe inet_ntop(AF_INET6, bytes, buffer.baseAddress, socklen_t(INET6_ADDRSTRLEN))
+            return unsafe text.map { unsafe String(cString: $0) } ?? ""
         }
     }
 
@@ -133,9 +132,9 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Reads the address that a system call stores.
-    static func filled(
-        by body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
-    ) -> SocketAddress? {
+    static func filled(by body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32)
+        -> SocketAddress?
+    {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let code = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
@@ -149,17 +148,12 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
 
 /// An IPv4 or IPv6 address without port and zone.
 package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
-    /// The version of the protocol.
     package enum Family: Hashable, Sendable, CaseIterable {
-        /// IPv4.
         case ipv4
-        /// IPv6.
         case ipv6
 
-        /// The kernel's number.
         package var number: UInt8 { self == .ipv4 ? UInt8(AF_INET) : UInt8(AF_INET6) }
 
-        /// The family with a number.
         package init?(number: UInt8) {
             guard let family = Family.allCases.first(where: { $0.number == number }) else { return nil }
             self = family
@@ -169,7 +163,6 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     /// The four or sixteen bytes.
     package let bytes: [UInt8]
 
-    /// The family, by the number of bytes.
     package var family: Family { bytes.count == 4 ? .ipv4 : .ipv6 }
 
     /// Creates an address; `nil` unless there are four or sixteen bytes.
@@ -205,17 +198,9 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         family == .ipv4 ? bytes[0] == 169 && bytes[1] == 254 : bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
     }
 
-    /// Whether it is the unspecified address.
     package var isUnspecified: Bool { bytes.allSatisfy { $0 == 0 } }
 
-    /// The address as a literal.
-    package var description: String {
-        let form =
-            family == .ipv4
-            ? [UInt8(AF_INET), 0, 0, 0] + bytes + [UInt8](repeating: 0, count: 8)
-            : [UInt8(AF_INET6), 0, 0, 0, 0, 0, 0, 0] + bytes + [0, 0, 0, 0]
-        return SocketAddress(kernelForm: form)?.host ?? ""
-    }
+    package var description: String { SocketAddress.literal(of: bytes) }
 }
 
 /// The bytes of an IPv6 address as groups of digits, without compression.

@@ -2,15 +2,12 @@ import COpenSSL
 
 /// An X.509 certificate (RFC 5280), owned.
 @safe package final class Certificate {
-    /// OpenSSL's object.
     package let pointer: OpaquePointer
 
-    /// Takes over a reference.
     package init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
     deinit { unsafe X509_free(pointer) }
 
-    /// A certificate's bytes in DER.
     package static func der(of certificate: OpaquePointer) -> [UInt8] {
         unsafe encoded { unsafe i2d_X509(certificate, &$0) }
     }
@@ -20,10 +17,7 @@ import COpenSSL
         unsafe encoded { unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &$0) }
     }
 
-    /// SHA-256 of a certificate's DER.
-    static func sha256(of certificate: OpaquePointer) -> [UInt8] {
-        MessageDigest.sha256(unsafe der(of: certificate))
-    }
+    static func sha256(of certificate: OpaquePointer) -> [UInt8] { MessageDigest.sha256(unsafe der(of: certificate)) }
 
     /// A name as RFC 4514 writes it; control bytes and non-ASCII characters are escaped.
     static func text(of name: OpaquePointer?) -> String {
@@ -34,23 +28,19 @@ import COpenSSL
 
     /// The names that a certificate is issued for: its alternative names that are hosts or addresses, as text.
     static func names(of certificate: OpaquePointer) -> [String] {
-        guard let raw = unsafe X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil) else {
-            return []
-        }
+        guard let raw = unsafe X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil) else { return [] }
         let names = OpaquePointer(raw)
         defer { unsafe GENERAL_NAMES_free(names) }
         var texts: [String] = []
         for index in 0..<max(unsafe OPENSSL_sk_num(names), 0) {
             var type: Int32 = 0
             guard let element = unsafe OPENSSL_sk_value(names, index),
-                let value = unsafe GENERAL_NAME_get0_value(
-                    element.assumingMemoryBound(to: GENERAL_NAME.self), &type),
+                let value = unsafe GENERAL_NAME_get0_value(element.assumingMemoryBound(to: GENERAL_NAME.self), &type),
                 type == GEN_DNS || type == GEN_IPADD
             else { continue }
             let string = unsafe value.assumingMemoryBound(to: ASN1_STRING.self)
             let bytes = unsafe Array(
-                UnsafeBufferPointer(
-                    start: ASN1_STRING_get0_data(string), count: Int(ASN1_STRING_length(string))))
+                UnsafeBufferPointer(start: ASN1_STRING_get0_data(string), count: Int(ASN1_STRING_length(string))))
             if type == GEN_DNS {
                 // Displayed and logged, so control bytes are replaced.
                 let visible = bytes.prefix(255).map { (0x21...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
@@ -67,10 +57,8 @@ import COpenSSL
 
 /// A certificate revocation list (RFC 5280 §5), owned.
 @safe package final class RevocationList {
-    /// OpenSSL's object.
     package let pointer: OpaquePointer
 
-    /// Takes over a reference.
     package init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
     deinit { unsafe X509_CRL_free(pointer) }
@@ -78,10 +66,8 @@ import COpenSSL
 
 /// A key, owned: a private one, unless it was read as a public one.
 @safe package final class PrivateKey {
-    /// OpenSSL's object.
     package let pointer: OpaquePointer
 
-    /// Takes over a reference.
     package init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
     deinit { unsafe EVP_PKEY_free(pointer) }
@@ -139,7 +125,6 @@ enum PeerName: Equatable {
         self = .host(name)
     }
 
-    /// The name or the address.
     var text: String {
         switch self {
         case .host(let name), .address(let name): name

@@ -1,17 +1,16 @@
 import COpenSSL
 
-/// The verification of the peer's chain: OpenSSL's, then Martlet's rules for the leaf and the chain, then the pins; or the
-/// decision of a custom policy on their result.
+/// The verification of the peer's chain: OpenSSL's, then Martlet's rules for the leaf and the chain, then the pins; or
+/// the decision of a custom policy on their result.
 enum CertificateVerification {
-    /// OpenSSL's callback for the whole verification: 1 continues the handshake.
-    ///
-    /// Here rather than after the handshake, so that no byte of the application is sent to a peer that is rejected, and no
-    /// session with it is stored.
+    /// OpenSSL's callback for the whole verification: 1 continues the handshake. Here rather than after the handshake,
+    /// so that no byte of the application is sent to a peer that is rejected, and no session with it is stored.
     static let callback: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { store, _ in
         guard let store = unsafe store else { return 0 }
         let ssl = unsafe ssl(of: store)
-        guard let channel = unsafe TLSChannel.of(ssl), let leaf = unsafe X509_STORE_CTX_get0_cert(store)
-        else { return 0 }
+        guard let channel = unsafe TLSChannel.of(ssl), let leaf = unsafe X509_STORE_CTX_get0_cert(store) else {
+            return 0
+        }
         channel.refusal = nil
         channel.evidence = nil
         let rules = channel.context.verification
@@ -34,8 +33,7 @@ enum CertificateVerification {
             channel.refusal = unsafe pinFault(store, leaf, rules.pins, isVerified: false, channel)
         } else {
             channel.refusal =
-                unsafe fault(store, leaf, channel)
-                ?? pinFault(store, leaf, rules.pins, isVerified: true, channel)
+                unsafe fault(store, leaf, channel) ?? pinFault(store, leaf, rules.pins, isVerified: true, channel)
         }
         guard channel.refusal == nil else {
             // If OpenSSL found no fault, it shall report a bad certificate to the peer.
@@ -49,15 +47,11 @@ enum CertificateVerification {
     }
 
     private static func ssl(of store: OpaquePointer) -> OpaquePointer? {
-        unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()).map {
-            OpaquePointer($0)
-        }
+        unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()).map { OpaquePointer($0) }
     }
 
     /// The fault of the chain; `nil` if it has none.
-    private static func fault(
-        _ store: OpaquePointer, _ leaf: OpaquePointer, _ channel: TLSChannel
-    ) -> TLSError.Kind? {
+    private static func fault(_ store: OpaquePointer, _ leaf: OpaquePointer, _ channel: TLSChannel) -> TLSError.Kind? {
         let rules = channel.context.verification
         if rules.revocation.acceptsExpiredLists || rules.revocation.acceptsMissingLists || rules.hasGivenRoots
             || UnderscoreRule.concerns(channel.host)
@@ -83,8 +77,7 @@ enum CertificateVerification {
 
     /// Compares the pins, and stores the evidence with which they were compared.
     private static func pinFault(
-        _ store: OpaquePointer, _ leaf: OpaquePointer, _ pins: PinSet?, isVerified: Bool,
-        _ channel: TLSChannel
+        _ store: OpaquePointer, _ leaf: OpaquePointer, _ pins: PinSet?, isVerified: Bool, _ channel: TLSChannel
     ) -> TLSError.Kind? {
         guard let pins else { return nil }
         let chain = unsafe isVerified ? certificates(X509_STORE_CTX_get0_chain(store)) : [leaf]
@@ -93,13 +86,10 @@ enum CertificateVerification {
         return pins.isSatisfied(by: evidence) ? nil : .pinMismatch(found: evidence.publicKeys)
     }
 
-    private static func presented(
-        _ store: OpaquePointer, host: String, fault: TLSError.Kind?
-    ) -> PresentedChain {
+    private static func presented(_ store: OpaquePointer, host: String, fault: TLSError.Kind?) -> PresentedChain {
         unsafe PresentedChain(
             certificates: certificates(X509_STORE_CTX_get0_untrusted(store)).map(PresentedCertificate.init),
-            verified: fault == nil
-                ? certificates(X509_STORE_CTX_get0_chain(store)).map(PresentedCertificate.init) : [],
+            verified: fault == nil ? certificates(X509_STORE_CTX_get0_chain(store)).map(PresentedCertificate.init) : [],
             fault: fault, host: host)
     }
 
@@ -124,8 +114,8 @@ enum CertificateVerification {
             case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE, X509_V_ERR_PATHLEN_WITHOUT_KU_KEY_CERT_SIGN,
                 X509_V_ERR_MISSING_SUBJECT_KEY_IDENTIFIER, X509_V_ERR_CA_BCONS_NOT_CRITICAL:
                 unsafe rules.hasGivenRoots
-                    && X509_STORE_CTX_get_error_depth(store)
-                        == martlet_chain_count(X509_STORE_CTX_get0_chain(store)) - 1
+                    && X509_STORE_CTX_get_error_depth(store) == martlet_chain_count(X509_STORE_CTX_get0_chain(store))
+                        - 1
             case X509_V_ERR_HOSTNAME_MISMATCH:
                 unsafe X509_STORE_CTX_get0_cert(store).map { leaf in
                     unsafe UnderscoreRule.isNamed(

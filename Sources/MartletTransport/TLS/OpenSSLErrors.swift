@@ -18,28 +18,21 @@ package struct OpenSSLErrors {
         while code != 0 {
             let text = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) }
             entries.append(
-                Entry(
-                    library: ERR_GET_LIB(code), reason: ERR_GET_REASON(code),
-                    text: text ?? "OpenSSL error \(code)"))
+                Entry(library: ERR_GET_LIB(code), reason: ERR_GET_REASON(code), text: text ?? "OpenSSL error \(code)"))
             code = ERR_get_error()
         }
         return OpenSSLErrors(entries: entries)
     }
 
-    /// Empties the queue.
     package static func clear() {
         OpenSSLLibrary.load()
         ERR_clear_error()
     }
 
-    /// Makes a call that may use OpenSSL while another call of OpenSSL runs on this thread, and restores the entries of the
-    /// outer call.
-    ///
-    /// Otherwise an inner call that clears the queue would remove the outer call's reason, and one that leaves an entry would
-    /// make the outer call fail.
-    static func preserving<Value, Failure: Error>(
-        _ call: () throws(Failure) -> Value
-    ) throws(Failure) -> Value {
+    /// Makes a call that may use OpenSSL while another call of OpenSSL runs on this thread, and restores the entries of
+    /// the outer call. Otherwise an inner call that clears the queue would remove the outer call's reason, and one that
+    /// leaves an entry would make the outer call fail.
+    static func preserving<Value, Failure: Error>(_ call: () throws(Failure) -> Value) throws(Failure) -> Value {
         let outer = ERR_peek_error() == 0 ? nil : drain()
         defer {
             ERR_clear_error()
@@ -57,15 +50,12 @@ package struct OpenSSLErrors {
     var isUnsupportedAlgorithm: Bool {
         // The first reason is that of fetching an algorithm. Decoders use it for everything that they do not know.
         contains(
-            martlet_err_unsupported(), EVP_R_UNSUPPORTED_ALGORITHM, EVP_R_UNSUPPORTED_CIPHER,
-            EVP_R_UNKNOWN_CIPHER, of: ERR_LIB_EVP)
-            || contains(PEM_R_UNSUPPORTED_ENCRYPTION, of: ERR_LIB_PEM)
+            martlet_err_unsupported(), EVP_R_UNSUPPORTED_ALGORITHM, EVP_R_UNSUPPORTED_CIPHER, EVP_R_UNKNOWN_CIPHER,
+            of: ERR_LIB_EVP) || contains(PEM_R_UNSUPPORTED_ENCRYPTION, of: ERR_LIB_PEM)
     }
 
     /// The texts of the entries, cause first.
-    package var text: String {
-        entries.isEmpty ? "no reason given" : entries.map(\.text).joined(separator: "; ")
-    }
+    package var text: String { entries.isEmpty ? "no reason given" : entries.map(\.text).joined(separator: "; ") }
 
     /// The alert that the peer sent, if it did: OpenSSL reports it as 1000 plus the alert's number.
     var alert: (number: Int, text: String)? {
@@ -84,8 +74,8 @@ package struct OpenSSLErrors {
         }
         if isUnexpectedEnd { return .truncated }
         if contains(
-            SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_VERSION_TOO_LOW, SSL_R_VERSION_TOO_HIGH,
-            SSL_R_WRONG_SSL_VERSION, SSL_R_NO_PROTOCOLS_AVAILABLE)
+            SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_VERSION_TOO_LOW, SSL_R_VERSION_TOO_HIGH, SSL_R_WRONG_SSL_VERSION,
+            SSL_R_NO_PROTOCOLS_AVAILABLE)
         {
             return .protocolVersion
         }

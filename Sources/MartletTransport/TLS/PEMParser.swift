@@ -1,9 +1,7 @@
 import COpenSSL
 
 /// The source of certificates, keys or revocation lists: PEM text (RFC 7468) with any number of them, or one in DER.
-public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
-    CustomReflectable
-{
+public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     enum Place: Hashable, Sendable {
         case file(String)
         case bytes([UInt8])
@@ -35,9 +33,7 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
         switch place {
         case .bytes(let bytes): return bytes
         case .file(let path):
-            do throws(SystemError) {
-                return try SystemFile.contents(of: path, limit: 64 << 20)
-            } catch {
+            do throws(SystemError) { return try SystemFile.contents(of: path, limit: 64 << 20) } catch {
                 throw TLSError(fault(error.description, description))
             }
         }
@@ -63,9 +59,7 @@ package enum PEMParser {
     /// Calls a closure with a BIO that reads from memory.
     static func withMemory<Value>(_ bytes: [UInt8], _ body: (OpaquePointer) -> Value) -> Value? {
         unsafe bytes.withUnsafeBytes { raw -> Value? in
-            guard let bio = unsafe BIO_new_mem_buf(raw.baseAddress, Int32(clamping: raw.count)) else {
-                return nil
-            }
+            guard let bio = unsafe BIO_new_mem_buf(raw.baseAddress, Int32(clamping: raw.count)) else { return nil }
             defer { unsafe BIO_free(bio) }
             return unsafe body(bio)
         }
@@ -78,15 +72,13 @@ package enum PEMParser {
     /// The certificates of a source that are to be trusted, at least one.
     static func certificates(of source: PEMSource) throws(TLSError) -> [Certificate] {
         try objects(
-            of: source, fault: TLSError.Kind.rootCertificates, none: "no readable certificate in it",
-            readCertificates)
+            of: source, fault: TLSError.Kind.rootCertificates, none: "no readable certificate in it", readCertificates)
     }
 
     /// The revocation lists of a source, at least one.
     static func revocationLists(of source: PEMSource) throws(TLSError) -> [RevocationList] {
-        try objects(
-            of: source, fault: TLSError.Kind.revocationList, none: "no revocation list in it"
-        ) { bytes throws(PEMError) in
+        try objects(of: source, fault: TLSError.Kind.revocationList, none: "no revocation list in it") {
+            bytes throws(PEMError) in
             try unsafe objects(
                 in: bytes, "revocation list", markers: ["-----BEGIN X509 CRL-----"],
                 der: { unsafe d2i_X509_CRL_bio($0, nil) },
@@ -108,9 +100,7 @@ package enum PEMParser {
         do throws(PEMError) {
             let found = try read(bytes)
             if !found.isEmpty { return found }
-        } catch {
-            reason = error.description
-        }
+        } catch { reason = error.description }
         throw TLSError(fault(reason, source.description))
     }
 
@@ -137,9 +127,7 @@ package enum PEMParser {
     ) throws(PEMError) -> [Object] {
         if isDER(bytes) {
             let one = unsafe withMemory(bytes) { bio in unsafe der(bio) }
-            guard let object = unsafe one ?? nil else {
-                throw PEMError(what: what, reason: OpenSSLErrors.drain().text)
-            }
+            guard let object = unsafe one ?? nil else { throw PEMError(what: what, reason: OpenSSLErrors.drain().text) }
             return [unsafe own(object)]
         }
         OpenSSLErrors.clear()
@@ -169,8 +157,8 @@ package enum PEMParser {
         return unsafe (key ?? nil).map { unsafe PrivateKey(owning: $0) }
     }
 
-    /// Whether bytes are one object in DER: every certificate, key and list is a sequence. That of a small key begins with
-    /// two letters, as a text may, and so must have the length that it specifies, or no hyphen.
+    /// Whether bytes are one object in DER: every certificate, key and list is a sequence. That of a small key begins
+    /// with two letters, as a text may, and so must have the length that it specifies, or no hyphen.
     private static func isDER(_ bytes: [UInt8]) -> Bool {
         OpenSSLErrors.clear()
         guard bytes.count > 2, bytes[0] == 0x30 else { return false }
@@ -181,13 +169,10 @@ package enum PEMParser {
     /// The line, counted from 1, on which the object with a number, counted from 0, begins.
     private static func line(of number: Int, _ markers: [String], in bytes: [UInt8]) -> Int? {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        let beginnings = lines.indices.lazy.filter { index in
-            markers.contains { lines[index].starts(with: $0.utf8) }
-        }
+        let beginnings = lines.indices.lazy.filter { index in markers.contains { lines[index].starts(with: $0.utf8) } }
         return beginnings.dropFirst(number).first.map { $0 + 1 }
     }
 
-    /// The result of reading a private key.
     enum KeyResult {
         case key(PrivateKey)
         /// It is encrypted, and there is no pass phrase.
@@ -196,7 +181,7 @@ package enum PEMParser {
         case failed(String)
     }
 
-    /// The first private key of a text, or the one of a DER file; `nil` without a key that is readable and not encrypted.
+    /// The first private key of a text, or the one of a DER file; `nil` without a readable, unencrypted key.
     package static func privateKey(in bytes: [UInt8]) -> PrivateKey? {
         if case .key(let key) = privateKey(in: bytes, passphrase: nil) { key } else { nil }
     }
@@ -216,8 +201,7 @@ package enum PEMParser {
         let errors = OpenSSLErrors.drain()
         if let key = unsafe key ?? nil { return .key(unsafe PrivateKey(owning: key)) }
         if errors.isUnsupportedAlgorithm, passphrase != nil {
-            return .failed(
-                "the private key is encrypted by a method that this OpenSSL does not have (\(errors.text))")
+            return .failed("the private key is encrypted by a method that this OpenSSL does not have (\(errors.text))")
         }
         if request.wasAsked { return passphrase == nil ? .passphraseRequired : .wrongPassphrase }
         return .failed("no readable private key in it (\(errors.text))")
@@ -233,9 +217,8 @@ private final class PassphraseRequest {
 }
 
 /// Without a callback OpenSSL would ask on the terminal.
-private func refusePassphrase(
-    _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
-) -> Int32 { -1 }
+private func refusePassphrase(_: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?) -> Int32
+{ -1 }
 
 private func givePassphrase(
     _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int32, _: Int32, _ context: UnsafeMutableRawPointer?
@@ -250,7 +233,6 @@ private func givePassphrase(
     return Int32(passphrase.count)
 }
 
-/// A damaged object in a file.
 struct PEMError: Error, CustomStringConvertible {
     /// Such as "certificate".
     let what: String

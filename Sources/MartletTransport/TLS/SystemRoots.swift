@@ -3,10 +3,9 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// The machine's trusted authorities: their places, and those that were loaded.
-///
-/// A statically linked program contains an OpenSSL that was configured elsewhere, so OpenSSL's own places may not exist on
-/// this machine; then those of the Linux distributions are searched.
+/// The machine's trusted authorities: their places, and those that were loaded. A statically linked program contains an
+/// OpenSSL that was configured elsewhere, so its own places may not exist here; then those of distributions are
+/// searched.
 struct SystemRoots: Sendable {
     /// The certificates of a file.
     let store: TrustStore?
@@ -15,14 +14,12 @@ struct SystemRoots: Sendable {
     /// All places that were searched, for the error if there is nothing.
     let searched: [String]
 
-    /// Whether nothing was found.
     var isEmpty: Bool { store == nil && folders.isEmpty }
 
     /// Files of certificates in Debian and Arch, Fedora, SUSE, Alpine and the BSDs, OpenWrt.
     static let knownFiles = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-        "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem",
-        "/etc/ssl/cert.pem",
+        "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/ssl/cert.pem",
     ]
     /// Directories of certificates named after their hashes.
     static let knownFolders = ["/etc/ssl/certs", "/etc/pki/tls/certs"]
@@ -58,11 +55,11 @@ struct SystemRoots: Sendable {
     }
 
     /// OpenSSL's place, or the one in the environment; never from the environment of a set-user-id program.
-    private static func place(
-        _ variable: UnsafePointer<CChar>?, default standard: UnsafePointer<CChar>?
-    ) -> (path: String, isFromEnvironment: Bool) {
-        if let variable = unsafe variable, OPENSSL_issetugid() == 0,
-            let value = unsafe getenv(variable), unsafe value.pointee != 0
+    private static func place(_ variable: UnsafePointer<CChar>?, default standard: UnsafePointer<CChar>?) -> (
+        path: String, isFromEnvironment: Bool
+    ) {
+        if let variable = unsafe variable, OPENSSL_issetugid() == 0, let value = unsafe getenv(variable),
+            unsafe value.pointee != 0
         {
             return (unsafe String(cString: value), true)
         }
@@ -120,9 +117,8 @@ private enum LoadedRoots {
     }
 }
 
-/// A set of trusted certificates in OpenSSL's form.
-///
-/// `@unchecked Sendable`: the pointer is set once; an `X509_STORE` has a lock of its own, and is filled before it is shared.
+/// A set of trusted certificates in OpenSSL's form. `@unchecked Sendable`: the pointer is set once; an `X509_STORE` has
+/// a lock of its own, and is filled before it is shared.
 @safe final class TrustStore: @unchecked Sendable {
     let pointer: OpaquePointer
 
@@ -149,7 +145,6 @@ private enum LoadedRoots {
         OpenSSLErrors.clear()
     }
 
-    /// Adds a revocation list.
     func add(_ list: RevocationList) {
         unsafe X509_STORE_add_crl(pointer, list.pointer)
         OpenSSLErrors.clear()

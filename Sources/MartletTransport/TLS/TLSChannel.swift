@@ -1,8 +1,7 @@
 import COpenSSL
 
-/// The state of one connection for OpenSSL's callbacks: its socket, and results.
-///
-/// Not sendable: used only inside OpenSSL's calls, which the stream makes under its lock.
+/// The state of one connection for OpenSSL's callbacks: its socket, and results. Not sendable: used only inside
+/// OpenSSL's calls, which the stream makes under its lock.
 final class TLSChannel {
     let socket: Socket
     /// The stream that carries the records, if that is not the socket itself but another TLS on it.
@@ -23,7 +22,6 @@ final class TLSChannel {
     var nonApplicationByteCount = 0
     /// The limit of ``nonApplicationByteCount``, at which no more is received.
     var silentByteLimit = TLSChannel.nonApplicationByteLimit
-    /// The reason the peer's chain was rejected.
     var refusal: TLSError.Kind?
     /// The fault of the peer's chain that the custom trust policy accepted.
     var acceptedFault: TLSError.Kind?
@@ -31,24 +29,19 @@ final class TLSChannel {
     var evidence: PinCandidates?
     /// The evidence of the connection that created the session which is offered for resumption.
     var offeredEvidence: PinCandidates?
-    /// The question for the custom trust policy.
     var question: TrustEvaluationRequest?
-    /// Its decision.
     var decision: TrustDecision?
     /// Whether the server has requested a certificate.
     var wasAskedForCertificate = false
 
-    /// 256 KiB. Tickets, new keys and other messages of TLS itself are a few hundred bytes, and a handshake is below 200 KiB.
-    /// A peer that sends nothing else could block the reading thread without limit, since OpenSSL processes all of it before
-    /// it returns.
+    /// 256 KiB. Tickets, new keys and other messages of TLS itself are a few hundred bytes, and a handshake is below
+    /// 200 KiB. A peer that sends nothing else could block the reading thread without end, since OpenSSL processes it
+    /// at once.
     static let nonApplicationByteLimit = 256 << 10
     /// The same for one check of an idle connection, on the loop's thread: 32 KiB.
     static let mostSilentBytesOfLook = 32 << 10
 
-    init(
-        socket: Socket, carrier: TLSStream?, context: TLSContext, host: String,
-        sessionKey: TLSSessionCache.Key?
-    ) {
+    init(socket: Socket, carrier: TLSStream?, context: TLSContext, host: String, sessionKey: TLSSessionCache.Key?) {
         self.socket = socket
         self.carrier = carrier
         self.context = context
@@ -64,8 +57,7 @@ final class TLSChannel {
         }
         let outcome: ReadOutcome
         if let carrier {
-            outcome = try OpenSSLErrors.preserving { () throws(TransportError) in
-                unsafe try carrier.read(into: buffer)
+            outcome = try OpenSSLErrors.preserving { () throws(TransportError) in unsafe try carrier.read(into: buffer)
             }
         } else {
             outcome = unsafe try socket.receive(into: buffer, asksKernel: asksKernel)
@@ -93,8 +85,8 @@ final class TLSChannel {
     }
 }
 
-/// A BIO on a ``Socket``, so that OpenSSL's reads and writes use its readiness latch, its guard on the descriptor's number,
-/// and `MSG_NOSIGNAL`. OpenSSL's own socket BIO uses `write`, which raises SIGPIPE when the peer is gone.
+/// A BIO on a ``Socket``, so that OpenSSL's reads and writes use its readiness latch, its guard on the descriptor's
+/// number, and `MSG_NOSIGNAL`. OpenSSL's own socket BIO uses `write`, which raises SIGPIPE when the peer is gone.
 enum SocketBIO {
     /// The methods; set up once, and never changed or freed.
     private nonisolated(unsafe) static let method: OpaquePointer? = {
@@ -121,8 +113,7 @@ private func channel(of bio: OpaquePointer?) -> TLSChannel? {
 }
 
 private func readFromSocket(
-    _ bio: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
-    _ count: UnsafeMutablePointer<Int>?
+    _ bio: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int, _ count: UnsafeMutablePointer<Int>?
 ) -> Int32 {
     guard let channel = unsafe channel(of: bio), let buffer = unsafe buffer, capacity > 0 else { return 0 }
     unsafe martlet_bio_clear_retry(bio)
@@ -135,9 +126,7 @@ private func readFromSocket(
         case .wouldBlock: unsafe martlet_bio_retry_read(bio)
         case .endOfStream: channel.isAtEnd = true
         }
-    } catch {
-        channel.failure = error
-    }
+    } catch { channel.failure = error }
     return 0
 }
 
@@ -153,9 +142,7 @@ private func writeToSocket(
             return 1
         }
         unsafe martlet_bio_retry_write(bio)
-    } catch {
-        channel.failure = error
-    }
+    } catch { channel.failure = error }
     return 0
 }
 

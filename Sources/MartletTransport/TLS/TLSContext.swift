@@ -2,9 +2,8 @@ import COpenSSL
 import Glibc
 
 /// The parts that connections with equal settings share: trusted roots, identity, versions, and the sessions to resume.
-///
-/// `@unchecked Sendable`: the pointer is set once and configured before `init` ends; from then on `SSL_new` is the only call
-/// on it, which OpenSSL allows from several threads.
+/// `@unchecked Sendable`: the pointer is set once and configured before `init` ends; from then on `SSL_new` is the only
+/// call on it, which OpenSSL allows from several threads.
 @safe package final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
     /// Whether connections are accepted with it, rather than opened.
@@ -13,22 +12,17 @@ import Glibc
     let sessions: TLSSessionCache?
     /// The protocols that are offered, or accepted on the server's side.
     let applicationProtocols: [String]
-    /// Whether the peer's certificate is verified.
     let verifiesPeer: Bool
     /// Further rules for the peer's chain.
     let verification: VerificationRules
-    /// Whether the certificate must be issued for the host.
     let verifiesHostName: Bool
     /// The places that were searched for roots in vain; `nil` if there are roots.
     let missingRoots: [String]?
     let keyLog: KeyLogFile?
-    /// Whether this side has a certificate to send.
     let hasIdentity: Bool
 
-    /// Creates a context for opening connections.
-    ///
-    /// Reads files, and so blocks (20 ms for a usual set of roots when it is read first): run it on ``BlockingThreadPool``. If
-    /// the machine has no roots, the first connection that needs them reports it.
+    /// Creates a context for opening connections. Reads files, and so blocks (20 ms for a usual set of roots when it is
+    /// read first): run it on ``BlockingThreadPool``. The first connection reports missing roots.
     /// - Throws: `.configuration` and `.identity`.
     package convenience init(client settings: TLSSettings) throws(TLSError) {
         try self.init(client: settings, systemRoots: SystemRoots.load)
@@ -48,9 +42,9 @@ import Glibc
         hasIdentity = settings.identity != nil
         builder.noteCertificateRequests()
         keyLog = try settings.keyLogFile.map { path throws(TLSError) in
-            try KeyLogFile.opened(at: path).mapError { error in
-                TLSError(.configuration(reason: "key log file \(path): \(error)"))
-            }.get()
+            do throws(SystemError) { return try KeyLogFile(path: path) } catch {
+                throw TLSError(.configuration(reason: "key log file \(path): \(error)"))
+            }
         }
         if keyLog != nil { builder.logKeys() }
         // A custom policy decides about each connection, and a resumed session has no certificates.
@@ -70,8 +64,7 @@ import Glibc
         verifiesHostName = settings.verifiesHostName
         missingRoots =
             rules.acceptsAny
-            ? nil
-            : try builder.trust(settings.trust, revocation: settings.revocation, systemRoots: systemRoots)
+            ? nil : try builder.trust(settings.trust, revocation: settings.revocation, systemRoots: systemRoots)
         if !rules.acceptsAny || rules.pins != nil {
             // Pinned certificates are known to their user: those that programs create for themselves omit much.
             builder.verifyPeer(SSL_VERIFY_PEER, isStrict: !settings.trust.trustsPinsAlone)
@@ -81,7 +74,6 @@ import Glibc
         unsafe pointer = builder.finish()
     }
 
-    /// Creates a context for accepting connections.
     package init(server settings: TLSServerSettings) throws(TLSError) {
         let builder = try ContextBuilder(isServer: true)
         try builder.setVersions(settings.minimumVersion, settings.maximumVersion)
@@ -117,15 +109,12 @@ import Glibc
 
 /// The settings for accepting TLS connections, for test origins.
 package struct TLSServerSettings: Sendable {
-    /// The server's certificate.
     package var identity: TLSIdentity
     /// The authority of the certificates that clients may send; `nil` to request none.
     package var clientAuthority: PEMSource?
     /// Whether a client without a certificate is rejected.
     package var requiresClientCertificate = false
-    /// The oldest version that is accepted.
     package var minimumVersion = TLSVersion.tls12
-    /// The newest version that is accepted.
     package var maximumVersion = TLSVersion.tls13
     /// The protocols that ALPN accepts, best first.
     package var applicationProtocols = ["http/1.1"]
@@ -134,7 +123,6 @@ package struct TLSServerSettings: Sendable {
     /// Whether keys and digests are allowed that no sound server has; for origins that clients must reject.
     package var allowsWeakKeys = false
 
-    /// Creates settings with an identity and defaults.
     package init(identity: TLSIdentity) { self.identity = identity }
 }
 
@@ -153,9 +141,9 @@ package struct TLSServerSettings: Sendable {
         unsafe pointer = context
         unsafe martlet_ctx_set_mode(context)
         unsafe martlet_ctx_set_common_options(context)
-        // One `recv` per record, where OpenSSL would make two: the buffer takes a record and a little more. OpenSSL moves the
-        // rest of the buffer before each record, which with 64 KiB costs more than the calls it saves. The buffer exists
-        // only while a record is incomplete.
+        // One `recv` per record, where OpenSSL would make two: the buffer takes a record and a little more. OpenSSL
+        // moves the rest of the buffer before each record, which with 64 KiB costs more than the calls it saves. The
+        // buffer exists only while a record is incomplete.
         unsafe martlet_ctx_set_read_ahead(context, 1)
         unsafe SSL_CTX_set_default_read_buffer_len(context, 18 << 10)
     }
@@ -196,7 +184,6 @@ package struct TLSServerSettings: Sendable {
         unsafe SSL_CTX_set_security_level(context, Int32(settings.securityLevel))
     }
 
-    /// Sets the protocols that ALPN offers.
     func setOfferedProtocols(_ protocols: [String]) throws(TLSError) {
         var wire: [UInt8] = []
         for name in protocols {
@@ -223,8 +210,8 @@ package struct TLSServerSettings: Sendable {
         guard usesChain, usesKey else {
             throw TLSError(
                 .identity(
-                    reason: OpenSSLErrors.drain().text,
-                    source: usesChain ? loaded.keySource : loaded.certificateSource))
+                    reason: OpenSSLErrors.drain().text, source: usesChain ? loaded.keySource : loaded.certificateSource)
+            )
         }
     }
 
@@ -240,9 +227,9 @@ package struct TLSServerSettings: Sendable {
 
     /// Sets the authorities and the revocation lists.
     /// - Returns: The places that were searched for roots, if there are none at all.
-    func trust(
-        _ policy: TrustPolicy, revocation: RevocationPolicy, systemRoots: () -> SystemRoots
-    ) throws(TLSError) -> [String]? {
+    func trust(_ policy: TrustPolicy, revocation: RevocationPolicy, systemRoots: () -> SystemRoots) throws(TLSError)
+        -> [String]?
+    {
         var given: [Certificate] = []
         for source in policy.roots { given += try PEMParser.certificates(of: source) }
         var lists: [RevocationList] = []
@@ -295,9 +282,7 @@ package struct TLSServerSettings: Sendable {
         unsafe SSL_CTX_sess_set_new_cb(context) { ssl, session in
             guard let channel = unsafe TLSChannel.of(ssl), let key = channel.sessionKey else { return 0 }
             let evidence = unsafe SSL_session_reused(ssl) == 1 ? channel.offeredEvidence : channel.evidence
-            if let session = unsafe session,
-                let copy = unsafe TLSSession(copying: session, evidence: evidence)
-            {
+            if let session = unsafe session, let copy = unsafe TLSSession(copying: session, evidence: evidence) {
                 channel.context.sessions?.insert(copy, for: key)
             }
             // 0: OpenSSL keeps its own reference.
@@ -318,9 +303,7 @@ private func chooseProtocol(
     _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredCount: UInt32,
     _: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let channel = unsafe TLSChannel.of(ssl), let offered = unsafe offered else {
-        return SSL_TLSEXT_ERR_NOACK
-    }
+    guard let channel = unsafe TLSChannel.of(ssl), let offered = unsafe offered else { return SSL_TLSEXT_ERR_NOACK }
     let bytes = unsafe UnsafeBufferPointer(start: offered, count: Int(offeredCount))
     for name in channel.context.applicationProtocols {
         var index = 0
@@ -345,8 +328,7 @@ package final class KeyLogFile: Sendable {
 
     /// Opens the file for appending, or creates it with mode 0600.
     init(path: String) throws(SystemError) {
-        let opened = unsafe open(
-            path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
+        let opened = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
         guard opened >= 0 else { throw SystemError(operation: "open", code: errno) }
         // Writing to a pipe without a reader would end the process with SIGPIPE.
         var status = stat()
@@ -360,11 +342,8 @@ package final class KeyLogFile: Sendable {
 
     /// The reason a file cannot be appended to; `nil` if it can. Creates the file if there is none.
     package static func fault(at path: String) -> SystemError? {
-        if case .failure(let error) = opened(at: path) { error } else { nil }
-    }
-
-    static func opened(at path: String) -> Result<KeyLogFile, SystemError> {
-        Result { () throws(SystemError) in try KeyLogFile(path: path) }
+        do throws(SystemError) { _ = try KeyLogFile(path: path) } catch { return error }
+        return nil
     }
 
     deinit { close(descriptor) }

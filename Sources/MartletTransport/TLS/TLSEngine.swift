@@ -1,11 +1,8 @@
 import COpenSSL
 
-/// One connection's `SSL`: each call clears OpenSSL's error queue, calls, reads the result and empties the queue, all on one
-/// thread.
-///
-/// Not sendable: the stream makes the calls one at a time, under its lock.
+/// One connection's `SSL`: each call clears OpenSSL's error queue, calls, reads the result and empties the queue, all
+/// on one thread. Not sendable: the stream makes the calls one at a time, under its lock.
 @safe final class TLSEngine {
-    /// The reason a call moved nothing.
     enum Pause {
         /// The peer must send first.
         case wantsRead
@@ -15,7 +12,6 @@ import COpenSSL
         case wantsDecision
     }
 
-    /// The outcome of a call.
     enum Outcome {
         case moved(Int)
         case paused(Pause)
@@ -40,15 +36,13 @@ import COpenSSL
     ///   - carrier: The stream that carries the records, if it is another TLS on the socket.
     ///   - port: The port in the key of the session.
     ///   - proxy: The proxy in the key of the session.
-    init(
-        client socket: Socket, carrier: TLSStream?, context: TLSContext, serverName: String, port: Int,
-        proxy: String
-    ) throws(TLSError) {
+    init(client socket: Socket, carrier: TLSStream?, context: TLSContext, serverName: String, port: Int, proxy: String)
+        throws(TLSError)
+    {
         let name = PeerName(serverName)
         let verifiesName = context.verifiesPeer && context.verifiesHostName
         if name == nil, verifiesName {
-            throw TLSError(
-                .configuration(reason: "a certificate cannot be checked for this host"), host: serverName)
+            throw TLSError(.configuration(reason: "a certificate cannot be checked for this host"), host: serverName)
         }
         let host = name?.text ?? serverName
         let key = context.sessions.map { _ in TLSSessionCache.Key(host: host, port: port, proxy: proxy) }
@@ -62,15 +56,12 @@ import COpenSSL
                 let parameters = unsafe SSL_get0_param(ssl)
                 // Set with the name, since OpenSSL inherits them from a context only together with names.
                 unsafe X509_VERIFY_PARAM_set_hostflags(
-                    parameters,
-                    UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+                    parameters, UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
                 let isNamed = unsafe X509_VERIFY_PARAM_set1_host(parameters, host, host.utf8.count) == 1
                 isSet = isSet && isNamed
             }
         case .address(let address):
-            if verifiesName {
-                isSet = unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address) == 1
-            }
+            if verifiesName { isSet = unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address) == 1 }
         case nil: break
         }
         guard isSet else { throw TLSError(.configuration(reason: OpenSSLErrors.drain().text), host: host) }
@@ -82,7 +73,6 @@ import COpenSSL
         unsafe SSL_set_connect_state(ssl)
     }
 
-    /// Creates a server's engine.
     init(server socket: Socket, carrier: TLSStream?, context: TLSContext) throws(TLSError) {
         channel = TLSChannel(socket: socket, carrier: carrier, context: context, host: "", sessionKey: nil)
         unsafe ssl = try TLSEngine.make(channel)
@@ -118,18 +108,16 @@ import COpenSSL
         }
     }
 
-    /// Removes the sessions with the destination, if the handshake that failed offered one: a server that does not tolerate
-    /// the offer would reject every connection as long as there are sessions.
+    /// Removes the sessions with the destination, if the handshake that failed offered one: a server that does not
+    /// tolerate the offer would reject every connection as long as there are sessions.
     func forgetOfferedSessions() {
         guard offersSession, !hasHandshaken, let key = channel.sessionKey else { return }
         channel.context.sessions?.removeAll(for: key)
     }
 
-    /// Checks the pins of a resumed session, which has no certificates, against those of the connection that created it.
+    /// Checks the pins of a resumed session, which has no certificates, against the connection that created it.
     private func checkPinsOfResumed() throws(TransportError) {
-        guard let pins = channel.context.verification.pins, unsafe SSL_session_reused(ssl) == 1 else {
-            return
-        }
+        guard let pins = channel.context.verification.pins, unsafe SSL_session_reused(ssl) == 1 else { return }
         let evidence = channel.offeredEvidence
         if let evidence, pins.isSatisfied(by: evidence) { return }
         isBroken = true
@@ -216,8 +204,7 @@ import COpenSSL
         if !hasPendingBytes, channel.look() == .quiet { return .paused(.wantsRead) }
         channel.asksKernel = true
         channel.silentByteLimit = min(
-            TLSChannel.nonApplicationByteLimit,
-            channel.nonApplicationByteCount + TLSChannel.mostSilentBytesOfLook)
+            TLSChannel.nonApplicationByteLimit, channel.nonApplicationByteCount + TLSChannel.mostSilentBytesOfLook)
         defer {
             channel.asksKernel = false
             channel.silentByteLimit = TLSChannel.nonApplicationByteLimit
@@ -241,8 +228,7 @@ import COpenSSL
 
     /// Sends a `close_notify`, if that is allowed now and the socket takes it.
     /// - Returns: Whether it must still be sent.
-    @discardableResult
-    func shutdown() -> Bool {
+    @discardableResult func shutdown() -> Bool {
         guard hasHandshaken, !isBroken, writeFailure == nil, !hasSentCloseNotify else { return false }
         hasEndedWriting = true
         OpenSSLErrors.clear()
@@ -277,8 +263,7 @@ import COpenSSL
         }
         let errors = OpenSSLErrors.drain()
         isBroken = true
-        // The socket's error is the cause only if TLS reports none: it may result from the alert that OpenSSL sent about a
-        // worse error.
+        // The socket's error is the cause only if TLS reports none: it may result from the alert about a worse one.
         if errors.entries.isEmpty, refusal == nil, let failure = channel.failure { throw failure }
         if hasHandshaken, errors.isUnexpectedEnd || (errors.entries.isEmpty && channel.isAtEnd) {
             channel.isAtEnd = true
@@ -322,7 +307,6 @@ import COpenSSL
 
     // MARK: Results
 
-    /// The result of the handshake.
     var information: TLSInformation {
         var chosen: UnsafePointer<UInt8>?
         var count: UInt32 = 0

@@ -14,10 +14,9 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case selfSigned
         /// The certificate was revoked.
         case revoked
-        /// It is unknown whether the certificate was revoked: its authority's list is missing, too old or not authentic.
+        /// Revocation is unknown: the list of the certificate's authority is missing, too old or not authentic.
         case revocationUnknown(reason: String)
-        /// The chain is valid but contains none of the pinned keys or certificates. Contains its keys, the server's own
-        /// first.
+        /// The valid chain has none of the pinned keys or certificates. Contains its keys, the server's own first.
         case pinMismatch(found: [PublicKeyPin])
         /// The custom trust policy denied the connection.
         case denied(reason: String)
@@ -29,7 +28,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case wrongPurpose(reason: String)
         /// Any other fault of a certificate: its description, with OpenSSL's number.
         case badCertificate(reason: String, code: Int)
-        /// No trusted authorities were found on this machine, so nothing can be verified: the places that were searched.
+        /// This machine has no trusted authorities, so nothing can be verified: the places that were searched.
         case noTrustRoots(searched: [String])
         /// The two sides have no common version of TLS.
         case protocolVersion
@@ -82,8 +81,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .notYetValid: "the peer's certificate is not valid yet; check this machine's clock"
         case .unknownAuthority:
             "the peer's certificate comes from an authority that is not trusted; add its root certificate"
-        case .selfSigned:
-            "the peer's certificate is signed by itself; if it is yours, add it to the trusted roots"
+        case .selfSigned: "the peer's certificate is signed by itself; if it is yours, add it to the trusted roots"
         case .revoked: "the peer's certificate was revoked; do not trust this server"
         case .revocationUnknown(let reason):
             "whether the peer's certificate was revoked cannot be told: \(reason); give a current list of each"
@@ -108,15 +106,12 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .clientCertificateRefused(let number, let text):
             "the server refused this side's certificate with alert \(number): \(text)"
         case .truncated: "the peer cut the connection without ending TLS"
-        case .identity(let reason, let source):
-            "the certificate or key from \(source) cannot be used: \(reason)"
-        case .passphraseRequired(let source):
-            "the private key from \(source) is encrypted and no pass phrase was given"
+        case .identity(let reason, let source): "the certificate or key from \(source) cannot be used: \(reason)"
+        case .passphraseRequired(let source): "the private key from \(source) is encrypted and no pass phrase was given"
         case .wrongPassphrase(let source): "the pass phrase does not open the private key from \(source)"
         case .rootCertificates(let reason, let source):
             "the trusted certificates from \(source) cannot be used: \(reason)"
-        case .revocationList(let reason, let source):
-            "the revocation lists from \(source) cannot be used: \(reason)"
+        case .revocationList(let reason, let source): "the revocation lists from \(source) cannot be used: \(reason)"
         case .configuration(let reason): "the settings cannot be used: \(reason)"
         }
     }

@@ -3,8 +3,7 @@ import COpenSSL
 /// A certificate and its private key, sent to a peer that requests a certificate.
 ///
 /// Neither the key nor the pass phrase appears in descriptions, mirrors or dumps.
-public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
-    CustomReflectable
+public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
 {
     enum Material: Hashable, Sendable {
         case pem(certificates: PEMSource, key: PEMSource?)
@@ -19,9 +18,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         self.passphrase = passphrase.map(SecretBytes.init)
     }
 
-    // MARK: Read by the first connection
-
-    /// An identity in PEM or DER, read on a thread of its own when a connection first needs it; errors are reported then.
+    /// An identity in PEM or DER, read on a thread of its own, and checked, when a connection first needs it.
     /// - Parameters:
     ///   - certificateChain: The leaf certificate first, then the authorities between it and the root.
     ///   - privateKey: The private key (PKCS#8 or traditional); `nil` if it is in the same text as the certificates.
@@ -34,13 +31,11 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
     /// - Parameter passphrase: The file's pass phrase; `nil` and an empty one open the same files.
     public init(pkcs12: PEMSource, passphrase: String? = nil) { self.init(.pkcs12(pkcs12), passphrase) }
 
-    // MARK: Read immediately
-
     /// An identity from PEM or DER files, read and checked immediately: on the calling thread, for milliseconds.
     /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
-    public static func pem(
-        certificates: String, key: String? = nil, passphrase: String? = nil
-    ) throws(TLSError) -> TLSIdentity {
+    public static func pem(certificates: String, key: String? = nil, passphrase: String? = nil) throws(TLSError)
+        -> TLSIdentity
+    {
         try TLSIdentity(
             certificateChain: .file(certificates), privateKey: key.map { .file($0) }, passphrase: passphrase
         ).checked()
@@ -73,13 +68,10 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         _ = try await BlockingThreadPool.shared.run { () throws(TLSError) in try identity.checked() }
     }
 
-    // MARK: Descriptions
-
     /// The sources of certificates and key, without the pass phrase.
     public var description: String {
         switch material {
-        case .pem(let certificates, let key):
-            "certificates from \(certificates), key from \(key ?? certificates)"
+        case .pem(let certificates, let key): "certificates from \(certificates), key from \(key ?? certificates)"
         case .pkcs12(let source): "PKCS#12 from \(source)"
         }
     }
@@ -91,10 +83,8 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
     public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }
 
-/// A pass phrase, stored outside of arrays and strings so that it can be wiped when its last owner releases it. The string
-/// from which it was made is the caller's.
-///
-/// `@unchecked Sendable`: written once, in `init`, and only read from then on.
+/// A pass phrase, stored outside of arrays and strings so that it can be wiped when its last owner releases it. The
+/// string from which it was made is the caller's. `@unchecked Sendable`: written in `init` alone.
 @safe final class SecretBytes: Hashable, @unchecked Sendable {
     /// The bytes, and a zero after them for C functions.
     private let start: UnsafeMutablePointer<CChar>
@@ -118,9 +108,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
     var holdsNUL: Bool { (0..<count).contains { index in unsafe start[index] == 0 } }
 
     /// Calls a closure with the bytes, followed by a zero.
-    func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
-        unsafe body(UnsafePointer(start))
-    }
+    func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value { unsafe body(UnsafePointer(start)) }
 
     /// Compares in a time that does not depend on the first difference.
     static func == (left: SecretBytes, right: SecretBytes) -> Bool {

@@ -4,9 +4,9 @@ import Synchronization
 
 /// One session to resume, owned.
 ///
-/// `@unchecked Sendable`: OpenSSL counts the references atomically. It changes only one thing in this copy: a mark that it is
-/// not resumable, under the lock of the context, when a connection on which it was offered ends by an alert; sessions of a
-/// destination whose handshake failed are not offered again, so the mark is never used.
+/// `@unchecked Sendable`: OpenSSL counts the references atomically. It changes only one thing in this copy: a mark that
+/// it is not resumable, under the lock of the context, when a connection on which it was offered ends by an alert;
+/// sessions of a destination whose handshake failed are not offered again, so the mark is never used.
 @safe final class TLSSession: @unchecked Sendable {
     let pointer: OpaquePointer
     /// The evidence for the pins of the connection that created it; `nil` without pins.
@@ -24,8 +24,8 @@ import Synchronization
 
     deinit { unsafe SSL_SESSION_free(pointer) }
 
-    /// Whether the session may be used for one connection only: those of TLS 1.3, so that observers cannot link connections
-    /// by their tickets (RFC 8446 §C.4).
+    /// Whether the session may be used for one connection only: those of TLS 1.3, so that observers cannot link
+    /// connections by their tickets (RFC 8446 §C.4).
     var servesOnce: Bool { unsafe SSL_SESSION_get_protocol_version(pointer) >= TLS1_3_VERSION }
 
     /// Whether it has not expired. Seconds since 1970.
@@ -37,15 +37,13 @@ import Synchronization
 
 /// Sessions with tickets, to be resumed by the next connection to the same destination.
 ///
-/// A cache belongs to one context, so its sessions were all created with the same trust, identity, versions and ALPN, and none
-/// can reach a connection with other settings. The numbers of destinations and of their sessions are limited; the
-/// destination that was unused for longest is removed first.
+/// A cache belongs to one context, so its sessions were all created with the same trust, identity, versions and ALPN,
+/// and none can reach a connection with other settings. The numbers of destinations and of their sessions are limited;
+/// the destination that was unused for longest is removed first.
 final class TLSSessionCache: Sendable {
-    /// The destination of a session.
     struct Key: Hashable, Sendable {
         /// The server's name or address, in lower case.
         let host: String
-        /// The server's port.
         let port: Int
         /// The proxy; empty without one.
         var proxy = ""
@@ -62,14 +60,13 @@ final class TLSSessionCache: Sendable {
     private let placeLimit: Int
     private let sessionLimit: Int
 
-    /// Creates a cache for so many destinations, with so many sessions each: TLS 1.3 sessions should be used once (RFC 8446
-    /// §C.4), and a pool opens several connections together.
+    /// Creates a cache for so many destinations, with so many sessions each: TLS 1.3 sessions should be used once (RFC
+    /// 8446 §C.4), and a pool opens several connections together.
     init(placeLimit: Int = 256, sessionLimit: Int = 16) {
         self.placeLimit = max(1, placeLimit)
         self.sessionLimit = max(1, sessionLimit)
     }
 
-    /// Stores a session.
     func insert(_ session: TLSSession, for key: Key) {
         // Sessions that are removed are freed after the lock.
         var dropped: [TLSSession] = []
@@ -92,10 +89,9 @@ final class TLSSessionCache: Sendable {
         dropped.removeAll()
     }
 
-    /// The newest session with a destination that has not expired.
-    ///
-    /// One of TLS 1.3 is removed, so that observers cannot link the client's connections, unless it is the last: then a
-    /// handshake that costs both sides a millisecond matters more, as in curl and browsers.
+    /// The newest session with a destination that has not expired. One of TLS 1.3 is removed, so that observers cannot
+    /// link the client's connections, unless it is the last: then a handshake that costs both sides a millisecond
+    /// matters more, as in curl and browsers.
     func take(for key: Key, now: Int = time(nil)) -> TLSSession? {
         var dropped: [TLSSession] = []
         let found = state.withLock { state -> TLSSession? in
@@ -122,6 +118,5 @@ final class TLSSessionCache: Sendable {
         _ = state.withLock { $0.entries.removeValue(forKey: key)?.sessions }
     }
 
-    /// The number of destinations with sessions.
     var placeCount: Int { state.withLock { $0.entries.count } }
 }

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// The settings of TLS connections, and the certificates that they accept.
 ///
-/// Two connections may share a TLS context, a pool of connections and a store of sessions only if their settings are equal.
+/// Connections share a TLS context, a pool and a store of sessions only if their settings are equal.
 public struct TLSSettings: Hashable, Sendable {
     /// The certificates that are accepted; by default those of the machine's authorities.
     public var trust: TrustPolicy
@@ -30,8 +30,8 @@ public struct TLSSettings: Hashable, Sendable {
     /// The client certificate, sent when the server requests one.
     public var identity: TLSIdentity?
 
-    /// A file to which the secrets of each connection are appended in the NSS key log format, for protocol analysers. It is
-    /// created with mode 0600. A reader of the file can decrypt the connections.
+    /// A file to which the secrets of each connection are appended in the NSS key log format, for protocol analysers.
+    /// It is created with mode 0600. A reader of the file can decrypt the connections.
     public var keyLogFile: String?
 
     /// Whether sessions are resumed by tickets (RFC 8446 §2.2), which saves a round of public-key work. On by default.
@@ -46,8 +46,8 @@ public struct TLSSettings: Hashable, Sendable {
     /// The settings that differ for some hosts.
     public var hosts = TLSHostOverrides()
 
-    /// The public suffixes, directly below which no wildcard of a certificate counts; by default domains of a single label,
-    /// and those of registries in the list of the machine.
+    /// The public suffixes, directly below which no wildcard of a certificate counts; by default domains of a single
+    /// label, and those of registries in the list of the machine.
     public var publicSuffixes = PublicSuffixRule.system
 
     /// The settings for a host, its own rule applied.
@@ -67,8 +67,8 @@ public struct TLSSettings: Hashable, Sendable {
     public init(
         trust: TrustPolicy = .system, verifiesHostName: Bool = true, minimumVersion: TLSVersion = .tls12,
         maximumVersion: TLSVersion = .tls13, cipherList: String? = nil, cipherSuites: String? = nil,
-        applicationProtocols: [String] = ["http/1.1"], identity: TLSIdentity? = nil,
-        keyLogFile: String? = nil, usesSessionTickets: Bool = true, securityLevel: Int = 2
+        applicationProtocols: [String] = ["http/1.1"], identity: TLSIdentity? = nil, keyLogFile: String? = nil,
+        usesSessionTickets: Bool = true, securityLevel: Int = 2
     ) {
         self.trust = trust
         self.verifiesHostName = verifiesHostName
@@ -91,7 +91,6 @@ public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable, Codab
     /// TLS 1.3 (RFC 8446).
     case tls13 = 13
 
-    /// OpenSSL's number of the version.
     var number: Int32 { self == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION }
 
     /// Orders by age: the older is the smaller.
@@ -100,8 +99,8 @@ public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable, Codab
 
 /// The certificates that are accepted.
 ///
-/// Roots may vouch for a server; pins are keys or certificates that it must have in addition. A custom policy decides by a
-/// closure. Connections, and the sessions that they resume, are shared only among equal policies.
+/// Roots may vouch for a server; pins are keys or certificates that it must have in addition. A custom policy decides
+/// by a closure. Connections, and the sessions that they resume, are shared only among equal policies.
 public struct TrustPolicy: Hashable, Sendable {
     /// Whether the machine's own authorities are trusted.
     public var usesSystemRoots: Bool
@@ -110,8 +109,7 @@ public struct TrustPolicy: Hashable, Sendable {
     /// without the root above it, and so is a server's own certificate.
     public var roots: [PEMSource]
 
-    /// Whether any certificate is accepted from anybody, without verification; pins, if there are any, still apply to the
-    /// server's own key.
+    /// Whether any certificate is accepted, without verification; pins still apply to the server's own key.
     ///
     /// Such a connection is encrypted, but an attacker in between can read and change everything. For tests alone.
     public var acceptsAnyCertificate = false
@@ -149,9 +147,7 @@ public struct TrustPolicy: Hashable, Sendable {
     public static let system = TrustPolicy(usesSystemRoots: true, roots: [])
 
     /// These authorities and no others.
-    public static func only(_ roots: PEMSource...) -> TrustPolicy {
-        TrustPolicy(usesSystemRoots: false, roots: roots)
-    }
+    public static func only(_ roots: PEMSource...) -> TrustPolicy { TrustPolicy(usesSystemRoots: false, roots: roots) }
 
     /// This policy with more authorities.
     public func adding(_ roots: PEMSource...) -> TrustPolicy { with { $0.roots += roots } }
@@ -161,19 +157,16 @@ public struct TrustPolicy: Hashable, Sendable {
     /// The machine's authorities, and a chain that contains one of these public keys.
     /// - Parameters:
     ///   - pins: Each in the form of ``PublicKeyPin/init(_:)``.
-    ///   - backup: Keys that are not in use yet, so that the loss of the one in use does not lock all clients out. At least
-    ///     one.
+    ///   - backup: Keys that are not in use yet, so that the loss of the one in use locks no client out. At least one.
     /// - Throws: ``TLSError`` of kind `.configuration` for a malformed pin, or without a backup.
-    public static func pinnedPublicKeys(
-        _ pins: String..., backup: String...
-    ) throws(TLSError) -> TrustPolicy {
+    public static func pinnedPublicKeys(_ pins: String..., backup: String...) throws(TLSError) -> TrustPolicy {
         try system.pinning(pins, backup: backup)
     }
 
     /// This policy, and a chain that contains one of these public keys: the server's or an authority's, but only on the
     /// verified path, since a server may send any other certificates.
     ///
-    /// Pins are checked on every connection, on resumed ones against the chain of the connection that created the session.
+    /// Pins are checked on every connection; on resumed ones, against the chain that the session was created with.
     /// - Parameters:
     ///   - pins: Each in the form of ``PublicKeyPin/init(_:)``.
     ///   - backup: Keys that are not in use yet. At least one that is not among the pins.
@@ -197,8 +190,8 @@ public struct TrustPolicy: Hashable, Sendable {
 
     /// This policy, and a server whose own certificate has one of these public keys, without a backup.
     ///
-    /// When the server's key is lost or renewed, every client that has only this pin is locked out until it is changed. For
-    /// tests, and for programs whose pin is given for each run, as by curl's `--pinnedpubkey`.
+    /// When the server's key is lost or renewed, every client that has only this pin is locked out until it is changed.
+    /// For tests, and for programs whose pin is given for each run, as by curl's `--pinnedpubkey`.
     public func dangerouslyPinningWithoutBackup(_ pins: PublicKeyPin...) -> TrustPolicy {
         dangerouslyPinningWithoutBackup(pins)
     }
@@ -208,8 +201,8 @@ public struct TrustPolicy: Hashable, Sendable {
         withPins { ($0.publicKeys, $0.scope) = (Set(pins), .leaf) }
     }
 
-    /// These certificates and nothing else: a server is trusted that presents one of them, or whose chain ends in one, as
-    /// long as it is valid and issued for the host. They may be servers' own, authorities' or roots.
+    /// These certificates and nothing else: a server is trusted that presents one of them, or whose chain ends in one,
+    /// as long as it is valid and issued for the host. They may be servers' own, authorities' or roots.
     public static func pinnedCertificates(_ certificates: PEMSource...) -> TrustPolicy {
         TrustPolicy(usesSystemRoots: false, roots: certificates).withPins { $0.certificates = certificates }
     }
@@ -232,22 +225,23 @@ public struct TrustPolicy: Hashable, Sendable {
         _ decide: @escaping @Sendable (_ chain: PresentedChain, _ host: String) async -> TrustDecision
     ) -> TrustPolicy { system.evaluated(by: decide) }
 
-    /// The result of this policy is passed to a closure, which decides: it may accept a chain that the policy rejects, and
-    /// the other way around. Pins apply in any case.
+    /// The result of this policy is passed to a closure, which decides: it may accept a chain that the policy rejects,
+    /// and the other way around. Pins apply in any case.
     ///
-    /// The closure is called in every handshake before the request, or this side's certificate, is sent; such connections
-    /// resume no sessions. It holds no lock and may wait, for example for a person, but the request waits with it, within
-    /// the timeout for connecting, and the server may end the handshake sooner. When the request is cancelled or times out,
-    /// the closure's task is cancelled and no longer awaited.
+    /// The closure is called in every handshake before the request, or this side's certificate, is sent; such
+    /// connections resume no sessions. It holds no lock and may wait, for example for a person, but the request waits
+    /// with it, within the timeout for connecting, and the server may end the handshake sooner. When the request is
+    /// cancelled or times out, the closure's task is cancelled and no longer awaited.
     public func evaluated(
         by decide: @escaping @Sendable (_ chain: PresentedChain, _ host: String) async -> TrustDecision
-    ) -> TrustPolicy { with { $0.evaluator = Identified(decide) } }
+    ) -> TrustPolicy { with { $0.evaluator = Identified(closure: decide) } }
 
     // MARK: Insecure
 
     /// Accepts any certificate. This gives up the protection that TLS exists for.
-    public static let dangerouslyAcceptingAnyCertificate = TrustPolicy(usesSystemRoots: false, roots: [])
-        .with { $0.acceptsAnyCertificate = true }
+    public static let dangerouslyAcceptingAnyCertificate = TrustPolicy(usesSystemRoots: false, roots: []).with {
+        $0.acceptsAnyCertificate = true
+    }
 }
 
 /// The required content of a server's chain, in addition to being valid.
@@ -285,12 +279,12 @@ public struct RevocationPolicy: Hashable, Sendable {
     /// The part of the chain that is checked; each of its authorities must have a list.
     public var scope: Scope
 
-    /// Whether a list counts after the time of its next update. Off by default: a certificate revoked since would be missed,
-    /// so the connection fails with ``TLSError/Kind/revocationUnknown(reason:)``.
+    /// Whether a list counts after the time of its next update. Off by default: a certificate revoked since would be
+    /// missed, so the connection fails with ``TLSError/Kind/revocationUnknown(reason:)``.
     public var acceptsExpiredLists: Bool
 
-    /// Whether a certificate counts as not revoked if its authority has no list. Off by default: the connection fails with
-    /// ``TLSError/Kind/revocationUnknown(reason:)``.
+    /// Whether a certificate counts as not revoked if its authority has no list. Off by default: the connection fails
+    /// with ``TLSError/Kind/revocationUnknown(reason:)``.
     public var acceptsMissingLists: Bool
 
     /// Nothing is checked; the default.
@@ -314,10 +308,10 @@ public struct RevocationPolicy: Hashable, Sendable {
 /// configuration.tls.hosts["*.internal.example"] = TLSHostSettings(identity: identity)
 /// ```
 ///
-/// A pattern is a host name, an address, or `*.` and a domain, which matches every host below the domain but not the domain
-/// itself. Names beyond ASCII are converted as in URLs: `bücher.example` is `xn--bcher-kva.example`; in the settings of a
-/// proxy they must be in ASCII. The host's own rule precedes wildcards, and a longer wildcard a shorter one; rules are not
-/// merged with each other.
+/// A pattern is a host name, an address, or `*.` and a domain, which matches every host below the domain but not the
+/// domain itself. Names beyond ASCII are converted as in URLs: `bücher.example` is `xn--bcher-kva.example`; in the
+/// settings of a proxy they must be in ASCII. The host's own rule precedes wildcards, and a longer wildcard a shorter
+/// one; rules are not merged with each other.
 public struct TLSHostOverrides: Hashable, Sendable {
     private var exact: [String: TLSHostSettings] = [:]
     /// By domain, without `*.`.
@@ -329,13 +323,11 @@ public struct TLSHostOverrides: Hashable, Sendable {
     /// Whether there are no rules.
     public var isEmpty: Bool { exact.isEmpty && wildcards.isEmpty }
 
-    /// All rules by their patterns.
     var byPattern: [String: TLSHostSettings] {
         exact.merging(wildcards.map { ("*." + $0.key, $0.value) }) { _, wildcard in wildcard }
     }
 
-    /// The rule of a pattern. Letter case, brackets around an address, the form of an address and a dot at the end make no
-    /// difference.
+    /// The rule of a pattern, in any letter case and form of an address, with brackets or not, or a dot at the end.
     public subscript(pattern: String) -> TLSHostSettings? {
         get {
             let (name, isWildcard) = TLSHostOverrides.parsed(pattern)
@@ -347,7 +339,6 @@ public struct TLSHostOverrides: Hashable, Sendable {
         }
     }
 
-    /// The rule that applies to a host.
     package func rule(for host: String) -> TLSHostSettings? {
         if isEmpty { return nil }
         let name = TLSHostOverrides.normalised(host)
@@ -362,21 +353,22 @@ public struct TLSHostOverrides: Hashable, Sendable {
         return nil
     }
 
-    /// The same rules, with patterns beyond ASCII converted by a closure; patterns that it does not convert, and those that
-    /// have a rule in ASCII as well, do not change.
+    /// The same rules, with patterns beyond ASCII converted by a closure; patterns that it does not convert, and those
+    /// that have a rule in ASCII as well, do not change.
     package func inASCII(_ ascii: (String) -> String?) -> TLSHostOverrides {
         var copy = self
         for (pattern, rule) in byPattern where pattern.utf8.contains(where: { $0 >= 0x80 }) {
             let prefix = pattern.hasPrefix("*.") ? "*." : ""
-            guard let plain = ascii(String(pattern.dropFirst(prefix.count))), copy[prefix + plain] == nil
-            else { continue }
+            guard let plain = ascii(String(pattern.dropFirst(prefix.count))), copy[prefix + plain] == nil else {
+                continue
+            }
             copy[pattern] = nil
             copy[prefix + plain] = rule
         }
         return copy
     }
 
-    /// The name of a pattern in the form that is compared, and whether the pattern is a wildcard for the hosts below it.
+    /// The name of a pattern in the form that is compared, and whether it is a wildcard for the hosts below it.
     private static func parsed(_ pattern: String) -> (name: String, isWildcard: Bool) {
         let isWildcard = pattern.hasPrefix("*.")
         return (normalised(isWildcard ? String(pattern.dropFirst(2)) : pattern), isWildcard)
@@ -432,8 +424,8 @@ extension TLSHostSettings: Codable {
     }
 }
 
-/// The domains that are public suffixes, below which anybody can register: a wildcard directly under one would match hosts
-/// of many owners, and is rejected (RFC 9525 §6.3 leaves the limit to the verifier).
+/// The domains that are public suffixes, below which anybody can register: a wildcard directly under one would match
+/// hosts of many owners, and is rejected (RFC 9525 §6.3 leaves the limit to the verifier).
 ///
 /// Two rules are equal only if they were created by the same call.
 public final class PublicSuffixRule: Hashable, Sendable {
@@ -446,8 +438,8 @@ public final class PublicSuffixRule: Hashable, Sendable {
     /// Every domain of a single label, such as `com`, and no other.
     public static let singleLabel = PublicSuffixRule { _ in false }
 
-    /// The suffixes of registries, such as `co.uk`, in the Public Suffix List of the machine; the default. If the list is not
-    /// installed (Debian's package `publicsuffix`), the same as ``singleLabel``.
+    /// The suffixes of registries, such as `co.uk`, in the Public Suffix List of the machine; the default. If the list
+    /// is not installed (Debian's package `publicsuffix`), the same as ``singleLabel``.
     ///
     /// The list is read once in a process, before the first TLS connection is opened.
     public static let system = PublicSuffixRule { RegistrySuffixes.installed.contains($0) }

@@ -1,9 +1,7 @@
 import Synchronization
 
-/// A stream over TLS on a socket.
-///
-/// A write after a write that would block must begin with the same bytes, since OpenSSL has already encrypted them. A writer
-/// that continues at the same position does so.
+/// A stream over TLS on a socket. A write after a write that would block must begin with the same bytes, since OpenSSL
+/// has already encrypted them. A writer that continues at the same position does so.
 package final class TLSStream: SocketStream {
     private struct State {
         /// `nil` once the stream is closed.
@@ -12,14 +10,13 @@ package final class TLSStream: SocketStream {
         var requestedServerName: String?
         /// The last read, or a probe, left bytes inside OpenSSL, which the socket will not report.
         var holdsBytes = false
-        /// The reader cannot continue, or has work left, before the socket accepts a reply to a renewal of keys, or the
-        /// `close_notify`.
+        /// The reader has work left until the socket accepts a reply to a renewal of keys, or the `close_notify`.
         var readNeedsWriting = false
         /// A `close_notify` that the socket has not accepted yet.
         var hasPendingCloseNotify = false
     }
 
-    /// Guards the engine: OpenSSL allows one call at a time on a connection. Every call under it returns without waiting.
+    /// Guards the engine: OpenSSL allows one call at a time on a connection. No call under it waits.
     private let state: Mutex<State>
     package let socket: Socket
     /// The stream between this one and the socket: TLS with a proxy. Its lock is only ever taken under this one's.
@@ -31,9 +28,7 @@ package final class TLSStream: SocketStream {
         _ makeEngine: () throws(TLSError) -> sending TLSEngine
     ) throws(TransportError) {
         let engine: TLSEngine
-        do throws(TLSError) {
-            engine = try makeEngine()
-        } catch {
+        do throws(TLSError) { engine = try makeEngine() } catch {
             carrier?.close()
             socket.close()
             throw .tls(error)
@@ -53,9 +48,7 @@ package final class TLSStream: SocketStream {
 
     // MARK: Handshakes
 
-    /// Opens TLS on a connected socket as the client.
-    ///
-    /// Ends early when the socket is interrupted. On failure the socket is closed.
+    /// Opens TLS on a connected socket as the client, unless that is interrupted. On failure the socket is closed.
     /// - Parameters:
     ///   - serverName: The host's ASCII name, sent as SNI, or its address: the certificate must be issued for it.
     ///   - carrier: TLS with a proxy on the socket, which carries the records; closed with the stream.
@@ -68,18 +61,14 @@ package final class TLSStream: SocketStream {
     ) async throws(TransportError) -> TLSStream {
         let stream = try TLSStream(on: socket, carrier, remoteAddress) { () throws(TLSError) in
             try TLSEngine(
-                client: socket, carrier: carrier, context: context, serverName: serverName, port: port,
-                proxy: proxy)
+                client: socket, carrier: carrier, context: context, serverName: serverName, port: port, proxy: proxy)
         }
         try await stream.performHandshake(until: deadline)
         // OpenSSL allows a server to choose a protocol that was not offered.
-        if let chosen = stream.information.tls?.applicationProtocol,
-            !context.applicationProtocols.contains(chosen)
-        {
+        if let chosen = stream.information.tls?.applicationProtocol, !context.applicationProtocols.contains(chosen) {
             stream.close()
             throw .tls(
-                TLSError(
-                    .handshake(reason: "the server chose a protocol that was not offered"), host: serverName))
+                TLSError(.handshake(reason: "the server chose a protocol that was not offered"), host: serverName))
         }
         return stream
     }
@@ -98,7 +87,7 @@ package final class TLSStream: SocketStream {
 
     private func performHandshake(until deadline: MonotonicTime) async throws(TransportError) {
         do throws(TransportError) {
-            while let pause = try withEngine({ engine, _ throws(TransportError) in try engine.handshake() }) {
+            while let pause = try advanceHandshake() {
                 // Checked here too: with a peer that keeps sending a little the wait never reaches it.
                 if MonotonicTime.now() >= deadline { throw TransportError.timedOut }
                 switch pause {
@@ -107,21 +96,33 @@ package final class TLSStream: SocketStream {
                 case .wantsDecision: try await evaluateTrust(until: deadline)
                 }
             }
-            try withEngine { engine, state throws(TransportError) in
-                state.information = ConnectionInformation(
-                    remoteAddress: state.information.remoteAddress,
-                    localAddress: state.information.localAddress, tls: engine.information)
-                state.requestedServerName = engine.requestedServerName
-            }
         } catch {
-            switch error {
-            // After a timeout, too: a server that ignores an offer is silent.
-            case .tls, .system, .timedOut: state.withLock { $0.engine?.forgetOfferedSessions() }
-            case .interrupted, .closed, .resolution, .connect, .addressLost: break
-            }
-            close()
+            handshakeFailed(error)
             throw error
         }
+    }
+
+    // The two below are not inlined: each `await` above would have a copy.
+
+    /// Advances the handshake as far as possible; `nil` when it is complete.
+    @inline(never) private func advanceHandshake() throws(TransportError) -> TLSEngine.Pause? {
+        try withEngine { engine, state throws(TransportError) in
+            if let pause = try engine.handshake() { return pause }
+            state.information = ConnectionInformation(
+                remoteAddress: state.information.remoteAddress, localAddress: state.information.localAddress,
+                tls: engine.information)
+            state.requestedServerName = engine.requestedServerName
+            return nil
+        }
+    }
+
+    @inline(never) private func handshakeFailed(_ error: TransportError) {
+        switch error {
+        // After a timeout, too: a server that ignores an offer is silent.
+        case .tls, .system, .timedOut: state.withLock { $0.engine?.forgetOfferedSessions() }
+        case .interrupted, .closed, .resolution, .connect, .addressLost: break
+        }
+        close()
     }
 
     /// Asks the custom trust policy, without the lock and for no longer than the handshake may take.
@@ -134,9 +135,9 @@ package final class TLSStream: SocketStream {
     }
 
     /// Calls a closure with the engine, under the lock.
-    private func withEngine<Value: Sendable>(
-        _ body: (TLSEngine, inout State) throws(TransportError) -> Value
-    ) throws(TransportError) -> Value {
+    private func withEngine<Value: Sendable>(_ body: (TLSEngine, inout State) throws(TransportError) -> Value)
+        throws(TransportError) -> Value
+    {
         try state.withLock { state throws(TransportError) in
             guard let engine = state.engine else { throw .closed }
             return try body(engine, &state)
@@ -149,7 +150,7 @@ package final class TLSStream: SocketStream {
         try withEngine { engine, state throws(TransportError) in
             if state.hasPendingCloseNotify { state.hasPendingCloseNotify = engine.shutdown() }
             state.holdsBytes = false
-            // Cleared if OpenSSL may stop before it asks the socket, or an edge that does not help would make the reader spin.
+            // Cleared if OpenSSL may stop before it asks the socket, or a useless edge would make the reader spin.
             if state.readNeedsWriting { _ = socket.readiness.beginRead() }
             var outcome = unsafe try engine.read(into: buffer)
             if case .paused(.wantsWrite) = outcome, needWriting(true, &state) {
@@ -171,8 +172,7 @@ package final class TLSStream: SocketStream {
 
     /// Sets whether the socket must accept bytes before reading can continue, so that this wakes the reader.
     /// - Returns: Whether that is new, so that an edge may have been missed and the call is to be tried again.
-    @discardableResult
-    private func needWriting(_ isNeeded: Bool, _ state: inout State) -> Bool {
+    @discardableResult private func needWriting(_ isNeeded: Bool, _ state: inout State) -> Bool {
         guard state.readNeedsWriting != isNeeded else { return false }
         state.readNeedsWriting = isNeeded
         socket.readiness.setWakesReaderOnWritable(isNeeded)
@@ -206,9 +206,7 @@ package final class TLSStream: SocketStream {
     package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
         guard state.withLock({ $0.holdsBytes }) else { return try await waitForArrival(until: deadline) }
         // No waiting, but a stream that was interrupted or closed still says so.
-        do throws(TransportError) {
-            try await socket.wait(for: .read, until: MonotonicTime(nanoseconds: 0))
-        } catch {
+        do throws(TransportError) { try await socket.wait(for: .read, until: MonotonicTime(nanoseconds: 0)) } catch {
             guard case .timedOut = error else { throw error }
         }
     }
@@ -250,9 +248,7 @@ package final class TLSStream: SocketStream {
                     return .unusable
                 }
                 return .quiet
-            } catch {
-                return .unusable
-            }
+            } catch { return .unusable }
         }
     }
 
@@ -270,9 +266,8 @@ package final class TLSStream: SocketStream {
     }
 
     package func reset() {
-        end(notifying: false)
         socket.resetOnClose()
-        socket.close()
+        closeWithoutNotifying()
     }
 
     /// Closes the stream without a `close_notify`, like a peer that was cut off; for test origins.

@@ -30,8 +30,7 @@ package struct DomainName {
         if labels.contains(where: { BidiRule.concerns($0.unicode) }) {
             for label in labels where !BidiRule.allows(label.unicode) {
                 throw RawURLParseError(
-                    .invalidHostName, at: label.position,
-                    "a label mixes writing directions against the Bidi rule")
+                    .invalidHostName, at: label.position, "a label mixes writing directions against the Bidi rule")
             }
         }
         ascii = labels.map(\.ascii).joined(separator: ".")
@@ -73,28 +72,23 @@ package struct DomainName {
                 return
             }
             guard let encoded = Punycode.encoded(scalars) else {
-                throw RawURLParseError(
-                    .hostNameTooLong, at: position, "a label of the host name is longer than 63")
+                throw RawURLParseError(.hostNameTooLong, at: position, "a label of the host name is longer than 63")
             }
             ascii = "xn--" + encoded
         }
 
         /// Decodes an `xn--` label; encoding the result must restore the label.
-        private static func decoded(
-            _ scalars: [Unicode.Scalar], at position: Int
-        ) throws(RawURLParseError) -> [Unicode.Scalar] {
+        private static func decoded(_ scalars: [Unicode.Scalar], at position: Int) throws(RawURLParseError) -> [Unicode
+            .Scalar]
+        {
             guard scalars.count <= 63 else {
-                throw RawURLParseError(
-                    .hostNameTooLong, at: position, "a label of the host name is longer than 63")
+                throw RawURLParseError(.hostNameTooLong, at: position, "a label of the host name is longer than 63")
             }
             let rest = scalars.dropFirst(DomainName.prefix.count)
             guard rest.allSatisfy(\.isASCII),
                 let decoded = Punycode.decoded(rest.map { UInt8(truncatingIfNeeded: $0.value) }),
-                !decoded.allSatisfy(\.isASCII),
-                Punycode.encoded(decoded)?.unicodeScalars.elementsEqual(rest) == true
-            else {
-                throw RawURLParseError(.invalidHostName, at: position, "an xn-- label is not valid Punycode")
-            }
+                !decoded.allSatisfy(\.isASCII), Punycode.encoded(decoded)?.unicodeScalars.elementsEqual(rest) == true
+            else { throw RawURLParseError(.invalidHostName, at: position, "an xn-- label is not valid Punycode") }
             return decoded
         }
 
@@ -112,8 +106,7 @@ package struct DomainName {
                 IDNATables.composition.normalized(label) == label
             else {
                 throw RawURLParseError(
-                    .invalidHostName, at: position,
-                    "a label holds what would have been mapped to something else")
+                    .invalidHostName, at: position, "a label holds what would have been mapped to something else")
             }
             guard JoinerRule.allows(label) else {
                 throw RawURLParseError(
@@ -153,8 +146,7 @@ enum BidiRule {
         guard let first = classes.first, !classes.contains(nil) else { return classes.isEmpty }
         let last = classes.last { $0 != .nonspacingMark } ?? nil
         switch first {
-        case .leftToRight:
-            return (last == .leftToRight || last == .europeanNumber) && !concerns(label)
+        case .leftToRight: return (last == .leftToRight || last == .europeanNumber) && !concerns(label)
         case .rightToLeft:
             return last != .neutral && !classes.contains(.leftToRight)
                 && !(classes.contains(.europeanNumber) && classes.contains(.arabicNumber))

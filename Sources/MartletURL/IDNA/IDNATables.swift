@@ -12,9 +12,7 @@ enum IDNATables {
         JoinerRule.JoiningType(rawValue: kind)
     }
     /// The bidirectional classes that ``BidiRule`` needs.
-    static let bidiClasses = RunTable(packed: packedBidiClasses) { kind, _, _, _ in
-        BidiRule.BidiClass(rawValue: kind)
-    }
+    static let bidiClasses = RunTable(packed: packedBidiClasses) { kind, _, _, _ in BidiRule.BidiClass(rawValue: kind) }
 }
 
 /// A value for each code point, stored as runs of code points that share it.
@@ -23,10 +21,7 @@ struct RunTable<Value: Sendable>: Sendable {
     private var values: [Value] = []
 
     /// Unpacks runs, each written as (length - 1) * 8 + kind, and what the kind needs. They cover all code points.
-    init(
-        packed: String,
-        value: (_ kind: Int, _ start: Int, _ length: Int, _ numbers: inout PackedNumbers) -> Value
-    ) {
+    init(packed: String, value: (_ kind: Int, _ start: Int, _ length: Int, _ numbers: inout PackedNumbers) -> Value) {
         var numbers = PackedNumbers(packed)
         var start = 0
         while let header = numbers.next() {
@@ -72,8 +67,7 @@ enum MappingRule: Sendable {
         case 1: self = .shifted(0)
         case 2: self = .ignored
         case 3:
-            // Each scalar is relative to the one before it; the lowest bit says that another one of the same code point
-            // follows.
+            // Each scalar is relative to the one before it; the lowest bit announces another one of the code point.
             var last = start
             self = .listed(
                 (0..<length).map { _ in
@@ -82,9 +76,7 @@ enum MappingRule: Sendable {
                     while number & 1 == 1 {
                         number = numbers.next() ?? 0
                         last += PackedNumbers.signed(number >> 1)
-                        if let scalar = Unicode.Scalar(UInt32(truncatingIfNeeded: last)) {
-                            scalars.append(scalar)
-                        }
+                        if let scalar = Unicode.Scalar(UInt32(truncatingIfNeeded: last)) { scalars.append(scalar) }
                     }
                     return scalars
                 })
@@ -143,8 +135,9 @@ struct CompositionTable: Sendable {
             code += gap
             let first = Unicode.Scalar(UInt32(truncatingIfNeeded: code + numbers.signed()))
             let second = Unicode.Scalar(UInt32(truncatingIfNeeded: code + numbers.signed()))
-            guard let composite = Unicode.Scalar(UInt32(truncatingIfNeeded: code)), let first, let second
-            else { continue }
+            guard let composite = Unicode.Scalar(UInt32(truncatingIfNeeded: code)), let first, let second else {
+                continue
+            }
             let pair = Pair(first: first, second: second)
             composites[pair] = composite
             parts[composite] = pair
@@ -156,8 +149,7 @@ struct CompositionTable: Sendable {
         var decomposed: [Unicode.Scalar] = []
         for scalar in scalars { decompose(scalar, into: &decomposed) }
         return compose(
-            CompositionTable.ordered(
-                decomposed.map { ($0, $0.properties.canonicalCombiningClass.rawValue) }))
+            CompositionTable.ordered(decomposed.map { ($0, $0.properties.canonicalCombiningClass.rawValue) }))
     }
 
     /// Appends the full canonical decomposition of one scalar.
@@ -179,9 +171,9 @@ struct CompositionTable: Sendable {
     }
 
     /// Sorts each run of combining marks by class and keeps equals in order (UAX #15, canonical ordering).
-    private static func ordered(
-        _ scalars: [(scalar: Unicode.Scalar, order: UInt8)]
-    ) -> [(scalar: Unicode.Scalar, order: UInt8)] {
+    private static func ordered(_ scalars: [(scalar: Unicode.Scalar, order: UInt8)]) -> [(
+        scalar: Unicode.Scalar, order: UInt8
+    )] {
         var scalars = scalars
         var start = 0
         while start < scalars.count {
@@ -224,9 +216,7 @@ struct CompositionTable: Sendable {
         }
         let syllable = first.value &- Table.syllableBase
         let trail = second.value &- Table.trailBase
-        if syllable < Table.syllableCount, syllable % Table.trailCount == 0, trail > 0,
-            trail < Table.trailCount
-        {
+        if syllable < Table.syllableCount, syllable % Table.trailCount == 0, trail > 0, trail < Table.trailCount {
             return Unicode.Scalar(first.value + trail)
         }
         return composites[Pair(first: first, second: second)]

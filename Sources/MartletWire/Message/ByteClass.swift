@@ -1,17 +1,12 @@
 /// The classes of bytes in HTTP's grammar (RFC 9110 §5.6).
 package enum ByteClass {
-    /// Horizontal tab.
     package static let tab: UInt8 = 0x09
-    /// Line feed.
     package static let lineFeed: UInt8 = 0x0A
-    /// Carriage return.
     package static let carriageReturn: UInt8 = 0x0D
-    /// Space.
     package static let space: UInt8 = 0x20
 
     /// Whether the byte may be in a token: a method, a field name, a coding (RFC 9110 §5.6.2).
-    @inline(__always)
-    package static func isToken(_ byte: UInt8) -> Bool {
+    @inline(__always) package static func isToken(_ byte: UInt8) -> Bool {
         // One bit per byte value, in constants: looking a byte up costs shifts and no memory.
         let low: UInt64 = 0x03FF_6CFA_0000_0000
         let high: UInt64 = 0x57FF_FFFF_C7FF_FFFE
@@ -20,33 +15,25 @@ package enum ByteClass {
     }
 
     /// Whether the byte may be in a field value or reason phrase: HTAB, SP, visible ASCII, 0x80 and up.
-    @inline(__always)
-    package static func isFieldValue(_ byte: UInt8) -> Bool {
+    @inline(__always) package static func isFieldValue(_ byte: UInt8) -> Bool {
         (byte >= 0x20 && byte != 0x7F) || byte == tab
     }
 
     /// Whether the byte may be in a request target: visible ASCII without blanks.
-    @inline(__always)
-    package static func isTarget(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F }
+    @inline(__always) package static func isTarget(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F }
 
     /// Whether the byte is optional white space: SP or HTAB and nothing else (RFC 9110 §5.6.3).
-    @inline(__always)
-    package static func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == tab }
+    @inline(__always) package static func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == tab }
 
-    /// Whether the byte is an ASCII digit.
-    @inline(__always)
-    package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+    @inline(__always) package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
-    /// The value of an ASCII digit, or `nil`.
-    @inline(__always)
-    package static func digit(_ byte: UInt8) -> Int? {
+    @inline(__always) package static func digit(_ byte: UInt8) -> Int? {
         let value = byte &- 0x30
         return value < 10 ? Int(value) : nil
     }
 
     /// The value of an ASCII hexadecimal digit in either case, or `nil`.
-    @inline(__always)
-    package static func hexDigit(_ byte: UInt8) -> UInt64? {
+    @inline(__always) package static func hexDigit(_ byte: UInt8) -> UInt64? {
         let digit = byte &- 0x30
         if digit < 10 { return UInt64(digit) }
         let letter = (byte | 0x20) &- 0x61
@@ -54,16 +41,14 @@ package enum ByteClass {
     }
 
     /// The byte, an ASCII capital letter in lower case.
-    @inline(__always)
-    package static func lowercased(_ byte: UInt8) -> UInt8 {
-        byte &- 0x41 < 26 ? byte | 0x20 : byte
-    }
+    @inline(__always) package static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
     /// Whether two byte strings are equal except for the case of ASCII letters.
     package static func equalsIgnoringCase(_ left: ArraySlice<UInt8>, _ right: Span<UInt8>) -> Bool {
         guard left.count == right.count else { return false }
-        for index in right.indices
-        where lowercased(left[left.startIndex &+ index]) != lowercased(right[index]) { return false }
+        for index in right.indices where lowercased(left[left.startIndex &+ index]) != lowercased(right[index]) {
+            return false
+        }
         return true
     }
 
@@ -103,12 +88,11 @@ package enum ByteText {
     }
 }
 
-/// Scans eight bytes a step. Bounds are checked once a step, by making a span of exactly eight bytes: the reads inside it need
-/// no further checks and become one load.
+/// Scans eight bytes a step. Bounds are checked once a step, by making a span of exactly eight bytes: the reads inside
+/// it need no further checks and become one load.
 extension Span where Element == UInt8 {
     /// The eight bytes from an index on, the first one in the lowest bits.
-    @inline(__always)
-    private func word(at index: Int) -> UInt64 {
+    @inline(__always) private func word(at index: Int) -> UInt64 {
         let bytes = extracting(index..<index &+ 8)
         let low = UInt64(bytes[0]) | UInt64(bytes[1]) << 8 | UInt64(bytes[2]) << 16 | UInt64(bytes[3]) << 24
         let high = UInt64(bytes[4]) | UInt64(bytes[5]) << 8 | UInt64(bytes[6]) << 16 | UInt64(bytes[7]) << 24
@@ -116,8 +100,7 @@ extension Span where Element == UInt8 {
     }
 
     /// The index of the first LF within a range, or `nil`.
-    @inline(__always)
-    func firstLineFeed(in range: Range<Int>) -> Int? {
+    @inline(__always) func firstLineFeed(in range: Range<Int>) -> Int? {
         var index = range.lowerBound
         while index &+ 8 <= range.upperBound {
             let word = word(at: index) ^ 0x0A0A_0A0A_0A0A_0A0A
@@ -134,8 +117,7 @@ extension Span where Element == UInt8 {
     }
 
     /// The index of the first byte within a range that no field value may have, or `nil`.
-    @inline(__always)
-    func firstInvalidValueByte(in range: Range<Int>) -> Int? {
+    @inline(__always) func firstInvalidValueByte(in range: Range<Int>) -> Int? {
         var index = range.lowerBound
         while index < range.upperBound {
             // Bytes after the range, such as the line's end, are loaded along with its last bytes and ignored.
@@ -162,8 +144,7 @@ extension Span where Element == UInt8 {
     }
 
     /// The index of the first byte within a range that is not a token byte, or the end of the range.
-    @inline(__always)
-    func endOfToken(in range: Range<Int>) -> Int {
+    @inline(__always) func endOfToken(in range: Range<Int>) -> Int {
         var index = range.lowerBound
         while index < range.upperBound {
             if index &+ 8 <= range.upperBound {
@@ -187,9 +168,7 @@ extension Span where Element == UInt8 {
         return index
     }
 
-    /// A copy of the bytes in a range.
-    @inline(never)
-    func copied(_ range: Range<Int>) -> [UInt8] {
+    @inline(never) func copied(_ range: Range<Int>) -> [UInt8] {
         var copy: [UInt8] = []
         copy.reserveCapacity(range.count)
         unsafe extracting(range).withUnsafeBufferPointer { unsafe copy.append(contentsOf: $0) }

@@ -50,8 +50,7 @@ package enum ContentRange: Sendable, Hashable {
             self = .unsatisfied(total: total)
             return
         }
-        guard let dash = range.firstIndex(of: UInt8(ascii: "-")),
-            let first = DecimalNumber(range[..<dash]).exactValue,
+        guard let dash = range.firstIndex(of: UInt8(ascii: "-")), let first = DecimalNumber(range[..<dash]).exactValue,
             let last = DecimalNumber(range[(dash + 1)...]).exactValue, first <= last
         else { return nil }
         if let total, last >= total { return nil }
@@ -84,8 +83,7 @@ package struct RangeField: Sendable, Hashable {
         self.ranges = ranges
     }
 
-    /// Parses a field value; `nil` if it is malformed, has another unit or is too long, in which case a server ignores the
-    /// field (RFC 9110 §14.2).
+    /// Parses a field value; `nil` if it is malformed, too long or has another unit: to be ignored (RFC 9110 §14.2).
     package init?(parsing text: String) {
         let bytes = Array(text.utf8)
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")),
@@ -93,21 +91,16 @@ package struct RangeField: Sendable, Hashable {
         else { return nil }
         var ranges: [ByteRange] = []
         for element in ElementList(bytes[(equals + 1)...]) {
-            guard ranges.count < RangeField.rangeCountLimit, let range = RangeField.range(element) else {
-                return nil
-            }
+            guard ranges.count < RangeField.rangeCountLimit, let range = RangeField.range(element) else { return nil }
             ranges.append(range)
         }
         self.init(ranges)
     }
 
-    /// The field value.
     package var text: String { "bytes=" + ranges.map(\.text).joined(separator: ",") }
 
     /// The bytes of a representation of a length; empty if no range is satisfiable (status 416).
-    package func resolved(in length: UInt64) -> [Range<UInt64>] {
-        ranges.compactMap { $0.resolved(in: length) }
-    }
+    package func resolved(in length: UInt64) -> [Range<UInt64>] { ranges.compactMap { $0.resolved(in: length) } }
 
     private static func range(_ element: ArraySlice<UInt8>) -> ByteRange? {
         guard let dash = element.firstIndex(of: UInt8(ascii: "-")) else { return nil }

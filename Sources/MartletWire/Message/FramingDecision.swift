@@ -1,6 +1,5 @@
 /// The kind of response that a method has, as far as its framing goes (RFC 9112 §6.3).
 package enum ResponseKind: Sendable {
-    /// A head and a body.
     case ordinary
     /// To HEAD: a head alone, whatever its fields.
     case headOnly
@@ -18,11 +17,9 @@ package enum ResponseKind: Sendable {
     }
 }
 
-/// The framing of a body, and whether it leaves the connection fit for another message.
-///
-/// Pure functions of the heads: RFC 9112 §6.3 in one place. Anything ambiguous is a ``WireError`` and never a guess.
+/// The framing of a body, and whether it leaves the connection fit for another message. Pure functions of the heads:
+/// RFC 9112 §6.3 in one place. Anything ambiguous is a ``WireError`` and never a guess.
 package struct FramingDecision: Equatable, Sendable {
-    /// The framing of the body.
     package let framing: BodyFraming
     /// `false` if the connection must be closed after this message whatever its other fields.
     package let permitsReuse: Bool
@@ -42,16 +39,14 @@ package struct FramingDecision: Equatable, Sendable {
             // The bytes that follow are the tunnel's, so no HTTP message ever follows on this connection.
             return FramingDecision(framing: .none, permitsReuse: false)
         }
-        return try framed(
-            head.fields, head.version, isStrict: limits.isStrict, ignoresLength: ignoresLength)
+        return try framed(head.fields, head.version, isStrict: limits.isStrict, ignoresLength: ignoresLength)
             ?? FramingDecision(framing: .untilClose, permitsReuse: false)
     }
 
     /// Decides for a request: never ``BodyFraming/untilClose`` (RFC 9112 §6.3).
-    /// - Throws: A framing fault, with the offset of the offending field value; a request with both fields is always refused.
+    /// - Throws: A framing fault, with the offset of the field value; a request with both fields is always refused.
     package static func request(_ head: borrowing RequestHead) throws(WireError) -> FramingDecision {
-        try framed(head.fields, head.version, isStrict: true)
-            ?? FramingDecision(framing: .none, permitsReuse: true)
+        try framed(head.fields, head.version, isStrict: true) ?? FramingDecision(framing: .none, permitsReuse: true)
     }
 
     /// Decides by the framing fields; `nil` if there is none.
@@ -61,9 +56,7 @@ package struct FramingDecision: Equatable, Sendable {
         let lengthField = ignoresLength ? nil : fields.firstIndex(of: "Content-Length")
         if let codingField = fields.firstIndex(of: "Transfer-Encoding") {
             try checkTransferCodings(fields, from: codingField, version: version)
-            if let lengthField, isStrict {
-                throw WireError(.ambiguousFraming, at: fields.valueOffset(at: lengthField))
-            }
+            if let lengthField, isStrict { throw WireError(.ambiguousFraming, at: fields.valueOffset(at: lengthField)) }
             return FramingDecision(framing: .chunked, permitsReuse: lengthField == nil)
         }
         guard let lengthField else { return nil }
@@ -71,29 +64,22 @@ package struct FramingDecision: Equatable, Sendable {
         return FramingDecision(framing: .length(length), permitsReuse: true)
     }
 
-    /// Whether the framing fields of a response without a body leave no doubt about its end.
-    ///
-    /// Contradictory lengths, a `Transfer-Encoding` or, for a 204, a length other than 0 suggest that a body follows
-    /// (RFC 9110 §8.6, RFC 9112 §6.1). A response to HEAD and a 304 may describe a body that they do not have.
+    /// Whether the framing fields of a response without a body leave no doubt about its end. Contradictory lengths, a
+    /// `Transfer-Encoding` or, for a 204, a length other than 0 suggest that a body follows (RFC 9110 §8.6, RFC 9112
+    /// §6.1). A response to HEAD and a 304 may describe a body that they do not have.
     private static func isPlausible(_ head: borrowing ResponseHead) -> Bool {
-        if head.fields.contains("Transfer-Encoding"), head.status == 204 || head.status == 304 {
-            return false
-        }
-        guard head.status >= 200, let field = head.fields.firstIndex(of: "Content-Length") else {
-            return true
-        }
+        if head.fields.contains("Transfer-Encoding"), head.status == 204 || head.status == 304 { return false }
+        guard head.status >= 200, let field = head.fields.firstIndex(of: "Content-Length") else { return true }
         do throws(WireError) {
             let length = try contentLength(head.fields, from: field)
             return head.status != 204 || length == 0
-        } catch {
-            return false
-        }
+        } catch { return false }
     }
 
     /// Checks that the transfer codings are exactly `chunked`, once.
-    private static func checkTransferCodings(
-        _ fields: FieldBlock, from first: Int, version: WireVersion
-    ) throws(WireError) {
+    private static func checkTransferCodings(_ fields: FieldBlock, from first: Int, version: WireVersion)
+        throws(WireError)
+    {
         let offset = fields.valueOffset(at: first)
         if version == .http10 { throw WireError(.transferEncodingInHTTP10, at: offset) }
         var chunkedCount = 0
@@ -157,7 +143,6 @@ package enum BodyFraming: Equatable, Sendable {
     case none
     /// The body has this many bytes, 0 to 2^63 − 1.
     case length(UInt64)
-    /// The body is chunked.
     case chunked
     /// The body ends with the connection. Responses only.
     case untilClose
@@ -165,8 +150,7 @@ package enum BodyFraming: Equatable, Sendable {
 
 /// The persistence of a connection after a message (RFC 9112 §9.3).
 package enum PersistenceRule {
-    /// Decides by version and `Connection`, in any case and list form: `close` wins, HTTP/1.1 stays open, and HTTP/1.0 only
-    /// with `keep-alive`.
+    /// Decides by version and `Connection`: `close` wins, HTTP/1.1 stays open, and HTTP/1.0 only with `keep-alive`.
     package static func persists(version: WireVersion, fields: FieldBlock) -> Bool {
         if fields.contains("Connection", token: "close") { return false }
         return version == .http11 || fields.contains("Connection", token: "keep-alive")

@@ -3,14 +3,13 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
     /// Seconds since 1970-01-01 00:00:00 UTC; negative before.
     package let secondsSinceEpoch: Int64
 
-    /// Creates the date of an instant.
     package init(secondsSinceEpoch: Int64) { self.secondsSinceEpoch = secondsSinceEpoch }
 
     /// Parses any of the three forms: IMF-fixdate, RFC 850, asctime. The name of the day is not compared with the date.
     /// - Parameters:
     ///   - text: The field value.
-    ///   - now: The present, for the two-digit years of RFC 850: a date more than 50 years ahead of it is a century earlier.
-    ///     Without it 70...99 are in the 20th century and 00...69 in the 21st.
+    ///   - now: The present, for the two-digit years of RFC 850: a date more than 50 years ahead of it is a century
+    ///     earlier. Without it 70...99 are in the 20th century and 00...69 in the 21st.
     ///   - ignoresCase: Whether names of days and months, and `GMT`, may be in any case, as in caches (RFC 9111 §4.2);
     ///     elsewhere dates are case-sensitive.
     package init?(_ text: String, now: HTTPDate? = nil, ignoresCase: Bool = false) {
@@ -35,10 +34,7 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
             + clock.joined(separator: ":") + " GMT"
     }
 
-    /// Whether one date is before another.
-    package static func < (left: HTTPDate, right: HTTPDate) -> Bool {
-        left.secondsSinceEpoch < right.secondsSinceEpoch
-    }
+    package static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.secondsSinceEpoch < right.secondsSinceEpoch }
 
     private func padded(_ number: Int64, _ width: Int) -> String {
         let digits = String(number)
@@ -90,7 +86,6 @@ package struct CivilDate: Equatable, Sendable {
         return era * 146_097 + dayOfEra - 719_468
     }
 
-    /// Whether month and day exist.
     package var isValid: Bool {
         guard (1...12).contains(month) else { return false }
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
@@ -132,12 +127,11 @@ private struct HTTPDateParser {
 
     /// `06-Nov-94 08:49:37 GMT`
     private mutating func rfc850Date(now: Int64?) -> Int64? {
-        guard let day = number(2), take("-"), let month = month(), take("-"), let short = number(2),
-            take(" "), let clock = clock(), take(" GMT")
+        guard let day = number(2), take("-"), let month = month(), take("-"), let short = number(2), take(" "),
+            let clock = clock(), take(" GMT")
         else { return nil }
         guard let now else {
-            return seconds(
-                year: Int64(short < 70 ? 2000 + short : 1900 + short), month: month, day: day, clock: clock)
+            return seconds(year: Int64(short < 70 ? 2000 + short : 1900 + short), month: month, day: day, clock: clock)
         }
         // Clamped to the years 68...9892, so that no clock, however wrong, overflows the computation.
         let present = min(max(now, -60_000_000_000), 250_000_000_000)
@@ -148,13 +142,11 @@ private struct HTTPDateParser {
         return seconds(year: year, month: month, day: day, clock: clock)
     }
 
-    /// `Nov  6 08:49:37 1994`
+    /// `Nov 6 08:49:37 1994`
     private mutating func asctimeDate() -> Int64? {
         guard let month = month(), take(" ") else { return nil }
         let parsedDay = take(" ") ? number(1) : number(2)
-        guard let day = parsedDay, take(" "), let clock = clock(), take(" "), let year = number(4) else {
-            return nil
-        }
+        guard let day = parsedDay, take(" "), let clock = clock(), take(" "), let year = number(4) else { return nil }
         return seconds(year: Int64(year), month: month, day: day, clock: clock)
     }
 
@@ -165,21 +157,20 @@ private struct HTTPDateParser {
 
     /// `08:49:37`; a leap second counts as the second after it.
     private mutating func clock() -> Int64? {
-        guard let hour = number(2), take(":"), let minute = number(2), take(":"), let second = number(2),
-            hour < 24, minute < 60, second <= 60
+        guard let hour = number(2), take(":"), let minute = number(2), take(":"), let second = number(2), hour < 24,
+            minute < 60, second <= 60
         else { return nil }
         return Int64(hour * 3600 + minute * 60 + second)
     }
 
     private mutating func month() -> Int? {
-        guard let name = letters(), let index = CivilDate.months.firstIndex(where: { isSame(name, as: $0) })
-        else { return nil }
+        guard let name = letters(), let index = CivilDate.months.firstIndex(where: { isSame(name, as: $0) }) else {
+            return nil
+        }
         return index + 1
     }
 
-    private static let longWeekdays = [
-        "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
-    ]
+    private static let longWeekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
 
     private func isWeekday(_ name: ArraySlice<UInt8>) -> Bool {
         (name.count == 3 ? CivilDate.weekdays : HTTPDateParser.longWeekdays).contains { isSame(name, as: $0) }

@@ -4,15 +4,12 @@ package struct RequestHead: Sendable, Equatable {
     package var method: String
     /// The request target as sent: visible ASCII, never empty.
     package var target: String
-    /// The version of the client.
     package var version: WireVersion
     /// The fields in the order received.
     package var fields: FieldBlock
 
     /// Creates a head of its parts; encoders check them, this does not.
-    package init(
-        method: String, target: String, version: WireVersion = .http11, fields: FieldBlock = FieldBlock()
-    ) {
+    package init(method: String, target: String, version: WireVersion = .http11, fields: FieldBlock = FieldBlock()) {
         self.method = method
         self.target = target
         self.version = version
@@ -22,7 +19,6 @@ package struct RequestHead: Sendable, Equatable {
 
 /// The status line and fields of a response (RFC 9112 §4, §5).
 package struct ResponseHead: Sendable, Equatable {
-    /// The version of the server.
     package var version: WireVersion
     /// The status, 100...999.
     package var status: Int
@@ -45,10 +41,7 @@ package struct ResponseHead: Sendable, Equatable {
         self.fields = fields
     }
 
-    /// The bytes of the reason phrase.
-    package var reasonBytes: [UInt8] {
-        (isReasonLatin1 ? ByteText.latin1Bytes(reason) : nil) ?? Array(reason.utf8)
-    }
+    package var reasonBytes: [UInt8] { (isReasonLatin1 ? ByteText.latin1Bytes(reason) : nil) ?? Array(reason.utf8) }
 
     /// Whether this is an interim response (1xx, RFC 9110 §15.2).
     package var isInformational: Bool { status < 200 }
@@ -60,13 +53,10 @@ package struct ResponseHead: Sendable, Equatable {
     }
 }
 
-/// The version of HTTP/1 in a message (RFC 9112 §2.3).
-///
-/// A minor version above 1 counts as 1.1, as RFC 9110 §2.5 demands. Other major versions are not a ``WireVersion``.
+/// The version of HTTP/1 in a message (RFC 9112 §2.3). A minor version above 1 counts as 1.1, as RFC 9110 §2.5 demands.
+/// Other major versions are not a ``WireVersion``.
 package enum WireVersion: Sendable, Hashable {
-    /// HTTP/1.0.
     case http10
-    /// HTTP/1.1.
     case http11
 
     /// The text of the version in a start line.
@@ -78,10 +68,9 @@ package enum WireVersion: Sendable, Hashable {
     }
 }
 
-/// The fields of a message, in order and exactly as received, in one storage.
-///
-/// Names keep their case and values their bytes; white space around values is removed and a folded line has become one
-/// space. Look-ups ignore the case of names (RFC 9110 §5.1). A copy costs two reference counts.
+/// The fields of a message, in order and exactly as received, in one storage. Names keep their case and values their
+/// bytes; white space around values is removed and a folded line has become one space. Look-ups ignore the case of
+/// names (RFC 9110 §5.1). A copy costs two reference counts.
 package struct FieldBlock: Sendable, RandomAccessCollection {
     /// A field as strings; see ``valueString(at:)`` for the conversion from bytes.
     package typealias Element = (name: String, value: String)
@@ -100,13 +89,10 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     /// The lengths of the names, as bits: a name of another length need not be searched.
     private var lengths: UInt64 = 0
 
-    /// Creates an empty block.
     package init() {}
 
     /// Creates a block of names and values for servers and tests; encoders check them, this does not.
-    package init(_ fields: [(String, String)]) {
-        for (name, value) in fields { append(name: name, value: value) }
-    }
+    package init(_ fields: [(String, String)]) { for (name, value) in fields { append(name: name, value: value) } }
 
     init(storage: [UInt8], entries: [Entry]) {
         self.storage = storage
@@ -114,9 +100,7 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
         for entry in entries { note(nameOf: entry) }
     }
 
-    private mutating func note(nameOf entry: Entry) {
-        lengths |= FieldBlock.mark(entry.nameEnd &- entry.nameStart)
-    }
+    private mutating func note(nameOf entry: Entry) { lengths |= FieldBlock.mark(entry.nameEnd &- entry.nameStart) }
 
     /// The bit of a name's length; the last one stands for all that are longer.
     private static func mark(_ length: UInt32) -> UInt64 { 1 << UInt64(Swift.min(length, 63)) }
@@ -143,19 +127,16 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
 
     /// Always 0.
     package var startIndex: Int { 0 }
-    /// The number of field lines.
     package var endIndex: Int { entries.count }
     /// The field at an index, as strings.
     package subscript(position: Int) -> Element { (nameString(at: position), valueString(at: position)) }
 
     // MARK: One field
 
-    /// The bytes of the name at an index.
     package func name(at index: Int) -> ArraySlice<UInt8> {
         storage[Int(entries[index].nameStart)..<Int(entries[index].nameEnd)]
     }
 
-    /// The bytes of the value at an index.
     package func value(at index: Int) -> ArraySlice<UInt8> {
         storage[Int(entries[index].valueStart)..<Int(entries[index].valueEnd)]
     }
@@ -189,9 +170,7 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
         let bytes = storage.span.extracting(Int(entry.nameStart)..<Int(entry.nameEnd))
         for index in name.indices where bytes[index] != name[index] {
             // Nearly always they are written alike.
-            guard ByteClass.lowercased(bytes[index]) == ByteClass.lowercased(name[index]) else {
-                return false
-            }
+            guard ByteClass.lowercased(bytes[index]) == ByteClass.lowercased(name[index]) else { return false }
         }
         return true
     }
@@ -199,7 +178,6 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     /// Whether a field of that name exists, in any case.
     package func contains(_ name: String) -> Bool { firstIndex(of: name) != nil }
 
-    /// The first value of a name, or `nil`.
     package func firstValue(of name: String) -> String? { firstIndex(of: name).map { valueString(at: $0) } }
 
     /// The bytes of every field of a name, in order.
@@ -221,8 +199,9 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
         let wanted = token.utf8.span
         var next = firstIndex(of: name)
         while let index = next {
-            for element in ElementList(value(at: index))
-            where ByteClass.equalsIgnoringCase(element, wanted) { return true }
+            for element in ElementList(value(at: index)) where ByteClass.equalsIgnoringCase(element, wanted) {
+                return true
+            }
             next = firstIndex(of: name, from: index + 1)
         }
         return false
@@ -234,8 +213,78 @@ extension FieldBlock: Equatable {
     package static func == (left: FieldBlock, right: FieldBlock) -> Bool {
         left.count == right.count
             && left.indices.allSatisfy { index in
-                left.name(at: index) == right.name(at: index)
-                    && left.value(at: index) == right.value(at: index)
+                left.name(at: index) == right.name(at: index) && left.value(at: index) == right.value(at: index)
             }
     }
+}
+
+/// The members of a comma list (RFC 9110 §5.6.1), one after the other, in linear time and without allocating. Commas
+/// inside quoted strings do not separate; a backslash inside one quotes the next byte. Members are trimmed of SP and
+/// HTAB; empty members are skipped. An unterminated quoted string reaches to the end.
+package struct ElementList: Sequence, IteratorProtocol {
+    private let bytes: ArraySlice<UInt8>
+    private var position: Int
+
+    package init(_ bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+        position = bytes.startIndex
+    }
+
+    /// The next member, or `nil` at the end.
+    package mutating func next() -> ArraySlice<UInt8>? {
+        while position < bytes.endIndex {
+            let start = position
+            let end = endOfElement()
+            position = end < bytes.endIndex ? end + 1 : end
+            let element = ByteClass.trimmed(bytes[start..<end])
+            if !element.isEmpty { return element }
+        }
+        return nil
+    }
+
+    /// The end of the element at the position: its comma, or the end of all.
+    private func endOfElement() -> Int {
+        var index = position
+        var isQuoted = false
+        while index < bytes.endIndex {
+            switch bytes[index] {
+            case UInt8(ascii: ","): if !isQuoted { return index }
+            case UInt8(ascii: "\""): isQuoted.toggle()
+            case UInt8(ascii: "\\"): if isQuoted { index += 1 }
+            default: break
+            }
+            index += 1
+        }
+        return bytes.endIndex
+    }
+}
+
+/// A number written as plain ASCII digits: 1*DIGIT in HTTP's grammar.
+package enum DecimalNumber: Equatable, Sendable {
+    /// The digits' value, at most 2^63 − 1, so that it also fits signed offsets.
+    case value(UInt64)
+    /// Digits whose value is larger.
+    case overflow
+    /// Not one or more digits: a sign, a blank, anything else, or nothing.
+    case invalid
+
+    /// Parses all of the bytes; leading zeros are allowed.
+    package init(_ bytes: ArraySlice<UInt8>) {
+        self = .invalid
+        if bytes.isEmpty { return }
+        var value: UInt64 = 0
+        var isOverflown = false
+        for byte in bytes {
+            guard ByteClass.isDigit(byte) else { return }
+            // 2^63 − 1 times ten does not fit, so the overflow flags of both steps matter.
+            let product = value.multipliedReportingOverflow(by: 10)
+            let sum = product.partialValue.addingReportingOverflow(UInt64(byte &- 0x30))
+            value = sum.partialValue
+            isOverflown = isOverflown || product.overflow || sum.overflow || value > UInt64(Int64.max)
+        }
+        self = isOverflown ? .overflow : .value(value)
+    }
+
+    /// The value; `nil` if it is too large or not a number.
+    package var exactValue: UInt64? { if case .value(let value) = self { value } else { nil } }
 }

@@ -32,6 +32,16 @@ struct LocksTests {
                 "final class A {\n    struct B {\n        var c = 0\n    }\n    enum D {}\n    let e = Mutex(B())\n}",
                 ["A.e"]
             ),
+            // Declarations on one line.
+            (
+                "enum A {\n    final class B<C: D>: E { let f = Mutex<C?>(nil) }\n    let g = Mutex(0)\n}",
+                ["A.B.f", "A.g"]
+            ),
+            (
+                "enum A { final class B { private let c = Mutex(0) } }\nstruct D { let e: Mutex<Int> }",
+                ["A.B.c", "D.e"]
+            ),
+            ("enum A {\n    static func f() { let b = Mutex(0) }\n    class C { init() { d = Mutex(0) } }\n}", ["A.b"]),
             ("class A {\n}\n@safe final class B {\n    let c = Mutex((a: 1, b: 2))\n}", ["B.c"]),
             ("enum A {\n    static func f() {\n        let b = Mutex(0)\n    }\n}", ["A.b"]),
             (
@@ -186,10 +196,19 @@ struct LockPage {
             let code = line.dropFirst(indentation)
             if code.hasPrefix("}") {
                 if indentation == types.last?.indentation { types.removeLast() }
-            } else if code.contains("Mutex"), let match = code.prefixMatch(of: mutex) {
-                found.append((types.map(\.name) + [String(match.output.1)]).joined(separator: "."))
-            } else if !code.hasSuffix("}"), let match = code.prefixMatch(of: type) {
-                types.append((indentation, String(match.output.1)))
+                continue
+            }
+            // The types that the line opens: a whole declaration may be on one line.
+            var opened: [String] = []
+            var rest = code
+            while let match = rest.prefixMatch(of: type) {
+                opened.append(String(match.output.1))
+                rest = rest[match.range.upperBound...].drop { $0 != "{" }.dropFirst().drop { $0 == " " }
+            }
+            if code.contains("Mutex"), let match = rest.prefixMatch(of: mutex) {
+                found.append((types.map(\.name) + opened + [String(match.output.1)]).joined(separator: "."))
+            } else if !code.hasSuffix("}"), let name = opened.first {
+                types.append((indentation, name))
             }
         }
         return found

@@ -42,7 +42,7 @@ struct BatchPolicyTests {
                 "{\"seq\":3,\(members),\"keep_method\":[307]}",
             ])
             #expect(replies.map { $0["ok"] as? Bool } == [true, true, false])
-            #expect(origin.requests.filter { $0.target == "/to" }.map(\.method) == ["GET", "POST"])
+            #expect(origin.requests.filter { $0.target == "/to" }.map(\.method) == [.get, .post])
         }
     }
 

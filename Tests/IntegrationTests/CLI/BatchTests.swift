@@ -275,7 +275,7 @@ struct BatchTests {
                 "--parallel", "1")
             #expect(replies.map(\.status) == [200, 200, nil], "\(replies.map(\.message))")
             #expect(replies.last?.error == "tls")
-            #expect(origin.requests.map(\.connectionNumber) == [1, 1])
+            #expect(origin.requests.map(\.connection.number) == [1, 1])
         }
     }
 

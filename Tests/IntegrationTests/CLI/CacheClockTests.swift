@@ -6,7 +6,7 @@ import Testing
 @Suite("The cache of a program whose clock was set")
 struct CacheClockTests {
     @Test(
-        "D18: what was stored before a clock was set is validated, whichever way that was",
+        "What was stored before a clock was set is validated, whichever way that was",
         arguments: [-3600.0, -86_400, -1_000_000_000, -2_000_000_000, 31_536_000, 1_000_000_000])
     func validated(_ age: Double) async throws {
         let scene = try CacheScene()
@@ -32,7 +32,7 @@ struct CacheClockTests {
     }
 
     @Test(
-        "D18: what a program stored itself is as old as it is, though its clock is set while it runs",
+        "What a program stored itself is as old as it is, though its clock is set while it runs",
         .enabled(if: !MartletProgram.isSanitized, "a sanitizer has to be loaded before all else"),
         arguments: ["+86400", "-86400"])
     func whileItRuns(_ shift: String) async throws {

@@ -65,7 +65,8 @@ struct DownloadCommandTests {
                     "--progress", progress, "-m", "1.5", "-o", "f", scene.origin.url("/held/70000"),
                 ])
             #expect(run.status == 28, "\(run.errors)")
-            let words = run.errors.firstRange(of: "martlet: (28) f: not complete within ")
+            let url = scene.origin.url("/held/70000")
+            let words = run.errors.firstRange(of: "martlet: (28) f: GET \(url): not complete within ")
             let time = words.flatMap {
                 Double(run.errors[$0.upperBound...].prefix { $0.isNumber || $0 == "." })
             }

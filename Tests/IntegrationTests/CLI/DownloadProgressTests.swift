@@ -176,7 +176,7 @@ struct DownloadProgressTests {
             let requestCount = scene.origin.requests.count
             let again = try await scene.download(["-o", "f", url])
             #expect(again.status == 0, "\(again.errors)")
-            #expect(again.errors.contains("f: goes on behind 195.3 KiB\n"), "\(again.errors)")
+            #expect(again.errors.contains("f: resumes after 195.3 KiB\n"), "\(again.errors)")
             #expect(scene.bytes("f") == DownloadScene.pattern(count))
             let later = scene.origin.requests.dropFirst(requestCount)
             #expect(!later.isEmpty)
@@ -200,7 +200,7 @@ struct DownloadProgressTests {
             }
             #expect(run.status == 130, "\(run.errors)")
             #expect(run.errors.contains("martlet: stopped."))
-            #expect(run.errors.hasSuffix("for what is left:\n  \(urls[1])\n"), "\(run.errors)")
+            #expect(run.errors.hasSuffix("for the rest:\n  \(urls[1])\n"), "\(run.errors)")
         }
     }
 }

@@ -157,7 +157,7 @@ struct DownloadStateTests {
                 ["--progress", "plain", "-v", scene.origin.url("/held/4000")], SIGINT, when: "* ")
             #expect(run.status == 130, "\(run.errors)")
             #expect(run.errors.contains("martlet: stopped."))
-            #expect(run.errors.hasSuffix("To go on: martlet download --state queue\n"), "\(run.errors)")
+            #expect(run.errors.hasSuffix("To resume: martlet download --state queue\n"), "\(run.errors)")
         }
     }
 

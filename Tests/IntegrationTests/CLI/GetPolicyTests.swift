@@ -147,7 +147,7 @@ struct GetPolicyTests {
                 "-S", "--progress", "none", "--retry", "9", "--retry-delay", "5", "--retry-max-time", "1",
                 "--retry-connrefused", "http://127.0.0.1:1/")
             #expect(limited.status == 7)
-            #expect(!limited.errors.contains("trying again"))
+            #expect(!limited.errors.contains("retrying"))
         }
     }
 

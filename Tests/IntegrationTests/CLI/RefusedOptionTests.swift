@@ -64,6 +64,43 @@ struct RefusedOptionTests {
         #expect(run.output.isEmpty)
     }
 
+    @Test(
+        "A failure names the exit code, the request, the reason and a remedy",
+        arguments: [
+            (
+                ["--create-dirs", "-o", "/proc/nope/x"],
+                "(23) GET URL: could not write to /proc/nope/x: No such file or directory"
+            ),
+            (["-o", "/proc/nope"], "(23) GET URL: could not write to /proc/nope: No such file or directory"),
+            (["-f", "-X", "OPTIONS"], "(22) OPTIONS URL: the status is 418"),
+            (["-T", "/no/such/file"], "(26) PUT URL: /no/such/file: "),
+            (["--offline", "--cache", "c"], "(104) GET URL: the response is not in the cache"),
+            (["--max-filesize", "1"], "(63) GET URL: the body has "),
+            (["-C", "1", "-o", "f"], "(33) GET URL: the status of the range is 418"),
+        ])
+    func failures(_ options: [String], _ message: String) async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("a teapot", status: 418))) { origin in
+            let url = origin.url("/pot")
+            let run = try await Program.run(options + ["--no-progress-meter", url], in: directory)
+            #expect(run.errors.hasPrefix("martlet: " + message.replacing("URL", with: url)), "\(run.errors)")
+        }
+    }
+
+    @Test(
+        "A mistake in the options of a command without curl's options names the command to try",
+        arguments: [
+            (["serve", "--port", "abc"], "The value 'abc' is invalid for '--port <port>'; try martlet serve --help"),
+            (["cache", "stats"], "Missing expected argument '--cache <dir>'; try martlet cache stats --help"),
+            (["demo", "extra"], "Unexpected argument 'extra'; try martlet demo --help"),
+            (["serve", "/no/such/folder"], "“/no/such/folder” is not a directory; try martlet serve --help"),
+        ])
+    func remedies(_ words: [String], _ message: String) async throws {
+        let run = try await Program.run(words)
+        #expect(run.errors == "martlet: (2) \(message)\n" && run.status == 2, "\(run.errors)")
+    }
+
     @Test("Help and version are printed, and that is success")
     func help() async throws {
         let version = try await Program.run("-V")

@@ -73,7 +73,7 @@ struct SentRequestTests {
             note.yield(try await SentRequestTests.seen(request))
             switch request.path {
             case "/redirect":
-                return .redirect(to: "/there", status: request.query.flatMap { Int($0) } ?? 302)
+                return .redirect(to: "/there", status: Int(request.query.description) ?? 302)
             case "/set":
                 return .redirect(to: "/there").with { $0.fields.append("Set-Cookie", "k=v; Path=/") }
             case "/open": return .text("x")

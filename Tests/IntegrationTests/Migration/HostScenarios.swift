@@ -68,7 +68,7 @@ enum HostScenarios {
                     #expect(report.header("X-Key") == "secret")
                 }
                 #expect(try await api.head("a").bytes == [])
-                #expect(origin.requests.last?.method == "HEAD")
+                #expect(origin.requests.last?.method == .head)
                 let whole: EchoReport = try await api.get(secure.url("/b")).decode()
                 #expect(whole.target == "/b")
                 #expect(whole.tls != nil)

@@ -76,7 +76,7 @@ enum NetworkScenarios {
             let session = HTTPSession.plain {
                 $0.cookies = CookieJar()
                 $0.cache = .memoryOnly()
-                $0.socketOptions.serviceClass = .background
+                $0.serviceClass = .background
             }
             #expect(try await session.get(origin.url("/1")).text == "none")
             #expect(try await session.get(origin.url("/2")).text == "a=b")

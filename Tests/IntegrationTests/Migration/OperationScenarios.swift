@@ -100,7 +100,7 @@ enum OperationScenarios {
         let text =
             "<?xml version='1.0'?><rss><item id='1'><title>Sea &amp; sky</title></item><item id='2'/></rss>"
         try await TestOrigin.withOrigin { _ in
-            .bytes(Array(text.utf8), type: "application/rss+xml")
+            .bytes(Array(text.utf8), contentType: "application/rss+xml")
         } run: { origin async throws in
             let exchange = try await HTTPSession.plain().get(origin.url())
             let root = try exchange.xml().root

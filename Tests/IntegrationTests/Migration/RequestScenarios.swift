@@ -97,7 +97,7 @@ enum RequestScenarios {
             let bytes = TestPattern.bytes(from: 0, count: 300_000)
             try Data(bytes).write(to: URL(filePath: directory.appending("in")))
             try await TestOrigin.withOrigin { request in
-                if request.method == "GET" { return .pattern(300_000) }
+                if request.method == .get { return .pattern(300_000) }
                 // The file's bytes are between an empty line and the last boundary.
                 let body = Data(try await request.collectBody())
                 let start = try #require(body.firstRange(of: Data("\r\n\r\n".utf8))?.upperBound)
@@ -127,8 +127,8 @@ enum RequestScenarios {
         try await TestOrigin.withOrigin(
             handler: .router { router in
                 router.get("/json", .fixed(.json(text: #"{"name":"Anna","age":null,"tags":[null]}"#)))
-                router.get("/list", .fixed(.bytes([UInt8](list), type: "application/x-plist")))
-                router.get("/xml", .fixed(.bytes(Array("<a><b/></a>".utf8), type: "text/xml")))
+                router.get("/list", .fixed(.bytes([UInt8](list), contentType: "application/x-plist")))
+                router.get("/xml", .fixed(.bytes(Array("<a><b/></a>".utf8), contentType: "text/xml")))
                 router.get("/gone", .fixed(.json(text: "{}", status: 410)))
             }
         ) { origin async throws in
@@ -187,7 +187,7 @@ enum RequestScenarios {
             #expect(try await session.patch(url, body: .text("x")).text == "PATCH /a x")
             #expect(try await session.delete(url).text == "DELETE /a ")
             #expect(try await session.head(url).bytes == [])
-            #expect(origin.requests.last?.method == "HEAD")
+            #expect(origin.requests.last?.method == .head)
         }
     }
 
@@ -198,7 +198,7 @@ enum RequestScenarios {
         let gate = Gate()
         try await TestOrigin.withOrigin { request in
             await gate.pass()
-            return .bytes(picture, type: "image/png").with { $0.fields["Cache-Control"] = "max-age=600" }
+            return .bytes(picture, contentType: "image/png").with { $0.fields["Cache-Control"] = "max-age=600" }
         } run: { origin async throws in
             defer { gate.open() }
             let pressure = ManualMemoryPressure()
@@ -278,7 +278,7 @@ enum RequestScenarios {
                 try directory.write("old", to: "file")
                 origin.signals.raise("go")
                 let error = try #require(await #expect(throws: HTTPError.self) { try await task.value })
-                #expect(error.code == .fileFailed)
+                #expect(error.code == .fileExists)
                 let kept = try #require(error.unpublishedFile?.lastComponent?.string)
                 #expect(try directory.bytes(of: kept) == Array("0123456789".utf8))
                 #expect(try directory.bytes(of: "file") == Array("old".utf8))

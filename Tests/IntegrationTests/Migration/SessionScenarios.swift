@@ -203,7 +203,8 @@ enum SessionScenarios {
                     ])
                 _ = try await session.put(origin.url(), body: .text("four"))
                 #expect(recorder.taken() == ["sent 4", "received 200", "bytes 5", "metrics 5", "succeeded"])
-                await #expect(throws: CancellationError.self) { try await session.get(origin.url("/cancel")) }
+                let cancelled = await #expect(throws: HTTPError.self) { try await session.get(origin.url("/cancel")) }
+                #expect(cancelled?.code == .cancelledByDelegate)
                 #expect(recorder.taken() == ["received 200", "failed"])
                 #expect(try await session.get(origin.url("/file")).bytes == [])
                 #expect(

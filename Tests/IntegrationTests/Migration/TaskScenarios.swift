@@ -69,7 +69,7 @@ enum TaskScenarios {
         try await TestOrigin.withOrigin { request in
             let type = request.path == "/image" ? "image/png" : "text/plain"
             return OriginResponse(
-                fields: ["Content-Type": type, "Age": request.queryValue(of: "age") ?? "0"], body: .text("x"))
+                fields: ["Content-Type": type, "Age": request.query["age"] ?? "0"], body: .text("x"))
         } run: { origin async throws in
             func isFresh(_ path: String, _ rules: DefaultFreshness) async throws -> Bool {
                 var options = ResponseCache.Options()
@@ -91,7 +91,7 @@ enum TaskScenarios {
             try Data(TestPattern.bytes(from: 0, count: 300_000)).write(
                 to: URL(filePath: directory.appending("in")))
             try await TestOrigin.withOrigin { request in
-                if request.method == "GET" { return .pattern(200_000) }
+                if request.method == .get { return .pattern(200_000) }
                 return .text("\(try await request.collectBody().count)")
             } run: { origin async throws in
                 let api = try HTTPSession.plain().host(origin.base)
@@ -143,7 +143,7 @@ enum TaskScenarios {
                 for name in ["10", "20000", "missing"] {
                     try await manager.add(origin.url(name), to: directory.file(name))
                 }
-                try await manager.allFinished
+                _ = try await manager.allFinished
                 #expect(try directory.bytes(of: "20000") == TestPattern.bytes(from: 0, count: 20_000))
                 #expect(!FileManager.default.fileExists(atPath: directory.appending("missing")))
                 await manager.close()
@@ -167,9 +167,9 @@ enum TaskScenarios {
         let picture = [UInt8](try #require(Data(base64Encoded: pixel)))
         try await TestOrigin.withOrigin(
             handler: .router { router in
-                router.get("/latin", .fixed(.bytes([0x6D, 0xFC], type: "text/plain; charset=iso-8859-1")))
+                router.get("/latin", .fixed(.bytes([0x6D, 0xFC], contentType: "text/plain; charset=iso-8859-1")))
                 router.get("/user", .fixed(.json(text: #"{"name":"Anna"}"#)))
-                router.get("/picture", .fixed(.bytes(picture, type: "image/png")))
+                router.get("/picture", .fixed(.bytes(picture, contentType: "image/png")))
             }
         ) { origin async throws in
             let session = HTTPSession.plain()
@@ -188,7 +188,7 @@ enum TaskScenarios {
     static func statuses() async throws {
         try await TestOrigin.withOrigin { request in
             .pattern(1_000_000).with {
-                $0.status = request.queryValue(of: "status").flatMap { Int($0) } ?? 200
+                $0.status = request.query["status"].flatMap { Int($0) } ?? 200
             }
         } run: { origin async throws in
             let session = HTTPSession.plain()

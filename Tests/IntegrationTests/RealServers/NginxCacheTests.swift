@@ -70,7 +70,7 @@ struct NginxCacheTests {
             #expect(try await session.get(url).source == .cache)
             let other = try await client().get(url)
             #expect(other.text == "version 2" && other.field("Cache-Status") == "shared; hit")
-            #expect(origin.requests.map(\.method) == ["GET", "POST", "GET"])
+            #expect(origin.requests.map(\.method) == [.get, .post, .get])
         }
     }
 

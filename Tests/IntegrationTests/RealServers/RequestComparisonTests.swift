@@ -33,7 +33,7 @@ struct RequestComparisonTests {
             let requests = origin.requests
             try #require(requests.count == 2)
             // Nothing comes back to HEAD, and curl writes the head there.
-            let isHead = requests[0].method == "HEAD"
+            let isHead = requests[0].method == .head
             let theirs = sent(requests[0], isHead ? "" : curl.text)
             let ours = sent(requests[1], martlet.text)
             #expect(ours == theirs)
@@ -44,7 +44,7 @@ struct RequestComparisonTests {
         let fields = request.fields.map { "\($0.name.lowercased()): \($0.value)" }
         let compared = fields.filter { !$0.hasPrefix("user-agent:") && !$0.hasPrefix("accept-encoding:") }
         return Sent(
-            method: request.method, target: request.target, version: request.version,
+            method: request.method.rawValue, target: request.target, version: request.version,
             fields: compared.sorted(), body: body)
     }
 

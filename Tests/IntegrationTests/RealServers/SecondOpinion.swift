@@ -57,7 +57,7 @@ struct SecondOpinion: Equatable {
         options.decompresses = false
         options.redirects = .doNotFollow
         let answer = try await session.send(
-            HTTPRequest(method: method, url: question.url, headerFields: headers), options: options)
+            HTTPRequest(method: method, url: question.url, headers: headers), options: options)
         let fields = Array(answer.rawHead.fields) + Array(answer.rawTrailers ?? FieldBlock())
         return SecondOpinion(
             status: answer.response.status.code,

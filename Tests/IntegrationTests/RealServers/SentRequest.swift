@@ -66,7 +66,7 @@ final class RequestLog: Sendable {
     func record(_ request: OriginRequest) async throws {
         let body = try await request.collectText()
         let sent = SentRequest(
-            method: request.method, target: request.target,
+            method: request.method.rawValue, target: request.target,
             fields: request.fields.map { "\($0.name.lowercased()): \($0.value)" }.sorted(), body: body)
         requests.withLock { $0.append(sent) }
     }

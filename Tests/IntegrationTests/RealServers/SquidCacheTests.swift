@@ -100,7 +100,7 @@ struct SquidCacheTests {
             _ = try await writer.post(url, body: .text("change"))
             let after = try await writer.get(url)
             #expect(after.source == .network && after.text == "version 2")
-            #expect(origin.requests.map(\.method) == ["GET", "POST", "GET"])
+            #expect(origin.requests.map(\.method) == [.get, .post, .get])
             let unaware = try await reader.get(url)
             #expect(unaware.source == .cache && unaware.text == "version 1")
             let aware = try await reader.get(url, options: .using(.revalidate))

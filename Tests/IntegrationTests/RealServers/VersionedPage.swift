@@ -9,7 +9,7 @@ final class VersionedPage: Sendable {
 
     /// The answer to a request, with these fields beside the validators.
     func answer(_ request: OriginRequest, _ fields: OriginFields) -> OriginResponse {
-        guard request.method == "GET" else {
+        guard request.method == .get else {
             version.withLock { $0 += 1 }
             return OriginResponse(204)
         }

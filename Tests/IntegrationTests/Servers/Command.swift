@@ -6,8 +6,7 @@ enum Command {
     ///
     /// - Returns: its exit status, and what it wrote to both outputs.
     /// - Throws: `ServerFailure` when the program is not installed.
-    static func run(_ program: String, _ arguments: [String]) async throws -> (status: Int32, output: String)
-    {
+    static func run(_ program: String, _ arguments: [String]) async throws -> (status: Int32, output: String) {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         let child = try await ChildProcess.start(

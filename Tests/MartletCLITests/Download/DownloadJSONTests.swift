@@ -35,7 +35,7 @@ struct DownloadJSONTests {
 
     @Test("What came of it is an object: the file, or the failure with its exit code and what is kept")
     func outcomes() throws {
-        let checksum = try Checksum.md5("00112233445566778899aabbccddeeff")
+        let checksum = Checksum.md5("00112233445566778899aabbccddeeff")
         let result = DownloadResult(
             path: "d/f", byteCount: 9, resumedByteCount: 4, receivedByteCount: 5, verified: [checksum],
             url: try HTTPURL("http://h/"))

@@ -20,12 +20,12 @@ struct DownloadOptionTests {
         #expect(group.urls == ["http://h/f"])
         #expect(group.redirects.followsRedirects)
         let wish = group.download
-        #expect(wish.segments == 4)
+        #expect(wish.options.segments == 4)
         #expect(wish.fileLimit == 3)
         #expect(wish.fileLimitPerHost == 2)
-        #expect(wish.collision == .fail)
-        #expect(wish.resumption == .automatic)
-        #expect(wish.rate == nil && wish.checksum == nil && wish.stateFolder == nil)
+        #expect(wish.options.collision == .fail)
+        #expect(wish.options.resumption == .automatic)
+        #expect(wish.rate == nil && wish.options.checksum == nil && wish.stateFolder == nil)
     }
 
     @Test("Each option of its own does what it says")
@@ -38,21 +38,23 @@ struct DownloadOptionTests {
         ).download
         #expect(wish.folder == "d")
         #expect(wish.lists == ["a", "-"])
-        #expect(wish.segments == 8 && wish.fileLimit == 5 && wish.fileLimitPerHost == 4)
-        #expect(wish.checksum?.description == "sha256=\(digits)")
+        #expect(wish.options.segments == 8 && wish.fileLimit == 5 && wish.fileLimitPerHost == 4)
+        #expect(wish.options.checksum?.description == "sha256=\(digits)")
         #expect(wish.rate == 2 << 20)
-        #expect(wish.resumption == .restart && wish.collision == .overwrite && wish.preservesModificationTime)
-        #expect(wish.stateFolder == "s" && wish.stallTimeout == .seconds(7))
-        #expect(wish.retryCount == 0 && wish.retryDelay == .seconds(2))
+        #expect(
+            wish.options.resumption == .restart && wish.options.collision == .overwrite
+                && wish.options.preservesModificationTime)
+        #expect(wish.stateFolder == "s" && wish.options.stallTimeout == .seconds(7))
+        #expect(wish.options.retry.maximumAttempts == 0 && wish.options.retry.initialDelay == .seconds(2))
     }
 
     @Test("Of options that exclude one another the last one counts")
     func last() throws {
-        #expect(try read("--restart", "--continue").download.resumption == .automatic)
-        #expect(try read("--continue", "--resume-unverified").download.resumption == .unverified)
-        #expect(try read("--rename", "--overwrite", "--fail-if-exists").download.collision == .fail)
-        #expect(try read("--overwrite", "--rename").download.collision == .rename)
-        #expect(try read("-R", "--no-remote-time").download.preservesModificationTime == false)
+        #expect(try read("--restart", "--continue").download.options.resumption == .automatic)
+        #expect(try read("--continue", "--resume-unverified").download.options.resumption == .unverified)
+        #expect(try read("--rename", "--overwrite", "--fail-if-exists").download.options.collision == .fail)
+        #expect(try read("--overwrite", "--rename").download.options.collision == .rename)
+        #expect(try read("-R", "--no-remote-time").download.options.preservesModificationTime == false)
         #expect(try read("--no-location").redirects.followsRedirects == false)
     }
 
@@ -129,7 +131,7 @@ struct DownloadOptionTests {
     @Test("The letters of its own stand before those of get: -i is a list, -R the time")
     func ownLetters() throws {
         #expect(try read("-i", "list").download.lists == ["list"])
-        #expect(try read("-R").download.preservesModificationTime)
+        #expect(try read("-R").download.options.preservesModificationTime)
     }
 
     @Test("The help has a line for each option of its own, and tells the fields of JSON and the exit codes")

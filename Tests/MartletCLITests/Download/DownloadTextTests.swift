@@ -31,21 +31,36 @@ struct DownloadTextTests {
 
     @Test("A file that is complete is told with its name, what came and what was verified")
     func finished() throws {
-        let checksum = try Checksum.sha1(String(repeating: "0", count: 40))
+        let checksum = Checksum.sha1(String(repeating: "0", count: 40))
         let line = text.outcome(
-            .finished(try result(verified: [checksum])), name: "f.zip", after: .seconds(2), kept: 0)
-        #expect(line == "d/f.zip: 3.0 MiB in 2.0 s, 1.0 MiB/s; 1.0 MiB were there before; sha1 verified")
+            .finished(try result(verified: [checksum])), of: subject("f.zip"), after: .seconds(2), kept: 0)
+        #expect(line == "d/f.zip: 3.0 MiB in 2.0 s, 1.0 MiB/s; 1.0 MiB were on disk before; sha1 verified")
     }
 
     @Test("A failure is told with its exit code and what is kept")
     func failed() {
         var error = HTTPError(.diskFull, phase: .receivingBody, message: "no room in d")
         error.resumableByteCount = 1 << 20
-        let line = text.outcome(.failed(error), name: "f", after: .seconds(2), kept: 0)
-        #expect(line == "martlet: (105) f: no room in d; 1.0 MiB are kept, to go on with")
-        let late = text.outcome(.outOfTime, name: "f", after: .seconds(12), kept: 1024)
-        #expect(late == "martlet: (28) f: not complete within 12 s; 1.0 KiB are kept, to go on with")
-        #expect(text.outcome(.stopped, name: "f", after: .zero, kept: 1) == nil)
+        let line = text.outcome(.failed(error), of: subject("f"), after: .seconds(2), kept: 0)
+        #expect(line == "martlet: (105) f: GET http://h/f: no room in d; 1.0 MiB are kept for the next run")
+        let late = text.outcome(.outOfTime, of: subject("f"), after: .seconds(12), kept: 1024)
+        #expect(late == "martlet: (28) f: GET http://h/f: not complete within 12 s; 1.0 KiB are kept for the next run")
+        #expect(text.outcome(.stopped, of: subject("f"), after: .zero, kept: 1) == nil)
+    }
+
+    @Test(
+        "A failure that an option avoids names the option",
+        arguments: [
+            (HTTPError.Code.fileExists, "--overwrite"), (.fileExists, "--rename"), (.notResumable, "--restart"),
+        ])
+    func hints(_ code: HTTPError.Code, _ option: String) {
+        let error = HTTPError(code, phase: .preparing, message: "m")
+        let line = text.outcome(.failed(error), of: subject("f"), after: .zero, kept: 0)
+        #expect(line?.contains(option) == true, "\(line ?? "")")
+    }
+
+    private func subject(_ name: String) -> DownloadJSON.Subject {
+        DownloadJSON.Subject(id: 1, name: name, url: "http://h/\(name)")
     }
 
     @Test("Names and words of others cannot command the terminal, nor end a line")
@@ -57,8 +72,8 @@ struct DownloadTextTests {
             text.note(.restarted(.changed), name: name),
             text.note(.retrying(error, after: .seconds(1), failures: 1), name: name),
             text.note(.verifying, name: name),
-            text.outcome(.failed(error), name: name, after: .zero, kept: 0),
-            text.outcome(.finished(try result(FilePath(name))), name: name, after: .zero, kept: 0),
+            text.outcome(.failed(error), of: subject(name), after: .zero, kept: 0),
+            text.outcome(.finished(try result(FilePath(name))), of: subject(name), after: .zero, kept: 0),
             text.resumption(left: [name], of: 2, kept: 0, stateFolder: nil),
             text.resumption(left: [name], of: 1, kept: 0, stateFolder: name),
         ]
@@ -72,9 +87,9 @@ struct DownloadTextTests {
     func resumption() {
         #expect(
             text.resumption(left: ["http://h/f"], of: 1, kept: 2048, stateFolder: nil)
-                == "martlet: stopped. 2.0 KiB are kept. To go on, run the same command again.")
+                == "martlet: stopped. 2.0 KiB are kept. To resume, run the same command again.")
         let some = text.resumption(left: ["http://h/f"], of: 2, kept: 0, stateFolder: nil)
-        #expect(some == "martlet: stopped. To go on, run the command again for what is left:\n  http://h/f")
+        #expect(some == "martlet: stopped. To resume, run the command again for the rest:\n  http://h/f")
         let many = text.resumption(left: (1...30).map { "http://h/\($0)" }, of: 40, kept: 0, stateFolder: nil)
         #expect(many.hasSuffix("http://h/20\n  and 10 more"))
         #expect(

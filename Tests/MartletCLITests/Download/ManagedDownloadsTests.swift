@@ -37,8 +37,7 @@ struct ManagedDownloadsTests {
         return reader.groups[0]
     }
 
-    private func open(_ folder: Folder, _ words: [String]) async throws -> (TransferOptions, ManagedDownloads)
-    {
+    private func open(_ folder: Folder, _ words: [String]) async throws -> (TransferOptions, ManagedDownloads) {
         let group = try group(["--state", folder.queue, "--dir", folder.path] + words)
         let caller = try await CredentialPlan.load(group)
         let plans = try DownloadPlan.plans(for: group, lists: [], caller: caller)
@@ -131,7 +130,7 @@ struct ManagedDownloadsTests {
         #expect(second.plans.map(\.name) == ["a", "b", "c"])
         #expect(second.plans[0].target == .directory(FilePath(folder.path)))
         await second.prepare()
-        #expect(second.manager.downloads.count == 3)
+        #expect(second.manager.all.count == 3)
         await second.close()
         let (_, third) = try await open(folder, ["-o", "other", urls[0]])
         // Another name for it is another download.
@@ -171,7 +170,7 @@ struct ManagedDownloadsTests {
         #expect(status.code == 130)
         let (_, next) = try await open(folder, [])
         #expect(next.plans.map(\.url.path) == (1...7).map { "/\($0)" })
-        for id in next.manager.downloads {
+        for id in next.manager.all.map(\.id) {
             if case .paused? = next.manager.download(id)?.state { Issue.record("\(id) is paused") }
         }
         await next.close()

@@ -49,7 +49,7 @@ struct ConditionOptionTests {
             [.modificationDate: Date(timeIntervalSince1970: 784_111_777)], ofItemAtPath: scene.file("file"))
         let group = try GetScene.groups(["-z", "-" + scene.file("file")])[0]
         #expect(group.timeCondition?.date.text == old)
-        #expect(group.timeCondition?.relation == .unmodifiedSince)
+        #expect(group.timeCondition?.field == .ifUnmodifiedSince)
         #expect(group.global.warnings.isEmpty)
         let other = try GetScene.groups(["-z", old, "-z", scene.file("none")])[0]
         #expect(other.timeCondition == nil)

@@ -36,6 +36,11 @@ struct CommandNameTests {
             (["help", "nothing"], "unknown command “nothing”; “martlet help” lists the commands"),
             (["queue", "lst"], "unknown command “queue lst”; did you mean “queue list”?"),
             (["cache", "verfy", "--json"], "unknown command “cache verfy”; did you mean “cache verify”?"),
+            (["post", "http://h/"], "unknown command “post”; did you mean “martlet -d DATA URL”?"),
+            (["PUT", "http://h/"], "unknown command “PUT”; did you mean “martlet -T FILE URL”?"),
+            (["head", "http://h/"], "unknown command “head”; did you mean “martlet -I URL”?"),
+            (["upload", "f", "http://h/"], "unknown command “upload”; did you mean “martlet -T FILE URL”?"),
+            (["version"], "unknown command “version”; did you mean “martlet --version”?"),
         ])
     func mistakes(_ words: [String], _ message: String) throws {
         let error = try #require(CommandName.mistake(in: words))

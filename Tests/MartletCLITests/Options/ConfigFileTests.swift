@@ -35,9 +35,9 @@ struct ConfigFileTests {
     @Test(
         "An option without its value, and a value without an option for it, are mistakes that name their line",
         arguments: [
-            ("output =\nurl = http://h/", "line 1: option --output: needs a value"),
-            ("output\nurl = http://h/", "line 1: option --output: needs a value"),
-            ("output = # none\n--url http://h/", "line 1: option --output: needs a value"),
+            ("output =\nurl = http://h/", "line 1: option --output: needs a value: FILE"),
+            ("output\nurl = http://h/", "line 1: option --output: needs a value: FILE"),
+            ("output = # none\n--url http://h/", "line 1: option --output: needs a value: FILE"),
             ("url = http://h/\ninsecure = true", "line 2: option --insecure: takes no value"),
             ("-s http://h/", "line 1: option -s: takes no value"), ("--\n", "line 1: no option"),
             ("- x\n", "line 1: no option"), ("= x\n", "line 1: no option"),

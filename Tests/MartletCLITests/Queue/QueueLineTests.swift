@@ -55,17 +55,17 @@ struct QueueLineTests {
             (.recordSkipped(path: "/q/3.request", reason: "bad"), "left-alone /q/3.request: bad"),
             (.drained, "drained"),
         ]
-        for (event, line) in events { #expect(QueueEventText.line(event) == line) }
+        for (event, line) in events { #expect(QueueEventLine(event).text == line) }
     }
 
     @Test("What could command a terminal, or end the line, is escaped")
     func escaped() throws {
         let hostile = try ticket(tag: "a\n\u{1B}[2J")
-        let text = QueueEventText.line(.submitted(hostile))
+        let text = QueueEventLine(.submitted(hostile)).text
         #expect(text == "submitted 7 POST http://h/p [a\\u{a}\\u{1b}[2J]")
         let wait = OfflinePostponement(reason: .refused, delay: .zero, message: "x\ry")
-        #expect(QueueEventText.line(.postponed(hostile, wait)).hasSuffix(": x\\u{d}y"))
-        #expect(!QueueEventJSON.line(.submitted(hostile)).contains("\u{1B}"))
+        #expect(QueueEventLine(.postponed(hostile, wait)).text.hasSuffix(": x\\u{d}y"))
+        #expect(!QueueEventLine(.submitted(hostile)).json.contains("\u{1B}"))
     }
 
     @Test(
@@ -75,18 +75,18 @@ struct QueueLineTests {
         let ticket = try ticket(tag: nil)
         let wait = OfflinePostponement(reason: .unauthorized, delay: .milliseconds(2500), message: "m")
         #expect(
-            QueueEventJSON.line(.postponed(ticket, wait))
+            QueueEventLine(.postponed(ticket, wait)).json
                 == #"{"event":"postponed","id":7,"tag":null,"method":"POST","url":"http://h/p","lane":"http://h","#
                 + #""key":"\"k\"","reason":"unauthorized","delay":2.500000,"message":"m"}"#)
         #expect(
-            QueueEventJSON.line(.dead(ticket, letter(.refused, status: 422))).hasSuffix(
+            QueueEventLine(.dead(ticket, letter(.refused, status: 422))).json.hasSuffix(
                 #""reason":"refused","message":"it did not go","status":422,"#
                     + #""headers":[["Content-Type","text/plain"]],"body":"Aÿ"}"#))
         #expect(
-            QueueEventJSON.line(.uncertain(ticket, letter(.noResponse))).contains(#""status":null"#))
-        #expect(QueueEventJSON.line(.drained) == #"{"event":"drained"}"#)
+            QueueEventLine(.uncertain(ticket, letter(.noResponse))).json.contains(#""status":null"#))
+        #expect(QueueEventLine(.drained).json == #"{"event":"drained"}"#)
         #expect(
-            QueueEventJSON.line(.recordQuarantined(path: "/q", reason: "r"))
+            QueueEventLine(.recordQuarantined(path: "/q", reason: "r")).json
                 == #"{"event":"setAside","path":"/q","reason":"r"}"#)
     }
 

@@ -24,11 +24,13 @@ struct QueueOptionTests {
             "--queue", "q", "--lane", "notes", "--tag", "n-1", "--key", "k", "--expires", "12h", "--copy",
             "--secret", "X-API-Key", "-b", "a=1", "-d", "x=1", "http://h/")
         let wish = group.queue
-        #expect(wish.directory == "q" && wish.lane == "notes" && wish.tag == "n-1")
-        #expect(wish.key == .value("k") && wish.expires == .seconds(43_200) && wish.files == .copy)
+        let submission = wish.submission
+        #expect(wish.directory == "q" && submission.lane == "notes" && submission.tag == "n-1")
+        #expect(submission.key == .value("k"))
+        #expect(submission.timeToLive == .seconds(43_200) && submission.filePolicy == .copy)
         #expect(wish.secretNames == ["x-api-key"])
         #expect(group.cookies == ["a=1"] && group.data == [.data("x=1")])
-        #expect(try add("--no-key", "http://h/").queue.key == .none)
+        #expect(try add("--no-key", "http://h/").queue.submission.key == .none)
     }
 
     @Test(
@@ -36,8 +38,10 @@ struct QueueOptionTests {
     )
     func defaults() throws {
         let wish = try add("http://h/").queue
-        #expect(wish.directory == nil && wish.lane == nil && wish.tag == nil && wish.key == .automatic)
-        #expect(wish.expires == nil && wish.files == .reference && wish.secretNames.isEmpty)
+        let submission = wish.submission
+        #expect(
+            wish.directory == nil && submission.lane == nil && submission.tag == nil && submission.key == .automatic)
+        #expect(submission.timeToLive == nil && submission.filePolicy == .reference && wish.secretNames.isEmpty)
         let run = try run()
         #expect(run.redirects.followsRedirects && !run.queue.endsWhenEmpty && !run.queue.isJSON)
         #expect(run.redirects.methodPreservingStatuses == [301])
@@ -50,14 +54,14 @@ struct QueueOptionTests {
             ("36500d", 3_153_600_000),
         ])
     func lengths(_ text: String, _ seconds: Int64) throws {
-        #expect(try OptionValues.length(text, "--expires") == .seconds(seconds))
+        #expect(try OptionValues.length(text) == .seconds(seconds))
     }
 
     @Test(
         "What is no length of time is refused by name",
         arguments: ["", "0", "0d", "-1", "d", "7w", "1.5h", "36501d", "99999999999999999999", "7 d", "7D"])
     func badLengths(_ text: String) {
-        #expect(throws: UsageError.self) { try OptionValues.length(text, "--expires") }
+        #expect(throws: UsageError.self) { try OptionValues.length(text) }
         do throws(UsageError) {
             _ = try add("--expires", text)
         } catch {
@@ -71,9 +75,9 @@ struct QueueOptionTests {
     func refusedByAdd() {
         for (option, reason) in [
             ("-L", "run"), ("-x", "run"), ("--cacert", "run"), ("-m", "run"), ("-n", "run"), ("-c", "run"),
-            ("-o", "later"), ("-i", "later"), ("-w", "later"), ("--compressed", "later"),
-            ("--cache", "later"),
-            ("--retry", "later"), ("--http1.0", "later"), ("--next", "one request"), ("--har", "later"),
+            ("-o", "no meaning"), ("-i", "no meaning"), ("-w", "no meaning"), ("--compressed", "no meaning"),
+            ("--cache", "no meaning"),
+            ("--retry", "no meaning"), ("--http1.0", "no meaning"), ("--next", "one request"), ("--har", "no meaning"),
             ("--ntlm", "not supported"), ("--until-empty", "unknown"),
         ] {
             do throws(UsageError) {
@@ -92,8 +96,8 @@ struct QueueOptionTests {
         for (option, reason) in [
             ("-d", "queue add"), ("-X", "queue add"), ("-T", "queue add"), ("--url", "queue add"),
             ("-I", "queue add"),
-            ("--retry", "by itself"), ("--location-trusted", "credentials"), ("-o", "no sense"),
-            ("--next", "no sense"), ("--lane", "unknown"), ("-M", "not supported"), ("-C", "no sense"),
+            ("--retry", "by itself"), ("--location-trusted", "credentials"), ("-o", "no meaning"),
+            ("--next", "no meaning"), ("--lane", "unknown"), ("-M", "not supported"), ("-C", "no meaning"),
         ] {
             do throws(UsageError) {
                 _ = try run(option, "x")

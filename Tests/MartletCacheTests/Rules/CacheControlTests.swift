@@ -68,7 +68,6 @@ struct CacheControlTests {
         Row("Cache-Control: proxy-revalidate") { $0.proxyRevalidate && $0.forbidsStale },
         Row("Cache-Control: must-understand, no-store") { $0.mustUnderstand && $0.isNoStore },
         Row("Cache-Control: immutable=1, immutable") { $0.isImmutable },
-        Row("Cache-Control: no-transform") { $0.isNoTransform },
         Row("Cache-Control: stale-while-revalidate=30, stale-if-error=60") {
             $0.staleWhileRevalidate == 30 && $0.staleIfError == 60
         },

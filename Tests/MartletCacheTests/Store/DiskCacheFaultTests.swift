@@ -10,7 +10,7 @@ import Testing
 @Suite("A cache on a disk that fails")
 struct DiskCacheFaultTests {
     @Test(
-        "D4, D5, D7, D10, D11: whatever fails, a request sees a miss, an old or a new body, and the cache comes back",
+        "Whatever fails, a request sees a miss, an old or a new body, and the cache comes back",
         arguments: FaultyFileSystem.Call.allCases, [EIO, ENOSPC, EMFILE, EROFS])
     func failing(_ call: FaultyFileSystem.Call, _ code: Int32) throws {
         let scene = try CacheFolderScene()
@@ -42,7 +42,7 @@ struct DiskCacheFaultTests {
         #expect(spoke == scene.events.contains(.recovered))
     }
 
-    @Test("D8: short reads and writes change nothing")
+    @Test("Short reads and writes change nothing")
     func shortPieces() throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
@@ -54,7 +54,7 @@ struct DiskCacheFaultTests {
         #expect(cache.seed(of: "b") == 5)
     }
 
-    @Test("D5: a disk that fills up at any byte keeps the old entry, and nothing half")
+    @Test("A disk that fills up at any byte keeps the old entry, and nothing half")
     func full() async throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
@@ -90,7 +90,7 @@ struct DiskCacheFaultTests {
         #expect(try cache.statistics.byteCount == scene.allocated)
     }
 
-    @Test("D10: variants that could not be removed stay misses when another one is stored")
+    @Test("Variants that could not be removed stay misses when another one is stored")
     func hiddenVariants() throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
@@ -107,7 +107,7 @@ struct DiskCacheFaultTests {
         #expect(try cache.statistics.byteCount == scene.allocated)
     }
 
-    @Test("D11: a folder that is removed is a miss, and is made again for what is stored next")
+    @Test("A folder that is removed is a miss, and is made again for what is stored next")
     func vanishing() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -121,7 +121,7 @@ struct DiskCacheFaultTests {
         #expect(try cache.statistics.byteCount == scene.allocated)
     }
 
-    @Test("D11: a folder that is a file makes everything a miss until it is a folder")
+    @Test("A folder that is a file makes everything a miss until it is a folder")
     func file() throws {
         let scene = try CacheFolderScene()
         try FileManager.default.removeItem(atPath: scene.path)
@@ -138,7 +138,7 @@ struct DiskCacheFaultTests {
         #expect(scene.events.last == .recovered)
     }
 
-    @Test("D12: a folder that others may read or write is refused, and one of another user's")
+    @Test("A folder that others may read or write is refused, and one of another user's")
     func access() throws {
         let scene = try CacheFolderScene()
         for mode in [0o750, 0o705, 0o720, 0o702] {
@@ -157,7 +157,7 @@ struct DiskCacheFaultTests {
         }
     }
 
-    @Test("D12: files are their owner's alone, and folders above the cache's are made")
+    @Test("Files are their owner's alone, and folders above the cache's are made")
     func modes() throws {
         let scene = try CacheFolderScene()
         let cache = try DiskCache(directory: scene.path + "/a/b", limit: 1 << 20)
@@ -172,7 +172,7 @@ struct DiskCacheFaultTests {
         }
     }
 
-    @Test("D14: a body's file that is cut, longer, flipped or missing is no wrong byte, and the entry goes")
+    @Test("A body's file that is cut, longer, flipped or missing is no wrong byte, and the entry goes")
     func damagedBody() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -203,7 +203,7 @@ struct DiskCacheFaultTests {
         #expect(try cache.statistics.byteCount == scene.allocated)
     }
 
-    @Test("D13, D15: an entry's file that is damaged at any byte, cut or of the future is a miss, and goes")
+    @Test("An entry's file that is damaged at any byte, cut or of the future is a miss, and goes")
     func damagedEntry() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -221,7 +221,7 @@ struct DiskCacheFaultTests {
         #expect(cache.seed(of: "a") == 7)
     }
 
-    @Test("D2: stopped at any call, a store leaves the old or the new body, and the next process tidies up")
+    @Test("Stopped at any call, a store leaves the old or the new body, and the next process tidies up")
     func stops() async throws {
         var calls = 0
         while calls < 400 {

@@ -31,7 +31,7 @@ struct DiskCacheLimitTests {
         #expect(counted + 65_536 >= cache.statistics.byteCount)
     }
 
-    @Test("C5: a body above an eighth of the limit is not stored, and an event says so")
+    @Test("A body above an eighth of the limit is not stored, and an event says so")
     func tooLarge() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache(limit: 1 << 20)
@@ -51,7 +51,7 @@ struct DiskCacheLimitTests {
         #expect(cache.statistics.refusals == 2)
     }
 
-    @Test("C5: a limit that is lowered holds at once, and with 0 nothing is stored or found")
+    @Test("A limit that is lowered holds at once, and with 0 nothing is stored or found")
     func lowered() async throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache(limit: 8 << 20)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Caches that share a folder")
 struct DiskCacheSharingTests {
-    @Test("D20: two caches find what the other has stored, and keep one limit")
+    @Test("Two caches find what the other has stored, and keep one limit")
     func two() async throws {
         let scene = try CacheFolderScene()
         let limit: UInt64 = 2 << 20
@@ -29,7 +29,7 @@ struct DiskCacheSharingTests {
     }
 
     @Test(
-        "D20: while another holds the lock, nothing is stored and everything is found; afterwards both work")
+        "While another holds the lock, nothing is stored and everything is found; afterwards both work")
     func locked() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -83,7 +83,7 @@ struct DiskCacheSharingTests {
         #expect(try scene.allocated <= 2 << 20)
     }
 
-    @Test("D1, D2: killed at any moment, with another process reading, every hit is what was stored")
+    @Test("Killed at any moment, with another process reading, every hit is what was stored")
     func kills() async throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache(limit: 2 << 20)

@@ -40,7 +40,7 @@ struct DiskCacheTests {
         #expect(try reader.read(at: .max, limit: 10) == [])
     }
 
-    @Test("C3, C4: a reader reads to the end, also when its entry is replaced, removed or wiped")
+    @Test("A reader reads to the end, also when its entry is replaced, removed or wiped")
     func readsOn() throws {
         for change in 0..<3 {
             let scene = try CacheFolderScene()
@@ -58,7 +58,7 @@ struct DiskCacheTests {
         }
     }
 
-    @Test("C1: a body that is cut or given up is not stored, and the one before stays")
+    @Test("A body that is cut or given up is not stored, and the one before stays")
     func abandons() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -89,7 +89,7 @@ struct DiskCacheTests {
         #expect(cache.seed(of: "a") == 0)
     }
 
-    @Test("C3: of two writers of one key the last to commit wins")
+    @Test("Of two writers of one key the last to commit wins")
     func writers() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -140,7 +140,7 @@ struct DiskCacheTests {
         #expect(cache.updateHead(of: updated, to: reader.head))
     }
 
-    @Test("C2: the head of an entry that is gone or was replaced is not updated")
+    @Test("The head of an entry that is gone or was replaced is not updated")
     func updatesNothing() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -175,7 +175,7 @@ struct DiskCacheTests {
         #expect(cache.seed(of: "a") == 61)
     }
 
-    @Test("D17: another key under the same digest is a miss")
+    @Test("Another key under the same digest is a miss")
     func collisions() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -208,7 +208,7 @@ struct DiskCacheTests {
         #expect(cache.verify().whole == 4)
     }
 
-    @Test("D16: what is not the cache's is neither followed, nor counted, nor removed")
+    @Test("What is not the cache's is neither followed, nor counted, nor removed")
     func foreign() throws {
         let scene = try CacheFolderScene()
         let outside = try CacheFolderScene()

@@ -38,7 +38,7 @@ struct EntryCodecTests {
         #expect(try EntryCodec.decode(#require(EntryCodec.encode(large))) == large)
     }
 
-    @Test("D13: a flipped bit at any place makes it no entry")
+    @Test("A flipped bit at any place makes it no entry")
     func flips() throws {
         let bytes = try #require(EntryCodec.encode(entry()))
         for bit in 0..<(bytes.count * 8) {
@@ -48,7 +48,7 @@ struct EntryCodecTests {
         }
     }
 
-    @Test("D13: cut at any length, or with bytes behind it, it is no entry")
+    @Test("Cut at any length, or with bytes behind it, it is no entry")
     func cuts() throws {
         let bytes = try #require(EntryCodec.encode(entry()))
         for count in 0..<bytes.count {
@@ -59,7 +59,7 @@ struct EntryCodecTests {
         #expect(throws: EntryFormatError.length) { try EntryCodec.decode(bytes + [0]) }
     }
 
-    @Test("D15: an entry of another version says which")
+    @Test("An entry of another version says which")
     func versions() throws {
         var bytes = try #require(EntryCodec.encode(entry()))
         bytes[4] = 1
@@ -104,7 +104,7 @@ struct EntryCodecTests {
         #expect(pieces == whole)
     }
 
-    @Test("D17: file names are digests, whatever the key holds")
+    @Test("File names are digests, whatever the key holds")
     func names() {
         for url in ["", "../../etc/passwd", "a\0b", String(repeating: "x", count: 1_000_000)] {
             let name = CacheFile.entry(EntryName(digest: CacheDigest(CacheKey(url: url)), slot: 3)).name

@@ -16,7 +16,7 @@ struct IndexCodecTests {
         #expect(IndexCodec.decode(IndexCodec.encode([])) == [])
     }
 
-    @Test("D13: cut at any length, the records before the cut are kept")
+    @Test("Cut at any length, the records before the cut are kept")
     func cuts() {
         let bytes = IndexCodec.encode(records)
         for count in 0..<bytes.count {
@@ -25,7 +25,7 @@ struct IndexCodecTests {
         }
     }
 
-    @Test("D13: a flipped bit costs one record, or in the first bytes all")
+    @Test("A flipped bit costs one record, or in the first bytes all")
     func flips() {
         let bytes = IndexCodec.encode(records)
         for bit in 0..<(bytes.count * 8) {

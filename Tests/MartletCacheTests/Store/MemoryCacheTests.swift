@@ -71,7 +71,7 @@ struct MemoryCacheTests {
         #expect(urls(given).allSatisfy { (Int($0) ?? 0) % 2 == 1 })
     }
 
-    @Test("C5: an entry above an eighth of the limit is not taken, and with a limit of 0 none is")
+    @Test("An entry above an eighth of the limit is not taken, and with a limit of 0 none is")
     func large() {
         let cache = MemoryCache(limit: 80_000)
         cache.insert(entry("a"), isOnDisk: true)

@@ -11,7 +11,7 @@ import Testing
 @Suite("Memory before a disk that fails")
 struct ResponseStoreFaultTests {
     @Test(
-        "D4, D5, D7, D10: whatever fails, memory serves what is stored, and writes it down when the disk is back",
+        "Whatever fails, memory serves what is stored, and writes it down when the disk is back",
         arguments: FaultyFileSystem.Call.allCases, [EIO, ENOSPC, EROFS])
     func failing(_ call: FaultyFileSystem.Call, _ code: Int32) throws {
         let scene = try CacheFolderScene()
@@ -118,7 +118,7 @@ struct ResponseStoreFaultTests {
         #expect(try disk.statistics.byteCount == scene.allocated)
     }
 
-    @Test("D11: a folder that vanishes leaves memory serving, and is made again")
+    @Test("A folder that vanishes leaves memory serving, and is made again")
     func vanishing() throws {
         let scene = try CacheFolderScene()
         let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache())

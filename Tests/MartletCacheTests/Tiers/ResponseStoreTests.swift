@@ -34,7 +34,7 @@ struct ResponseStoreTests {
     }
 
     @Test(
-        "C1: what is stored is in both tiers, as one body with one number, and outlives the process on disk")
+        "What is stored is in both tiers, as one body with one number, and outlives the process on disk")
     func both() throws {
         let stored = try #require(store.put("a", seed: 3))
         #expect(stored.isInMemory && stored.seed == 3)
@@ -124,7 +124,7 @@ struct ResponseStoreTests {
         #expect(!store.remembers("a"))
     }
 
-    @Test("C5: a body too large for any tier is refused, said and counted")
+    @Test("A body too large for any tier is refused, said and counted")
     func tooLarge() throws {
         let head = ResponseStore.head("a", seed: 1, count: 1)
         #expect(store.begin(head, expectedByteCount: disk.bodyLimit + 1, epoch: store.epoch) == nil)
@@ -266,7 +266,7 @@ struct ResponseStoreTests {
         try put(at: WallTime(milliseconds: 1000))
         #expect(store.all(other).isEmpty)
         for number in 0..<InvalidatedURLs.limit {
-            store.outdated.withLock { $0.note("u\(number)", at: WallTime(milliseconds: 1)) }
+            _ = store.outdated.withLock { $0.update(WallTime(milliseconds: 1), for: "u\(number)") }
         }
         try put(at: WallTime(milliseconds: 1000))
         #expect(store.all(other).count == 1)

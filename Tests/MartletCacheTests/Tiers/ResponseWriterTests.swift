@@ -114,7 +114,7 @@ struct ResponseWriterTests {
     }
 
     @Test(
-        "D5: a disk that refuses in the middle leaves a small body to memory, and a large one to nobody",
+        "A disk that refuses in the middle leaves a small body to memory, and a large one to nobody",
         arguments: [90_000, 300_000])
     func diskFails(_ count: Int) throws {
         let scene = try CacheFolderScene()

@@ -188,8 +188,7 @@ struct HTTPURLHostTests {
             Array(repeating: label, count: 3).joined(separator: ".") + "." + String(repeating: "b", count: 61)
         #expect(try HTTPURL("http://\(name)/").host.utf8.count == 253)
         #expect(try HTTPURL("http://\(name)./").host.utf8.count == 254)
-        for host in [label + "a", name + "b", name + "b.", String(repeating: "é", count: 60), "xn--" + label]
-        {
+        for host in [label + "a", name + "b", name + "b.", String(repeating: "é", count: 60), "xn--" + label] {
             let error = #expect(throws: HTTPURL.ParseError.self) { try HTTPURL("http://\(host)/") }
             #expect(error?.code == .hostNameTooLong)
         }

@@ -61,8 +61,7 @@ struct MediaTypeTableTests {
     @Test("The machine's table has the common types whether the machine has a file or not")
     func system() async {
         await MediaTypeTable.prepare()
-        for (name, type) in [("a.jpg", "image/jpeg"), ("a.PNG", "image/png"), ("a.json", "application/json")]
-        {
+        for (name, type) in [("a.jpg", "image/jpeg"), ("a.PNG", "image/png"), ("a.json", "application/json")] {
             #expect(MediaTypeTable.system.contentType(ofFile: name) == type)
             #expect(MediaTypeTable.builtIn.contentType(ofFile: name) == type)
         }

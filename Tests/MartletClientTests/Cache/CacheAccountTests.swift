@@ -90,7 +90,7 @@ struct CacheAccountTests {
     func agreement(lanes: Int, hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
-            guard request.method == "GET" || request.method == "HEAD" else { return OriginResponse(204) }
+            guard request.method == .get || request.method == .head else { return OriginResponse(204) }
             let language = request.fields["Accept-Language"] ?? ""
             let tag = "\"\(language)\""
             if request.fields["If-None-Match"]?.contains(tag) == true {

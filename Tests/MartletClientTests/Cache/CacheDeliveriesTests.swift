@@ -41,7 +41,7 @@ struct CacheDeliveriesTests {
             then: OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": "max-age=600"]))
         #expect(result.deliveries.map(\.exchange.text) == ["a", "a"])
         #expect(result.deliveries.map(\.exchange.source) == [.staleCache, .validatedCache])
-        #expect(result.deliveries.map(\.isFromCache) == [true, false])
+        #expect(result.deliveries.map(\.isFromCache) == [true, true])
         #expect(result.deliveries.map(\.isPreview) == [true, false])
     }
 
@@ -50,12 +50,6 @@ struct CacheDeliveriesTests {
         let result = try await deliveries(CacheScene.stale("a", "max-age=60"), then: CacheScene.answer("b"))
         #expect(result.deliveries.map(\.exchange.text) == ["a", "b"])
         #expect(result.deliveries.map(\.exchange.source) == [.staleCache, .network])
-    }
-
-    @Test("What is sent anew and is the same does not come again")
-    func same() async throws {
-        let result = try await deliveries(CacheScene.stale("a", "max-age=60"), then: CacheScene.answer("a"))
-        #expect(result.deliveries.map(\.exchange.text) == ["a"] && result.count == 2)
     }
 
     @Test("Where nothing is stored there is one")
@@ -73,25 +67,69 @@ struct CacheDeliveriesTests {
         }
     }
 
-    @Test("An error behind a preview is thrown, and ends the sequence")
-    func error() async throws {
-        let counter = Counter()
-        try await TestOrigin.withOrigin { _ in
-            counter.add()
-            guard counter.count > 1 else { return CacheScene.stale("a", "max-age=60, stale-if-error=600") }
-            throw OriginFault(.reset)
-        } run: { origin async throws in
-            let (session, _) = try CacheScene.session()
-            _ = try await session.get(origin.url())
-            var iterator = session.deliveries(for: origin.url()).makeAsyncIterator()
-            let preview = try await iterator.next()
-            #expect(preview?.exchange.text == "a")
-            var isThrown = false
-            do { _ = try await iterator.next() } catch is HTTPError { isThrown = true }
-            #expect(isThrown)
-            let behind = try await iterator.next()
-            #expect(behind.map(\.isPreview) == nil)
+    /// The end of a sequence after a stale preview.
+    enum Ending: CaseIterable {
+        case replaced, unchanged, validated, serverError, reset, offline, cancelled
+
+        /// The response of the network.
+        func response() throws -> OriginResponse {
+            switch self {
+            case .replaced: CacheScene.answer("b")
+            case .unchanged: CacheScene.answer("a")
+            case .validated: OriginResponse(304, fields: ["ETag": "\"1\""])
+            case .serverError: OriginResponse(503, body: .text("later"))
+            case .reset, .offline, .cancelled: throw OriginFault(.reset)
+            }
         }
+
+        /// The final response, and whether it repeats the preview; `nil` for an error.
+        var final: (text: String, source: HTTPExchange.Source, isUnchanged: Bool)? {
+            switch self {
+            case .replaced: ("b", .network, false)
+            case .unchanged: ("a", .network, true)
+            case .validated: ("a", .validatedCache, true)
+            case .serverError: ("later", .network, false)
+            case .reset, .offline, .cancelled: nil
+            }
+        }
+    }
+
+    @Test("After a preview comes a response that is final, or an error", arguments: Ending.allCases)
+    func ending(_ ending: Ending) async throws {
+        let counter = Counter()
+        let origin = try await TestOrigin.start { _ in
+            counter.add()
+            guard counter.count > 1 else {
+                return CacheScene.stale("a", "max-age=60, stale-if-error=600", ["ETag": "\"1\""])
+            }
+            return try ending.response()
+        }
+        let (session, _) = try CacheScene.session()
+        let url = origin.url()
+        _ = try await session.get(url)
+        let run = Task {
+            var iterator = session.deliveries(for: url).makeAsyncIterator()
+            let preview = try #require(try await iterator.next())
+            #expect(preview.exchange.text == "a" && preview.isPreview && !preview.isUnchanged)
+            if ending == .offline { await origin.stop() }
+            if ending == .cancelled { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
+            let outcome: Result<CacheThenNetworkResponse?, any Error>
+            do { outcome = .success(try await iterator.next()) } catch { outcome = .failure(error) }
+            // After an error, too, the sequence is over.
+            let last = try await iterator.next()
+            #expect(last.map(\.isPreview) == nil)
+            return try outcome.get()
+        }
+        switch await run.result {
+        case .success(let response):
+            let final = try #require(ending.final)
+            #expect(response?.exchange.text == final.text && response?.exchange.source == final.source)
+            #expect(response?.isPreview == false && response?.isUnchanged == final.isUnchanged)
+        case .failure(let error):
+            #expect(ending.final == nil && (error is CancellationError) == (ending == .cancelled))
+            #expect((error is HTTPError) == (ending != .cancelled))
+        }
+        await origin.stop()
     }
 
     @Test("A preview comes while another call waits for the network")

@@ -27,7 +27,7 @@ struct CacheInvalidationTests {
     private func isInvalidated(_ method: String, status: Int, _ expected: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
-            request.method == "GET" ? CacheScene.answer("\(request.path)") : OriginResponse(status)
+            request.method == .get ? CacheScene.answer("\(request.path)") : OriginResponse(status)
         } run: { origin async throws in
             let (session, _) = try CacheScene.session(folder)
             _ = try await session.get(origin.url("/x"))
@@ -80,7 +80,7 @@ struct CacheInvalidationTests {
         } run: { other async throws in
             let foreign = other.url("/c")
             try await TestOrigin.withOrigin { request in
-                request.method == "GET"
+                request.method == .get
                     ? CacheScene.answer("x")
                     : OriginResponse(
                         201,
@@ -108,7 +108,7 @@ struct CacheInvalidationTests {
         let signals = SignalBox()
         let puts = Counter()
         try await TestOrigin.withOrigin { request in
-            guard request.method == "GET" else {
+            guard request.method == .get else {
                 puts.add()
                 return OriginResponse(204)
             }

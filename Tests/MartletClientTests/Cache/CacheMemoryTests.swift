@@ -65,7 +65,7 @@ struct CacheMemoryTests {
             for (method, fields) in [(HTTPRequest.Method.get, HTTPFields()), (row.method, row.fields)] {
                 do {
                     let exchange = try await session.send(
-                        HTTPRequest(method: method, url: try HTTPURL(origin.url("/")), headerFields: fields))
+                        HTTPRequest(method: method, url: try HTTPURL(origin.url("/")), headers: fields))
                     words += [
                         "\(exchange.response.status.code) \(exchange.source) \(timeless(exchange.cacheStatus))",
                         exchange.text, "\(exchange.metrics.attempts) \(exchange.metrics.hops.count)",

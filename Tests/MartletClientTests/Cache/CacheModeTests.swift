@@ -195,7 +195,7 @@ struct CacheModeTests {
     @Test("Ten minutes and images for seven days, where nothing is said; off by default")
     func defaults() async throws {
         try await TestOrigin.withOrigin { request in
-            let age = request.queryValue(of: "age") ?? "0"
+            let age = request.query["age"] ?? "0"
             let type = request.path == "/image" ? "image/png" : "text/plain"
             return CacheScene.answer("x", "", ["Content-Type": type, "Age": age])
         } run: { origin async throws in

@@ -28,6 +28,51 @@ struct CacheStaleTests {
         var all: [CacheEvent] { told.withLock { $0 } }
     }
 
+    @Test("The validation after a stale response ends if its response is endless and cannot be stored")
+    func endlessRevalidation() async throws {
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            guard counter.count > 1 else { return CacheScene.stale("old", CacheScene.staleWhileRevalidate) }
+            return CacheScene.answer("").with {
+                $0.body = .stream(length: nil) { writer in
+                    while true { try await writer.write(TestPattern.bytes(from: 0, count: 10_000)) }
+                }
+            }
+        } run: { origin async throws in
+            let (session, cache) = try CacheScene.session(memory: .bytes(80_000))
+            _ = try await session.get(origin.url())
+            #expect(try await session.get(origin.url()).source == .staleCache)
+            #expect(await eventually { counter.count == 2 && session.diagnostics.isIdle })
+            #expect(session.core.flights.all.isEmpty && cache.statistics.memoryEntries == 0)
+        }
+    }
+
+    @Test("A response to a validation that its only member leaves without taking it is ended")
+    func leftOffer() async throws {
+        let signals = SignalBox()
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.add()
+            guard counter.count > 1 else { return CacheScene.stale("old", CacheScene.staleWhileRevalidate) }
+            try await signals.wait(for: "go")
+            return OriginResponse.pattern(3_000_000).with { $0.fields["Cache-Control"] = "no-store" }
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, _) = try CacheScene.session()
+            _ = try await session.get(origin.url())
+            _ = try await session.get(origin.url())
+            #expect(await eventually { session.core.flights.all.count == 1 })
+            let flight = try #require(session.core.flights.all.first)
+            let member = try #require(flight.join())
+            signals.raise("go")
+            #expect(await eventually { session.core.flights.all.isEmpty })
+            member.leave()
+            #expect(await eventually { session.diagnostics.isIdle })
+            withExtendedLifetime(member) {}
+        }
+    }
+
     @Test(
         "Stale-while-revalidate: twenty have the stale body while the one validation waits, then it is fresh",
         arguments: [true, false])

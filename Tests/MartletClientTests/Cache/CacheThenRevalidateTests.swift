@@ -30,7 +30,7 @@ struct CacheThenRevalidateTests {
             stale: [false, false], requests: 2),
         Row(
             name: "fresh and the same", first: CacheScene.answer("a"), second: CacheScene.answer("a"),
-            delivered: ["cache a"], stale: [false], requests: 2),
+            delivered: ["cache a", "network a"], stale: [false, false], requests: 2),
         Row(
             name: "stale and replaced", first: CacheScene.stale("a", "max-age=60"),
             second: CacheScene.answer("b"), delivered: ["staleCache a", "network b"], stale: [true, false],
@@ -62,6 +62,7 @@ struct CacheThenRevalidateTests {
             }
             #expect(found.map { "\($0.exchange.source.rawValue) \($0.exchange.text)" } == row.delivered)
             #expect(found.map(\.isStale) == row.stale)
+            #expect(found.last?.isPreview == false && found.dropLast().allSatisfy(\.isPreview))
             #expect(origin.requests.count == row.requests)
         }
     }

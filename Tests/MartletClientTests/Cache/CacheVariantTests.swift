@@ -166,7 +166,7 @@ struct CacheVariantTests {
         arguments: [true, false])
     func headUpdates(isSame: Bool) async throws {
         try await TestOrigin.withOrigin { request in
-            let isHead = request.method == "HEAD"
+            let isHead = request.method == .head
             return CacheScene.answer(
                 "12345", isHead ? "max-age=600" : "max-age=60",
                 ["ETag": isHead && !isSame ? "\"2\"" : "\"1\"", "Age": isHead ? "0" : "120"])

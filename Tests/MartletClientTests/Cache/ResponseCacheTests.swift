@@ -127,7 +127,7 @@ struct ResponseCacheTests {
     @Test("An unsafe request that succeeds invalidates what is stored")
     func invalidated() async throws {
         try await TestOrigin.withOrigin { request in
-            request.method == "GET" ? ResponseCacheTests.fresh("\(request.number)") : OriginResponse(204)
+            request.method == .get ? ResponseCacheTests.fresh("\(request.number)") : OriginResponse(204)
         } run: { origin async throws in
             let session = try ResponseCacheTests.session()
             let before = try await session.get(origin.url("/x")).text
@@ -145,7 +145,7 @@ struct StoredValueTests {
     func decodedOnce() async throws {
         let decodings = Counter()
         try await TestOrigin.withOrigin { request in
-            request.method == "GET" ? ResponseCacheTests.fresh("a picture") : OriginResponse(204)
+            request.method == .get ? ResponseCacheTests.fresh("a picture") : OriginResponse(204)
         } run: { origin async throws in
             let session = try ResponseCacheTests.session()
             let values = try DecodedCache<Int>(session: session, memoryPressure: nil, cost: { _ in 1 }) {

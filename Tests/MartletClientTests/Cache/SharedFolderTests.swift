@@ -19,7 +19,7 @@ struct SharedFolderTests {
     private func run(_ body: (TestOrigin, TemporaryFolder) async throws -> Void) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
-            request.method == "GET"
+            request.method == .get
                 ? ResponseCacheTests.fresh("\(request.connection.number).\(request.number)")
                 : OriginResponse(204)
         } run: { origin async throws in

@@ -122,7 +122,7 @@ struct SharedTransferTests {
     func changed() async throws {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { request in
-            if request.method == "GET" { try await signals.wait(for: "go") }
+            if request.method == .get { try await signals.wait(for: "go") }
             return .text("ok")
         } run: { origin async throws in
             signals.use(origin)

@@ -20,7 +20,7 @@ struct CodingTests {
         var configuration = SessionConfiguration.ephemeral
         configuration.timeouts = Timeouts(
             poolWait: .seconds(1), connect: .milliseconds(2_500), head: nil, idle: .seconds(4),
-            total: .seconds(5))
+            unread: nil, total: .seconds(5))
         configuration.bufferedBodyLimit = .kibibytes(3)
         configuration.headers[.acceptLanguage] = "de"
         configuration.userAgent = nil
@@ -61,10 +61,11 @@ struct CodingTests {
         configuration.connectOverrides = [ConnectOverride(fromHost: "a", toPort: 8080)]
         configuration.unixSocketPath = "/run/x.sock"
         configuration.happyEyeballs.families = .ipv4Only
-        configuration.socketOptions.serviceClass = .background
+        configuration.serviceClass = .background
         configuration.priority = .high
         configuration.queueOrder = .lastComeFirstServed
         configuration.concurrency = .sharedQueue
+        configuration.queryEncoding = .bracketed
         return configuration
     }
 
@@ -83,9 +84,13 @@ struct CodingTests {
             #expect(decoded.redirects == configuration.redirects)
             #expect(decoded.resolveOverrides == configuration.resolveOverrides)
             #expect(decoded.socketOptions == configuration.socketOptions)
+            #expect(decoded.serviceClass == configuration.serviceClass)
             #expect(decoded.bandwidth == configuration.bandwidth)
             #expect(decoded.queueOrder == configuration.queueOrder)
             #expect(decoded.concurrency == configuration.concurrency)
+            #expect(
+                try decoded.queryEncoding.encoded(["a": [true, nil]])
+                    == configuration.queryEncoding.encoded(["a": [true, nil]]))
         }
     }
 
@@ -201,7 +206,7 @@ struct CodingTests {
             #"{"retry":{"attempts":2,"wait":[-1,0]}}"#, #"{"continueTimeout":[-1,0]}"#,
             #"{"bandwidth":{"total":{"upload":{"bytesPerSecond":0}},"perHost":{}}}"#,
             #"{"resolveOverrides":[{"host":"a","port":1},[{"host":"b","port":1}]]}"#,
-            #"{"socketOptions":{"tcpNoDelay":true,"serviceClass":64}}"#, #"{"headers":7}"#, "[]",
+            #"{"serviceClass":64}"#, #"{"socketOptions":{"tcpNoDelay":1}}"#, #"{"headers":7}"#, "[]",
         ])
     func badValues(_ text: String) {
         #expect(throws: DecodingError.self) { try CodingTests.decode(SessionConfiguration.self, text) }

@@ -7,8 +7,7 @@ import Testing
 struct CookieDomainTests {
     @Test("Without Domain a cookie goes to exactly the host that set it")
     func hostOnly() throws {
-        for field in ["a=b", "a=b; Domain", "a=b; Domain=", "a=b; Domain=.", "a=b; Domain=site.org; Domain="]
-        {
+        for field in ["a=b", "a=b; Domain", "a=b; Domain=", "a=b; Domain=.", "a=b; Domain=site.org; Domain="] {
             #expect(try CookieScene.sent([field]) == "a=b", "\(field)")
             #expect(try CookieScene.sent([field], to: "https://x.www.site.org/") == nil, "\(field)")
             #expect(try CookieScene.sent([field], to: "https://site.org/") == nil, "\(field)")

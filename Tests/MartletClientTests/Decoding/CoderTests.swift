@@ -89,6 +89,166 @@ struct CoderTests {
         }
     }
 
+    @Test(
+        "A query and a form have the names and dates of the host's encoder, and literals and dictionaries their own names"
+    )
+    func queries() throws {
+        struct Filter: Encodable {
+            var createdAfter = Date(timeIntervalSince1970: 1_000)
+            var tagNames: [String: Int] = ["aB": 1]
+            var pageSize: Int?
+            var inner = ["x": Inner()]
+        }
+        struct Inner: Encodable {
+            var isOn = true
+        }
+        let custom = JSONEncoder()
+        custom.keyEncodingStrategy = .custom { path in path.last.map { AnyKey("k" + $0.stringValue) } ?? AnyKey("") }
+        custom.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            try container.encode("d\(Int(date.timeIntervalSince1970))")
+        }
+        let rows: [(BodyEncoder?, String)] = [
+            (nil, "createdAfter=1970-01-01T00%3A16%3A40Z&inner%5Bx%5D%5BisOn%5D=true&tagNames%5BaB%5D=1"),
+            (
+                .json(keys: .snakeCase),
+                "created_after=1970-01-01T00%3A16%3A40Z&inner%5Bx%5D%5Bis_on%5D=true&tag_names%5BaB%5D=1"
+            ),
+            (.json(dates: .secondsSince1970), "createdAfter=1000&inner%5Bx%5D%5BisOn%5D=true&tagNames%5BaB%5D=1"),
+            (
+                .json(dates: .millisecondsSince1970),
+                "createdAfter=1000000&inner%5Bx%5D%5BisOn%5D=true&tagNames%5BaB%5D=1"
+            ),
+            (.json(custom), "kcreatedAfter=d1000&kinner%5Bx%5D%5BkisOn%5D=true&ktagNames%5BaB%5D=1"),
+        ]
+        for (encoder, expected) in rows {
+            let session = HTTPSession.own { if let encoder { $0.encoder = encoder } }
+            let api = try session.host("https://a.example")
+            #expect(try api.prepare(.get, "x", parameters: Filter()).request.path == "/x?\(expected)")
+            let form = try api.prepare(.post, "x", parameters: Filter()).body.bytesInMemory?.get()
+            #expect(form.map { String(decoding: $0, as: UTF8.self) } == expected)
+            #expect(try api.prepare(.get, "x", parameters: ["pageSize": 1]).request.path == "/x?pageSize=1")
+            let own = api.with { $0.encoding.query.dates = .iso8601WithMilliseconds }
+            if encoder == nil {
+                #expect(try own.prepare(.get, "x", parameters: Filter()).request.path?.contains("40.000Z") == true)
+            }
+        }
+    }
+
+    private struct AnyKey: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(_ name: String) { stringValue = name }
+        init?(stringValue: String) { self.init(stringValue) }
+        init?(intValue: Int) { nil }
+    }
+
+    @Test("A closure for dates that encodes the date itself is a typed error, and not an endless recursion")
+    func recursiveDates() throws {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            try container.encode(date)
+        }
+        let api = try HTTPSession.own { $0.encoder = .json(encoder) }.host("https://a.example")
+        let error = #expect(throws: HTTPError.self) { try api.prepare(.get, "x", parameters: ["d": Date()]) }
+        #expect((error?.underlying as? ParameterError)?.code == .tooDeep)
+    }
+
+    @Test("JSON has sorted names, in bodies, in parameters and in the parts of a form, which the host's encoder writes")
+    func sortedNames() async throws {
+        struct Wide: Encodable, Sendable {
+            var (zetaOne, alphaTwo, midThree, betaFour) = (1, 2, 3, 4)
+        }
+        let sorted = #"{"alpha_two":2,"beta_four":4,"mid_three":3,"zeta_one":1}"#
+        try await TestOrigin.withOrigin { request in
+            .text(try await request.collectText())
+        } run: { origin async throws in
+            let api = try Self.api(origin)
+            for _ in 0..<5 {
+                #expect(try await api.post("x", body: .json(Wide())).text == sorted)
+                #expect(try await api.with { $0.encoding = .json }.post("x", parameters: Wide()).text == sorted)
+                let inner = HTTPBody.multipart { $0.part("inner", .json(Wide())) }
+                let form = HTTPBody.multipart {
+                    $0.part("outer", .json(Wide()))
+                    $0.part("form", inner)
+                }
+                #expect(try await api.post("x", body: form).text.split(separator: sorted).count == 3)
+            }
+            let failing = HTTPBody.multipart { $0.part("x", .json(["a": Double.infinity])) }
+            let error = await #expect(throws: HTTPError.self) { try await api.post("x", body: failing) }
+            #expect(error?.code == .invalidRequest && error?.wasSent == false)
+        }
+    }
+
+    @Test("A host takes fields and a closure with its settings, by URL and by name")
+    func settings() throws {
+        let session = HTTPSession.own()
+        let hosts = [
+            try session.host("https://a.example/v2", headers: ["X-A": "1"], encoding: .json) {
+                $0.headers["X-B"] = "2"
+            },
+            try session.host(named: "a.example", path: "v2", headers: ["X-A": "1"]) { $0.headers["X-B"] = "2" },
+        ]
+        for api in hosts {
+            #expect(api.headers["X-A"] == "1" && api.headers["X-B"] == "2" && "\(api.base)" == "https://a.example/v2")
+        }
+    }
+
+    @Test("Each verb takes conditions for the response")
+    func conditions() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
+            let api = try HTTPSession.own().host(origin.base)
+            let other = ResponseValidator.status(400..<500)
+            let calls: [@Sendable () async throws -> Void] = [
+                { _ = try await api.get("x", validate: other) }, { _ = try await api.head("x", validate: other) },
+                { try await api.delete("x", validate: other) }, { _ = try await api.post("x", validate: other) },
+                { _ = try await api.put("x", body: .text("a"), validate: other) },
+                { _ = try await api.patch("x", validate: other) },
+                { _ = try await api.request(method: .options, "x", validate: other) },
+                { try await api.upload(.text("a"), to: "x", validate: other) },
+                { _ = try await api.open("x", validate: other) },
+                { try await api.stream("x", validate: other) { _, _ in } },
+                { _ = try await api.task("x", validate: other).value },
+            ]
+            for (index, call) in calls.enumerated() {
+                let error = await #expect(throws: HTTPError.self, "\(index)") { try await call() }
+                #expect(error?.code == .unacceptableStatus, "\(index)")
+            }
+        }
+    }
+
+    @Test("A token at hand is sent without a fetch, and its closure replaces it after a 401, once for all calls")
+    func tokenAtHand() async throws {
+        let refreshes = Counter()
+        try await TestOrigin.withOrigin { request in
+            let token = request.fields["Authorization"]
+            return token == "Bearer t2" || (token == "Bearer t1" && request.path == "/first")
+                ? .text("ok") : OriginResponse(401)
+        } run: { origin async throws in
+            let api = try HTTPSession.own().host(origin.base) {
+                $0.authentication = .bearer("t1") {
+                    refreshes.add()
+                    return "t2"
+                }
+            }
+            #expect(try await api.get("first").text == "ok")
+            #expect(refreshes.count == 0)
+            try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<5 { group.addTask { try await api.get("second").text } }
+                for try await text in group { #expect(text == "ok") }
+            }
+            #expect(refreshes.count == 1)
+            let shared = SingleFlightTokens(CountingTokens(), token: "t2")
+            let other = api.with { $0.authentication = .bearer(tokens: shared) }
+            #expect(try await other.get("second").text == "ok")
+            #expect(other.authentication?.tokens === shared)
+            await shared.invalidate()
+            #expect(try await shared.token() == "t0")
+        }
+    }
+
     @Test("A value that cannot be encoded is a typed error before anything is sent")
     func unencodable() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
@@ -173,7 +333,8 @@ struct CoderTests {
             #expect(error.code == .decodingFailed && error.underlying is DecodingError)
             #expect(error.description.contains("GET \(exchange.url): "))
             #expect(error.message.contains(expected), "\(error)")
-            #expect(error.message.contains("200 OK (application/json, \(body.utf8.count) bytes)"), "\(error)")
+            let response = body.isEmpty ? "application/json" : "application/json, \(body.utf8.count) bytes"
+            #expect(error.message.contains("200 OK (\(response))"), "\(error)")
             #expect(error.exchange?.body == Array(body.utf8) && error.status == 200)
         }
     }

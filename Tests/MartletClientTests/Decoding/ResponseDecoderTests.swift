@@ -166,9 +166,9 @@ struct ResponseDecoderTests {
 
     @Test("Outputs of different decoders become one type")
     func mapping() async throws {
-        let decoder = CompoundResponseDecoder(
-            JSONTreeResponseDecoder().map { "tree \($0)" },
-            TextResponseDecoder(isStrict: true).map { "text \($0)" })
+        let decoder = ClosureResponseDecoder<String>.first(
+            of: ClosureResponseDecoder<JSONValue>.json.map { "tree \($0)" },
+            ClosureResponseDecoder<String>.strictText.map { "text \($0)" })
         #expect(try await exchange("[1]".utf8).decode(using: decoder) == "tree [1]")
         #expect(try await exchange("[1".utf8).decode(using: decoder) == "text [1")
         #expect(try await exchange("[1]".utf8, "text/plain").decode(using: decoder) == "text [1]")
@@ -176,9 +176,8 @@ struct ResponseDecoderTests {
 
     @Test("A decoder that is cancelled cancels the compound")
     func cancelledCompound() async throws {
-        let decoder = CompoundResponseDecoder(
-            TextResponseDecoder().map { (_: String) throws -> String in throw CancellationError() },
-            TextResponseDecoder())
+        let decoder = ClosureResponseDecoder<String>.first(
+            of: ClosureResponseDecoder { _ -> String in throw CancellationError() }, .text)
         let found = try await exchange("x".utf8)
         #expect(throws: CancellationError.self) { try found.decode(using: decoder) }
     }

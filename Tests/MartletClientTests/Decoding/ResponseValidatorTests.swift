@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("Validation of answers", .timeLimit(.minutes(20)))
@@ -174,4 +175,43 @@ struct ResponseValidatorTests {
             #expect(session.poolStatus.leased == 0)
         }
     }
+
+    @Test("Each verb takes conditions for its response, beside the session's own")
+    func verbs() async throws {
+        let folder = try TemporaryFolder()
+        try await TestOrigin.withOrigin(handler: .fixed(.text("no", status: 404))) { origin async throws in
+            let (session, url) = (HTTPSession.own(), origin.url())
+            let verbs: [@Sendable (ResponseValidator?) async throws -> Int] = [
+                { try await session.send(url, validate: $0).statusCode },
+                { try await session.send(.options, url, validate: $0).statusCode },
+                { try await session.get(url, validate: $0).statusCode },
+                { try await session.get(url, query: Query(), validate: $0).statusCode },
+                { try await session.head(url, validate: $0).statusCode },
+                { try await session.delete(url, validate: $0).statusCode },
+                { try await session.post(url, validate: $0).statusCode },
+                { try await session.put(url, validate: $0).statusCode },
+                { try await session.patch(url, validate: $0).statusCode },
+                { try await session.upload(.text("a"), to: url, validate: $0).statusCode },
+                { try await session.stream(url, validate: $0) { response, _ in response.status.code } },
+                { try await session.open(url, validate: $0).statusCode },
+                { try await session.task(for: url, validate: $0).value.statusCode },
+            ]
+            for (index, verb) in verbs.enumerated() {
+                #expect(try await verb(nil) == 404, "\(index)")
+                let error = await #expect(throws: HTTPError.self) { try await verb(.success) }
+                #expect(error?.code == .unacceptableStatus && error?.status == 404, "\(index)")
+            }
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.download(url, to: folder.path + "/a", overwrites: true, validate: .status(204))
+            }
+            #expect(error?.code == .unacceptableStatus)
+            // The responses of these are often not needed.
+            try await session.delete(url)
+            try await session.post(url, body: .text("a"))
+            try await session.put(url, body: .text("a"))
+            try await session.patch(url, body: .text("a"))
+        }
+    }
+
+    private struct Query: Encodable {}
 }

@@ -7,7 +7,7 @@ struct CurlCommandTests {
     private func request(
         _ method: HTTPRequest.Method = .get, _ url: String = "https://h.example/p", _ fields: HTTPFields = [:]
     ) throws -> HTTPRequest {
-        try HTTPRequest(method: method, url: url, headerFields: fields)
+        try HTTPRequest(method: method, url: url, headers: fields)
     }
 
     @Test("A GET is its URL and its fields")

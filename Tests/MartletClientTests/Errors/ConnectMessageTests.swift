@@ -13,8 +13,7 @@ struct ConnectMessageTests {
         }
     }
 
-    private func message(_ url: String, _ change: (inout SessionConfiguration) -> Void) async throws -> String
-    {
+    private func message(_ url: String, _ change: (inout SessionConfiguration) -> Void) async throws -> String {
         let session = HTTPSession.own {
             $0.proxy = .none
             change(&$0)

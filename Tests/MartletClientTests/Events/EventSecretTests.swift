@@ -44,7 +44,7 @@ struct EventSecretTests {
                 .replacing("http://", with: "http://s3cret-user:s3cret-password@")
             let exchange = try await session.send(
                 try HTTPRequest(
-                    method: .put, url: place, headerFields: [.init("X-Key") ?? .accept: "s3cret-key"]),
+                    method: .put, url: place, headers: [.init("X-Key") ?? .accept: "s3cret-key"]),
                 body: .text("s3cret-upload"))
             #expect(exchange.text == "s3cret-body")
             #expect(exchange.metrics.hops.count == 3)

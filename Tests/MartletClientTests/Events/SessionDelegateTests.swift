@@ -262,7 +262,7 @@ struct SessionDelegateTests {
             } run: { home async throws in
                 let abroad = try HTTPURL(foreign.url())
                 let delegate = RecordingDelegate(redirected: { proposed in
-                    HTTPRequest(method: .get, url: abroad, headerFields: proposed.headerFields)
+                    HTTPRequest(method: .get, url: abroad, headers: proposed.headerFields)
                 })
                 var request = try HTTPRequest(method: .get, url: home.url("/a"))
                 request.headerFields[.authorization] = "Bearer mine"
@@ -327,9 +327,14 @@ struct SessionDelegateTests {
             .pattern(1 << 30)
         } run: { origin async throws in
             let delegate = RecordingDelegate(received: { _ in .cancel })
-            let session = SessionDelegateTests.session(delegate)
-            await #expect(throws: CancellationError.self) { try await session.get(origin.url()) }
-            #expect(delegate.told == ["received 200", "cancelled"])
+            let session = SessionDelegateTests.session(delegate) {
+                // No attempt follows, whatever the policy.
+                $0.retry = .transient(backoff: .constant(.zero))
+                $0.retry.includesAllErrors = true
+            }
+            let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+            #expect(error?.code == .cancelledByDelegate && error?.method == .get && error?.status == 200)
+            #expect(delegate.told == ["received 200", "failed cancelledByDelegate"])
             try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
@@ -379,7 +384,7 @@ struct SessionDelegateTests {
                 } else {
                     let error = try #require(
                         await #expect(throws: HTTPError.self) { try await session.get(origin.url()) })
-                    #expect(error.code == .fileFailed)
+                    #expect(error.code == .fileExists)
                 }
                 let data = try #require(FileManager.default.contents(atPath: folder.path("body").string))
                 #expect([UInt8](data) == (overwrites ? Array("new".utf8) : [1]))

@@ -23,6 +23,7 @@ struct HostileRequest: Sendable {
         case .connect: request.clocks.connect = span
         case .head: request.clocks.head = span
         case .idle: request.clocks.idle = span
+        case .unread: request.clocks.unread = span
         case .total: request.clocks.total = span
         }
         return request
@@ -43,6 +44,7 @@ struct HostileRequest: Sendable {
         case .connect: clocks.connect
         case .head: clocks.head
         case .idle: clocks.idle
+        case .unread: clocks.unread
         case .total: clocks.total
         case nil: nil
         }

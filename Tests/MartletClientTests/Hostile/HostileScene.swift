@@ -90,12 +90,12 @@ struct HostileScene: Sendable {
     ) async -> HostileReceipt {
         var receipt = HostileReceipt()
         do {
-            let request = try HTTPRequest(method: method, url: url, headerFields: headers.validated())
+            let request = try HTTPRequest(method: method, url: url, headers: headers.validated())
             if isStreamed {
                 let box = ReceiptBox()
                 do {
                     try await session.stream(request, body: body, options: options) { response, body in
-                        box.update { $0.fields = response.headerFields }
+                        box.update { $0.fields = response.headers }
                         for try await piece in body { box.update { $0.body += piece } }
                         box.update { $0.trailers = body.trailers }
                     }

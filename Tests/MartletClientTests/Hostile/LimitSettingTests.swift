@@ -119,8 +119,7 @@ struct LimitSettingTests {
 
     @Test("bufferedBodyLimit, for a length, for chunks and for neither")
     func body() async throws {
-        for text in [LimitSettingTests.head + "hello", LimitSettingTests.chunked + "5\r\nhello\r\n0\r\n\r\n"]
-        {
+        for text in [LimitSettingTests.head + "hello", LimitSettingTests.chunked + "5\r\nhello\r\n0\r\n\r\n"] {
             #expect(try await code(text) { $0.bufferedBodyLimit = .bytes(5) } == nil)
             #expect(try await code(text) { $0.bufferedBodyLimit = .bytes(4) } == .bodyTooLarge)
         }
@@ -154,8 +153,7 @@ struct LimitSettingTests {
     func streamLimit() async throws {
         var options = RequestOptions()
         options.bodyLimit = .bytes(4)
-        for text in [LimitSettingTests.head + "hello", LimitSettingTests.chunked + "5\r\nhello\r\n0\r\n\r\n"]
-        {
+        for text in [LimitSettingTests.head + "hello", LimitSettingTests.chunked + "5\r\nhello\r\n0\r\n\r\n"] {
             let script = ServerScript(
                 .expectRequestHead, .send(text), .expectRequestHead, .send(HostileScene.good), .awaitClose)
             try await HostileScene.with(.memory, script) { scene in

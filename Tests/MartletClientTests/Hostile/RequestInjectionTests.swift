@@ -87,7 +87,7 @@ struct RequestInjectionTests {
         let text = try await sent { session, base in
             _ = try await session.send(
                 HTTPRequest(
-                    method: .get, url: base, headerFields: [.init("X-A") ?? .accept: value, .cookie: value]))
+                    method: .get, url: base, headers: [.init("X-A") ?? .accept: value, .cookie: value]))
         }
         #expect(!text.contains("\0"))
         #expect(!text.split(separator: "\r\n").contains { $0.hasPrefix("EVIL") || $0.hasPrefix("GET /EVIL") })
@@ -105,7 +105,7 @@ struct RequestInjectionTests {
             do {
                 _ = try await HTTPSession(configuration: .patient).send(
                     HTTPRequest(
-                        method: .get, url: origin.base, headerFields: [.init("X-A") ?? .accept: value]))
+                        method: .get, url: origin.base, headers: [.init("X-A") ?? .accept: value]))
                 let fields = try #require(origin.requests.first?.fields)
                 #expect(!fields.contains { $0.value.utf8.contains(byte) })
             } catch let error as HTTPError {

@@ -120,7 +120,7 @@ struct SecretExposureTests {
             "http://user:hunter2@a.example/", "http://user:hunter2@a b.example/",
             "http://hunter2@a.example:99999/",
             "http://user:hunter2@a.example/\r\n", "http://user:hunter2%0d@a.example/",
-            "http://:hunter2@[::1/", "hunter2",
+            "http://:hunter2@[::1/",
             "http://a.example/?token=hunter2 ", "http://user:hunter2/", "hunter2://a.example/?hunter2",
         ])
     func urls(_ url: String) async throws {

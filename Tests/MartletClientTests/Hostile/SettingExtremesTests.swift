@@ -81,7 +81,7 @@ struct SettingExtremesTests {
         [
             .span("timeouts.poolWait", \.timeouts.poolWait), .span("timeouts.connect", \.timeouts.connect),
             .span("timeouts.head", \.timeouts.head), .span("timeouts.idle", \.timeouts.idle),
-            .span("timeouts.total", \.timeouts.total),
+            .span("timeouts.unread", \.timeouts.unread), .span("timeouts.total", \.timeouts.total),
             .count("bufferedBodyLimit.bytes", \.bufferedBodyLimit.bytes),
             .count("decompressionLimits.maximumByteCount", \.decompressionLimits.maximumByteCount),
             .count("decompressionLimits.maximumRatio", \.decompressionLimits.maximumRatio),

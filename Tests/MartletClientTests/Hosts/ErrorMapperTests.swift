@@ -44,6 +44,39 @@ struct ErrorMapperTests {
         }
     }
 
+    private enum ServiceFailure: Error, Equatable {
+        case missing(String)
+        case other(Int?)
+    }
+
+    @Test("A closure makes a case of an enum of the decoded body, with the error at hand")
+    func madeError() async throws {
+        try await TestOrigin.withOrigin { request in
+            switch request.path {
+            case "/ok": .text("fine")
+            case "/broken": .text("gateway", status: 502)
+            default: .json(text: #"{"reason":"\#(request.path)"}"#, status: 404)
+            }
+        } run: { origin async throws in
+            let api = try HTTPSession.own().host(origin.base).with {
+                $0.errors = .decoding(ServiceError.self) { problem, error in
+                    switch problem.reason {
+                    case "/post": ServiceFailure.missing(problem.reason)
+                    case "/status": ServiceFailure.other(error.status)
+                    default: error
+                    }
+                }
+            }
+            await #expect(throws: ServiceFailure.missing("/post")) { try await api.get("post") }
+            await #expect(throws: ServiceFailure.other(404)) { try await api.get("status") }
+            for path in ["else", "broken"] {
+                let error = await #expect(throws: HTTPError.self) { try await api.get(path) }
+                #expect(error?.code == .unacceptableStatus)
+            }
+            #expect(try await api.get("ok").text == "fine")
+        }
+    }
+
     @Test("A body that is no such error leaves the error as it is")
     func otherBody() async throws {
         try await TestOrigin.withOrigin { _ in

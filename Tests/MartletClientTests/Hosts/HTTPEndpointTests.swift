@@ -58,10 +58,10 @@ private enum Posts {
 struct HTTPEndpointTests {
     private static let service: OriginHandler.Respond = { request in
         switch (request.method, request.target) {
-        case ("GET", "/v2/posts/1"): return .json(text: #"{"id":1,"title":"Sea"}"#)
-        case ("HEAD", "/v2/posts/1"), ("DELETE", "/v2/posts/1"): return OriginResponse(200)
-        case ("GET", "/v2/posts?limit=20&tags=a"): return .json(text: #"[{"id":2,"title":"a"}]"#)
-        case ("POST", "/v2/posts"):
+        case (.get, "/v2/posts/1"): return .json(text: #"{"id":1,"title":"Sea"}"#)
+        case (.head, "/v2/posts/1"), (.delete, "/v2/posts/1"): return OriginResponse(200)
+        case (.get, "/v2/posts?limit=20&tags=a"): return .json(text: #"[{"id":2,"title":"a"}]"#)
+        case (.post, "/v2/posts"):
             let body = try await request.collectText()
             guard request.fields["Content-Type"] == "application/json", body == #"{"title":"New"}"# else {
                 return .text(body, status: 400)

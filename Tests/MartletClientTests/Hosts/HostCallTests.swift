@@ -41,7 +41,7 @@ struct HostCallTests {
             #expect(options.text == "OPTIONS /v2/x?a=1 \(text) b")
             #expect(try await api.head("x", query: ["q": "1"]).statusCode == 200)
             #expect(origin.requests.last?.target == "/v2/x?q=1")
-            #expect(origin.requests.last?.method == "HEAD")
+            #expect(origin.requests.last?.method == .head)
         }
     }
 

@@ -15,7 +15,7 @@ struct HostPathTests {
             #expect(try url(path, at: base) == "https://api.example.com/v2/posts")
         }
         #expect(try url("posts/", at: base) == "https://api.example.com/v2/posts/")
-        #expect(try url("/a/b?c=d#e", at: base) == "https://api.example.com/v2/a/b?c=d#e")
+        #expect(try url("/a/b?c=d", at: base) == "https://api.example.com/v2/a/b?c=d")
         #expect(try url("/", at: base) == "https://api.example.com/v2/")
         #expect(try url("posts", at: "https://api.example.com") == "https://api.example.com/posts")
     }
@@ -74,6 +74,49 @@ struct HostPathTests {
             #expect((error?.underlying as? HTTPURL.ParseError)?.offset == place)
         }
         #expect(try url("größe x") == "https://api.example.com/v2/gr%C3%B6%C3%9Fe%20x")
+    }
+
+    @Test("A # in a path is an error that names the remedy, and one in a whole URL is a fragment")
+    func fragments() throws {
+        for path in ["issues/a#x", "#", "/a?b#c"] {
+            let error = #expect(throws: HTTPError.self) { try url(path) }
+            #expect(error?.code == .invalidURL && error?.message.contains("give the segments") == true)
+        }
+        #expect(try url("https://a.example/x#y") == "https://a.example/x#y")
+    }
+
+    @Test(
+        "Each segment of a list stays one segment, whatever its characters",
+        arguments: [
+            ("a/b", "a%2Fb"), ("a?b", "a%3Fb"), ("a#x", "a%23x"), ("50%", "50%25"), ("%2e%2e", "%252e%252e"),
+            ("a b", "a%20b"), ("ä", "%C3%A4"), ("...", "..."), (".a", ".a"), ("http://x", "http%3A%2F%2Fx"),
+            ("a;b", "a%3Bb"),
+            ("\\", "%5C"), ("\n", "%0A"), ("a+b&c=d", "a%2Bb%26c%3Dd"), ("-._~", "-._~"),
+        ])
+    func segments(_ segment: String, _ escaped: String) throws {
+        for base in ["https://api.example.com/v2", "https://api.example.com/v2/"] {
+            let api = try HTTPSession().host(base)
+            #expect(
+                try api.url(for: ["issues", segment]).absoluteString == "https://api.example.com/v2/issues/\(escaped)")
+            #expect(try api.url(for: [segment]).absoluteString == "https://api.example.com/v2/\(escaped)")
+            #expect(
+                try api.prepare(.get, ["issues", segment], parameters: ["a": 1]).request.path
+                    == "/v2/issues/\(escaped)?a=1")
+        }
+    }
+
+    @Test(
+        "A segment that would name another resource is refused, and so are segments without a host",
+        arguments: ["", ".", ".."])
+    func emptySegments(_ segment: String) async throws {
+        let api = try HTTPSession().host("https://api.example.com/v2")
+        let error = await #expect(throws: HTTPError.self) { try await api.delete(["issues", segment]) }
+        #expect(error?.code == .invalidURL && error?.wasSent == false)
+        #expect(error?.message.contains("segment 2") == true)
+        #expect(try api.url(for: [String]()).absoluteString == "https://api.example.com/v2")
+        let session = api.session
+        let alone = await #expect(throws: HTTPError.self) { try await session.get(["https://a.example", "b"]) }
+        #expect(alone?.code == .invalidURL && alone?.message.contains("need a host") == true)
     }
 
     @Test("A whole URL of another scheme is refused")

@@ -63,6 +63,48 @@ struct SessionLifetimeTests {
         }
     }
 
+    @Test(
+        "Finishing within a time cancels what is left: event streams, long polls and opened bodies",
+        arguments: ["events", "poll", "open", "own code"])
+    func finishWithin(_ kind: String) async throws {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n"
+        let script = ServerScript(.expectRequestHead, kind == "poll" ? .awaitClose : .send(head), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: script) { origin async throws in
+            let session = HTTPSession.own()
+            let call = Task {
+                switch kind {
+                case "events": for try await _ in session.events(from: origin.url()) {}
+                case "poll": _ = try await session.get(origin.url())
+                case "open": for try await _ in try await session.open(origin.url()).body {}
+                default:
+                    try await session.stream(origin.url()) { _, body in
+                        await session.finishAndInvalidate(within: .milliseconds(10))
+                        for try await _ in body {}
+                    }
+                }
+            }
+            if kind != "own code" {
+                #expect(await eventually { session.runningCallCount == 1 })
+                await session.finishAndInvalidate(within: .milliseconds(10))
+            }
+            await #expect(throws: CancellationError.self) { try await call.value }
+            #expect(await eventually { session.diagnostics.isIdle })
+            let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+            #expect(error?.code == .sessionInvalidated)
+        }
+    }
+
+    @Test("Finishing within a time does not wait for it when calls end before")
+    func finishEarly() async throws {
+        try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
+            let session = HTTPSession.own()
+            async let response = session.get(origin.url())
+            try await origin.waitForRequests(count: 1)
+            await session.finishAndInvalidate(within: Patience.long)
+            #expect(try await response.text == "ok")
+        }
+    }
+
     @Test("Finishing lets calls end, then closes what is open, and refuses new ones at once")
     func finish() async throws {
         let signals = SignalBox()

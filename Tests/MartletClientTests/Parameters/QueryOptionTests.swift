@@ -4,8 +4,7 @@ import Testing
 
 @Suite("Options of queries")
 struct QueryOptionTests {
-    private func text(_ parameters: ParameterValue, _ change: (inout QueryEncoding) -> Void) throws -> String
-    {
+    private func text(_ parameters: ParameterValue, _ change: (inout QueryEncoding) -> Void) throws -> String {
         var encoding = QueryEncoding.bracketed
         change(&encoding)
         return try encoding.encoded(parameters)

@@ -36,6 +36,25 @@ struct AuthenticationSessionTests {
         #expect(counter.withLock { $0 } >= 1)
     }
 
+    @Test("A token provider whose own request fails ends the call with an error that names the call's request")
+    func failedRefresh() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.path == "/token" ? OriginResponse(500) : OriginResponse(401, fields: ["WWW-Authenticate": "Bearer"])
+        } run: { origin async throws in
+            let plain = HTTPSession.own()
+            let session = plain.with {
+                $0.authentication = .bearer {
+                    try await plain.post(origin.url("/token"), validate: .success).text
+                }
+            }
+            let error = try #require(await #expect(throws: HTTPError.self) { try await session.get(origin.url("/a")) })
+            #expect(error.code == .authenticationFailed && error.method == .get && error.url?.path == "/a")
+            let cause = try #require(error.underlying as? HTTPError)
+            #expect(cause.status == 500 && cause.url?.path == "/token" && cause.callNumber != error.callNumber)
+            #expect(error.description.contains("/token"))
+        }
+    }
+
     /// Answers each challenge with credentials that are refused.
     private struct Wrong: SessionDelegate {
         func respond(

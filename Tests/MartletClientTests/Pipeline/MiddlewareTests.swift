@@ -413,7 +413,7 @@ struct MiddlewareTests {
                                 HTTPCall.Request(
                                     HTTPRequest(
                                         method: request.head.method, url: target,
-                                        headerFields: request.headers)))
+                                        headers: request.headers)))
                         }
                     ]
                     configuration.headers[.authorization] = "Bearer default"

@@ -5,6 +5,7 @@ import Testing
 
 @testable import MartletCore
 @testable import MartletHosts
+@testable import MartletPolicies
 
 @Suite("Redirects: what follows")
 struct RedirectRuleTests {

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Martlet
 import MartletTesting
 import SystemPackage
+import Synchronization
 import Testing
 
 @Suite("Retries over the wire")
@@ -128,7 +129,7 @@ struct RetryTests {
         }
     }
 
-    @Test("A wait that the total clock would end is not begun: the refusal is the answer")
+    @Test("A retry that could only begin after the total timeout ends the call as that timeout, which names the status")
     func totalClock() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(503)
@@ -136,8 +137,27 @@ struct RetryTests {
             let session = RetryTests.session(.transient(backoff: .constant(.seconds(3600)))) {
                 $0.timeouts.total = Patience.long
             }
-            #expect(try await session.get(origin.url()).statusCode == 503)
+            let error = try #require(await #expect(throws: HTTPError.self) { try await session.get(origin.url()) })
+            #expect(error.timeout == .total && error.status == 503 && error.exchange?.statusCode == 503)
+            #expect(error.description.contains("503"))
             #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test("A total timeout that ends the last attempt names the status of the one before")
+    func totalClockOfLastAttempt() async throws {
+        let count = Atomic(0)
+        try await TestOrigin.withOrigin { _ in
+            guard count.wrappingAdd(1, ordering: .relaxed).oldValue == 0 else { throw OriginFault(.stall) }
+            return OriginResponse(502)
+        } run: { origin async throws in
+            let session = RetryTests.session(.transient(backoff: .constant(.zero))) {
+                $0.timeouts.total = .milliseconds(500)
+            }
+            let error = try #require(await #expect(throws: HTTPError.self) { try await session.get(origin.url()) })
+            #expect(error.timeout == .total)
+            // The first attempt may be late on a busy machine.
+            #expect(error.attempts == 1 || error.description.contains("502"))
         }
     }
 

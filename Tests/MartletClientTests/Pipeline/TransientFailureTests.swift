@@ -101,6 +101,11 @@ struct TransientFailureTests {
             post: false,
             events: false),
         row(.proxyFailed, .preparing, get: false, post: false, events: false),
+        row(
+            .authenticationFailed, .preparing, HTTPError(.connectFailed, phase: .connecting, message: "x"), get: true,
+            post: true, events: true),
+        row(.authenticationFailed, .processingResponse, sent: true, get: false, post: false, events: false),
+        row(.cancelledByDelegate, .processingResponse, sent: true, get: false, post: false, events: false),
         row(.protocolViolation, .awaitingHead, sent: true, get: false, post: false, events: false),
         row(.limitExceeded, .receivingBody, sent: true, get: false, post: false, events: false),
         row(.sessionInvalidated, .waitingForConnection, get: false, post: false, events: false),
@@ -115,8 +120,7 @@ struct TransientFailureTests {
     func table(_ row: Row) {
         func isRetried(isIdempotent: Bool) -> Bool {
             RetryRule(policy: .transient(), isIdempotent: isIdempotent, isReplayable: true).delay(
-                after: .failure(row.error), attempt: 1, timeouts408: 0, elapsed: .zero, remaining: nil,
-                random: 1) != nil
+                after: .failure(row.error), attempt: 1, timeouts408: 0, elapsed: .zero, random: 1) != nil
         }
         #expect(isRetried(isIdempotent: true) == row.get)
         #expect(isRetried(isIdempotent: false) == row.post)

@@ -1,4 +1,3 @@
-import Logging
 import Martlet
 
 /// The samples of the page for people who come from async-http-client, compiled; a test compares the two texts.

@@ -3,12 +3,66 @@ import Testing
 
 import Martlet
 
-func printPage() async throws {
-    let session = HTTPSession()
-    let exchange = try await session.get("https://example.org/")
-    print(exchange.response.status)
-    print(exchange.response.headerFields[.contentType] ?? "no content type")
-    print(String(decoding: exchange.body, as: UTF8.self))
+/// The programs of the README, each compiled as it would be in an empty main.swift.
+private enum ReadmePrograms {
+    static func get() async throws {
+        let session = HTTPSession()
+        let exchange = try await session.get("https://example.org/")
+        print(exchange.status, exchange.text)
+    }
+
+    static func service() async throws {
+        struct User: Codable, Sendable { var name: String }
+        let api = try HTTPSession.shared.host("https://api.example.com/v2") {
+            $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
+            $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
+            $0.credentials = .basic(user: "me", password: "secret")
+        }
+        let users = try await api.get("users", query: ["tag": ["swift", "linux"], "limit": 20]).decode([User].self)
+        let made: User = try await api.post("users", body: .json(User(name: "Ada"))).decode()
+        print(users, made)
+    }
+
+    static func stream() async throws {
+        try await HTTPSession.shared.stream("https://example.org/large.csv") { response, body in
+            for try await line in body.lines { print(line) }
+        }
+    }
+
+    static func download() async throws {
+        try await HTTPSession.shared.download("https://example.org/model.gguf", to: "/models/model.gguf") { progress in
+            print(progress.completedByteCount)
+        }
+    }
+
+    static func settings() async throws {
+        var configuration = SessionConfiguration.default
+        configuration.retry = .transient(maximumAttempts: 4)
+        configuration.cookies = CookieJar(file: "/var/lib/app/cookies")
+        configuration.cache = try .at("/var/cache/app", memory: .mebibytes(32), disk: .gibibytes(1))
+        let session = HTTPSession(configuration: configuration)
+        let page = try await session.get("https://example.org/", headers: ["X-Trace": "17"], timeout: .seconds(5))
+        print(page)
+    }
+
+    static func errors() async throws {
+        do {
+            print(try await HTTPSession.shared.get("https://example.org/").validated().text)
+        } catch let error as HTTPError where error.isTimeout {
+            print("too slow:", error.phase, "sent:", error.wasSent)
+        } catch let error as HTTPError where error.status == 404 {
+            print(error)  // GET https://example.org/: 404 Not Found (text/html, 58 bytes)
+        }
+    }
+
+    static func outbox() async throws {
+        let outbox = try await OfflineQueue(session: .shared, directory: "/var/lib/app/outbox")
+        let note = HTTPRequest(method: .post, scheme: "https", authority: "api.example.com", path: "/notes")
+        switch try await outbox.send(note, body: .json(["text": "Hello"])) {
+        case .response(let response): print(response.statusCode)
+        case .queued(let ticket): print("will be sent later:", ticket)
+        }
+    }
 }
 
 /// What the samples of the README speak of.
@@ -151,17 +205,11 @@ enum ReadmeSamples {
         var title: String
     }
 
-    actor Tokens {
-        func refreshed(with session: HTTPSession) async throws -> String {
-            try await session.get("https://id.example.com/token").text
-        }
-    }
-
-    static func service(_ session: HTTPSession, _ tokens: Tokens) async throws -> [Post] {
+    static func service(_ session: HTTPSession, token: String) async throws -> [Post] {
         let api = try session.host("https://api.example.com/v2") {
             $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
             $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
-            $0.authentication = .bearer { try await tokens.refreshed(with: session) }
+            $0.authentication = .bearer(token) { try await session.get("https://id.example.com/token").text }
             $0.errors = .decoding(APIProblem.self)
         }
         let list = try await api.get("posts").decode([Post].self)

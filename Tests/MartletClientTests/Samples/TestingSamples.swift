@@ -5,7 +5,7 @@ import Testing
 /// The samples of the page about testing, which run.
 @Suite("The samples of the page about testing")
 struct TestingSamples {
-    struct User: Decodable, Equatable {
+    struct User: Codable, Equatable {
         var name: String
     }
 
@@ -23,7 +23,7 @@ struct TestingSamples {
     func mock() async throws {
         let mock = MockTransport(
             handler: .router {
-                $0.get("/v2/users/1", .fixed(.json(text: #"{"name":"Anna"}"#)))
+                $0.get("/v2/users/1", .json(text: #"{"name":"Anna"}"#))
                 $0.get("/v2/users/2", .status(503))
             })
         var configuration = Self.appConfiguration()
@@ -56,5 +56,55 @@ struct TestingSamples {
             try await HTTPSession(configuration: .mock(short)).get("http://example.org/")
         }
         #expect(truncated?.code == .truncated)
+    }
+
+    @Test("A recorded request has what was sent, the body included")
+    func asserting() async throws {
+        let mock = MockTransport { _ in .status(201, headers: ["Location": "/users/7"]) }
+        let session = HTTPSession(configuration: .mock(mock))
+        _ = try await session.post("https://example.org/users?notify=yes", body: .json(User(name: "Anna")))
+
+        let request = try #require(mock.recorder.requests.first)
+        #expect(request.method == .post && request.path == "/users" && request.query["notify"] == "yes")
+        #expect(request.headers["Content-Type"] == "application/json")
+        #expect(try request.decode(User.self) == User(name: "Anna"))
+    }
+
+    @Test("Responses come in turn")
+    func inTurn() async throws {
+        let mock = MockTransport(
+            handler: .inTurn([
+                .status(503, headers: ["Retry-After": "0"]), .fault(OriginFault(.reset)), .text("at last"),
+            ]))
+        var configuration = SessionConfiguration.mock(mock)
+        configuration.retry = .transient(backoff: .constant(.zero))
+        let session = HTTPSession(configuration: configuration)
+        #expect(try await session.get("https://example.org/").text == "at last")
+        #expect(mock.recorder.requests.count == 3)
+    }
+
+    @Test("A body fails in the middle")
+    func middle() async throws {
+        let mock = MockTransport { _ in throw OriginFault(.cut, afterBodyBytes: 1000) }
+        let session = HTTPSession(configuration: .mock(mock))
+        var received = 0
+        let error = await #expect(throws: HTTPError.self) {
+            try await session.stream("http://example.org/") { _, body in
+                for try await chunk in body { received += chunk.count }
+            }
+        }
+        #expect(received == 1000 && error?.code == .truncated)
+    }
+
+    @Test("A path has parameters")
+    func parameters() async throws {
+        let mock = MockTransport(
+            handler: .router {
+                $0.get("/users/:id") { request in try .json(User(name: "user \(request.parameters["id"] ?? "")")) }
+                $0.delete("/users/:id", .status(204))
+            })
+        let session = HTTPSession(configuration: .mock(mock))
+        #expect(try await session.get("https://example.org/users/7").decode() == User(name: "user 7"))
+        #expect(try await session.delete("https://example.org/users/7").response.status == .noContent)
     }
 }

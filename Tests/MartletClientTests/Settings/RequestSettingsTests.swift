@@ -81,7 +81,7 @@ struct RequestSettingsTests {
         let connector = RecordingConnector(MockTransport { _ in .text("x") })
         let session = HTTPSession.own {
             $0.connector = connector
-            $0.socketOptions.serviceClass = .background
+            $0.serviceClass = .background
         }
         for serviceClass: ServiceClass? in [nil, .voice, .voice, .bestEffort, nil, nil] {
             let options = RequestOptions { $0.serviceClass = serviceClass }

@@ -129,7 +129,7 @@ struct SettingsMergeTests {
     }
 
     private static let leaves: [any WritableKeyPath<Timeouts, Duration?> & Sendable] = [
-        \.poolWait, \.connect, \.head, \.idle, \.total,
+        \.poolWait, \.connect, \.head, \.idle, \.unread, \.total,
     ]
 
     @Test(

@@ -22,6 +22,41 @@ struct BodyLinesTests {
         }
     }
 
+    @Test(
+        "Lines are decoded by the charset of the response; one that has no lines is an error that names it",
+        arguments: [
+            ("text/plain; charset=iso-8859-1", [0xE4, 0x0A, 0x80], ["ä", "€"]),
+            ("text/plain; charset=ISO-8859-15", [0xA4, 0x0D, 0x0A, 0x61], ["€", "a"]),
+            ("text/plain; charset=utf-8", [0xC3, 0xA4, 0x0A, 0xE4], ["ä", "\u{FFFD}"]),
+            ("text/plain", [0xC3, 0xA4, 0x0A], ["ä"]), ("nonsense", [0x61], ["a"]),
+            ("text/plain; charset=latin1", [0xEF, 0xBB, 0xBF, 0xC3, 0xA4, 0x0A, 0xC3, 0xA4], ["ä", "ä"]),
+            ("text/plain; charset=shift_jis", [0x83, 0x0A], nil),
+            ("text/plain; charset=utf-16", [0x61, 0, 0x0A, 0], nil),
+        ] as [(String, [UInt8], [String]?)])
+    func charsets(_ type: String, _ bytes: [UInt8], _ expected: [String]?) async throws {
+        try await TestOrigin.withOrigin(
+            handler: .fixed(OriginResponse(fields: ["Content-Type": type], body: .bytes(bytes)))
+        ) { origin in
+            let session = HTTPSession.own()
+            for isStream in [false, true] {
+                do {
+                    var found: [String] = []
+                    if isStream {
+                        for try await line in session.lines(from: origin.url()) { found.append(line) }
+                    } else {
+                        try await session.stream(origin.url()) { _, body in
+                            for try await line in body.lines { found.append(line) }
+                        }
+                    }
+                    #expect(found == expected)
+                } catch let error as HTTPError {
+                    #expect(expected == nil && error.code == .decodingFailed && error.url != nil)
+                    #expect(error.underlying is ResponseDecodingError)
+                }
+            }
+        }
+    }
+
     @Test("A line beyond the limit is an error that names it, and costs the connection")
     func tooLong() async throws {
         try await TestOrigin.withOrigin { _ in

@@ -68,7 +68,10 @@ struct OpenedResponseTests {
             #expect(try await open.body.collect() == Array("0123456789".utf8))
             // The call has ended when the body has.
             #expect(session.runningCallCount == 0 && session.poolStatus.idle == 1)
-            if leaving == .wholeTwice { #expect(try await open.body.collect() == []) }
+            if leaving == .wholeTwice {
+                let error = await #expect(throws: HTTPError.self) { try await open.body.collect() }
+                #expect(error?.code == .bodyAlreadyRead)
+            }
             #expect(open.metrics.receivedBodyByteCount == 10)
         case .file:
             let folder = try TemporaryFolder()
@@ -215,21 +218,21 @@ struct OpenedResponseTests {
         try await Self.withOrigin { origin async throws in
             let session = HTTPSession.own {
                 $0.timeouts = Timeouts(
-                    idle: isTotal ? nil : .milliseconds(200), total: isTotal ? .milliseconds(500) : nil)
+                    unread: isTotal ? nil : .milliseconds(200), total: isTotal ? .milliseconds(500) : nil)
             }
             let open = try await session.open(origin.url("/endless"))
             #expect(await eventually { session.diagnostics.isIdle })
             let error = await #expect(throws: HTTPError.self) { for try await _ in open.body {} }
             #expect(error?.code == .timedOut)
-            #expect(error?.timeout == (isTotal ? .total : .idle))
+            #expect(error?.timeout == (isTotal ? .total : .unread))
             try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 
-    @Test("A reader that takes its time between reads keeps the body, within the idle timeout each time")
+    @Test("A reader that takes its time between reads keeps the body, within the timeout of unread bodies each time")
     func leisurely() async throws {
         try await Self.withOrigin { origin async throws in
-            let session = HTTPSession.own { $0.timeouts.idle = .seconds(60) }
+            let session = HTTPSession.own { $0.timeouts.unread = .seconds(60) }
             let open = try await session.open(origin.url("/endless"))
             var iterator = open.body.makeAsyncIterator()
             for _ in 0..<5 { #expect(try await iterator.next() != nil) }

@@ -15,7 +15,7 @@ extension Timeouts {
         poolWait: Duration? = nil, connect: Duration? = Patience.long, head: Duration? = Patience.long,
         idle: Duration? = Patience.long, total: Duration? = nil
     ) -> Timeouts {
-        Timeouts(poolWait: poolWait, connect: connect, head: head, idle: idle, total: total)
+        Timeouts(poolWait: poolWait, connect: connect, head: head, idle: idle, unread: Patience.long, total: total)
     }
 }
 

@@ -28,7 +28,7 @@ extension HTTPRequest {
         _ method: HTTPRequest.Method = .get, _ origin: TestOrigin, _ path: String = "/",
         _ fields: HTTPFields = HTTPFields()
     ) throws {
-        try self.init(method: method, url: origin.url(path), headerFields: fields)
+        try self.init(method: method, url: origin.url(path), headers: fields)
     }
 }
 

@@ -138,7 +138,7 @@ struct BecomingDownloadTests {
                 await #expect(throws: HTTPError.self) {
                     try await task.becomeDownload(to: folder.path("file"))
                 })
-            #expect(error.code == .fileFailed)
+            #expect(error.code == .fileExists)
             #expect(try folder.contents() == ["file"])
             #expect(try folder.bytes(of: "file") == [1])
             #expect(task.kind == .data)

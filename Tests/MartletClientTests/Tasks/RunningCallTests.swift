@@ -4,6 +4,8 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
+@testable import MartletCore
+
 @Suite("Running calls and the states of tasks")
 struct RunningCallTests {
     @Test("Each running call is listed with its kind and URL, and can be cancelled there")
@@ -54,6 +56,31 @@ struct RunningCallTests {
         }
     }
 
+    @Test("Calls that share a transfer, or read from the cache, are shown as receiving, with their progress")
+    func shared() async throws {
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse.pattern(200_000).with {
+                $0.fields.append("Cache-Control", "max-age=600")
+                $0.fault = OriginFault(.stall, afterBodyBytes: 150_000)
+            }
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            let readers = (0..<2).map { _ in
+                Task { for try await _ in try await session.open(origin.url()).body {} }
+            }
+            let task = await session.task(for: try HTTPRequest(.get, origin))
+            #expect(await eventually { await session.tasks.count == 3 })
+            for call in await session.tasks {
+                #expect(await eventually { call.downloadProgress.completedByteCount > 0 })
+                #expect(call.state == .receiving && call.downloadProgress.totalByteCount == 200_000)
+            }
+            #expect(await task.state == .receiving)
+            #expect(origin.requests.count == 1)
+            await session.invalidateAndCancel()
+            for reader in readers { await #expect(throws: CancellationError.self) { try await reader.value } }
+        }
+    }
+
     @Test("The states of a task come at once, and the last one always, also to those who come late")
     func states() async throws {
         let script = ServerScript(
@@ -90,6 +117,39 @@ struct RunningCallTests {
         }
     }
 
+    @Test("A call has one number: in its response, its error, its events, its contexts, its task and the list")
+    func number() async throws {
+        struct Recorded: HTTPMiddleware {
+            let number = Outcome<UInt64>()
+            func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws
+                -> HTTPCall.Response
+            {
+                number.settle(.success(context.number))
+                return try await next(request)
+            }
+        }
+        try await TestOrigin.withOrigin { request in
+            request.path == "/moved" ? OriginResponse(302, fields: ["Location": "/"]) : .text("a")
+        } run: { origin async throws in
+            let recorded = Recorded()
+            let session = HTTPSession.own { $0.middleware = [recorded] }
+            let task = await session.task(for: origin.url("/moved"))
+            #expect(await session.tasks.allSatisfy { $0.id == task.id })
+            #expect(try await task.value.callNumber == task.id)
+            #expect(try await recorded.number.value == task.id)
+            let events = session.events
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(origin.url(), validate: .status(201))
+            }
+            let number = try #require(error?.callNumber)
+            #expect(number > task.id)
+            await session.finishAndInvalidate()
+            for await event in events where event.call != nil { #expect(event.call == number) }
+            let refused = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+            #expect(refused?.callNumber == nil)
+        }
+    }
+
     @Test("A task that waits for a connection, fails or is cancelled says so")
     func waiting() async throws {
         try await TestOrigin.withOrigin { _ in
@@ -115,7 +175,7 @@ struct RunningCallTests {
     }
 
     @Test("The shared session sends requests, and cannot be ended")
-    func shared() async throws {
+    func sharedSession() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("page"))) { origin async throws in
             #expect(try await HTTPSession.shared.get(origin.url()).text == "page")
             await HTTPSession.shared.invalidateAndCancel()

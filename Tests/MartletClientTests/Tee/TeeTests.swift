@@ -108,7 +108,7 @@ struct TeeTests {
             }
             #expect(results[0].error is Refusal)
             #expect(results[0].byteCount == 0)
-            #expect((results[1].error as? HTTPError)?.code == .fileFailed)
+            #expect((results[1].error as? HTTPError)?.code == .fileExists)
             #expect(results[2].isFinished)
             #expect(results[3].error is Refusal)
             #expect(results[3].byteCount == 500_000)

@@ -19,7 +19,7 @@ struct DefaultFieldTests {
         change(&configuration)
         let session = HTTPSession(configuration: configuration)
         let url = try HTTPURL(DefaultFieldTests.url)
-        let request = HTTPRequest(method: method, url: url, headerFields: fields)
+        let request = HTTPRequest(method: method, url: url, headers: fields)
         let call = try Call(
             request: request, url: url, body: body, options: options, settings: session.settings)
         let composer = RequestComposer(call: call)

@@ -5,7 +5,7 @@ import Testing
 struct ChecksumTests {
     @Test("A checksum is written in digits of either case, and told in lower case")
     func digits() throws {
-        let checksum = try Checksum.md5("D41D8CD98F00B204e9800998ecf8427e")
+        let checksum = Checksum.md5("D41D8CD98F00B204e9800998ecf8427e")
         #expect(checksum.bytes.count == 16)
         #expect(checksum.description == "md5=d41d8cd98f00b204e9800998ecf8427e")
     }
@@ -14,7 +14,7 @@ struct ChecksumTests {
         "Digits that are none, too few or too many are refused",
         arguments: ["", "d4", "zz1d8cd98f00b204e9800998ecf8427e", "d41d8cd98f00b204e9800998ecf8427e00", "é"])
     func refused(_ text: String) {
-        #expect { try Checksum.md5(text) } throws: { ($0 as? HTTPError)?.code == .invalidRequest }
+        #expect { try Checksum(.md5, hexadecimal: text) } throws: { ($0 as? HTTPError)?.code == .invalidRequest }
     }
 
     @Test("Bytes that are not as many as the function gives are no checksum")

@@ -145,7 +145,7 @@ struct DownloadCheckTests {
         }
     }
 
-    @Test("N19: of 64 segments one goes silent, and the file is right")
+    @Test("Of 64 segments one goes silent, and the file is right")
     func oneOfMany() async throws {
         let version = RangeVersion(24 << 20, entityTag: "\"many\"")
         let conduct = RangeBehavior(

@@ -26,7 +26,7 @@ struct CertificateChangeTests {
     }
 
     @Test(
-        "N13: when the certificate changes between two segments, the download fails, and what came stays",
+        "When the certificate changes between two segments, the download fails, and what came stays",
         arguments: [OriginTLS.Certificate.expired, .unknownAuthority, .wrongName, .selfSigned])
     func betweenSegments(_ certificate: OriginTLS.Certificate) async throws {
         // More than comes with the first request, and each request has a connection of its own.

@@ -26,7 +26,7 @@ struct CredentialOriginTests {
     }
 
     @Test(
-        "N14: only the origin that they were given for gets them, also when what is missing is asked for directly",
+        "Only the origin that they were given for gets them, also when what is missing is asked for directly",
         arguments: Way.allCases, [1, 4])
     func kept(_ way: Way, _ segments: Int) async throws {
         let asking = "Basic realm=\"r\", Digest realm=\"r\", nonce=\"n\", qop=\"auth\", Bearer"

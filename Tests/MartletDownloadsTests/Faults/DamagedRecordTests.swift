@@ -42,7 +42,7 @@ struct DamagedRecordTests {
         return run.value?.resumedByteCount ?? 0
     }
 
-    @Test("D13: a record that ends early, wherever, costs at most the download so far")
+    @Test("A record that ends early, wherever, costs at most the download so far")
     func truncated() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let whole = try await leavings(in: scene)
@@ -56,7 +56,7 @@ struct DamagedRecordTests {
         }
     }
 
-    @Test("D13: a record with any byte wrong costs at most the download so far")
+    @Test("A record with any byte wrong costs at most the download so far")
     func flipped() async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)
@@ -71,7 +71,7 @@ struct DamagedRecordTests {
         }
     }
 
-    @Test("D13, D15: a record of another program, of another format, or far too long is none")
+    @Test("A record of another program, of another format, or far too long is none")
     func foreign() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let whole = try await leavings(in: scene)
@@ -89,7 +89,7 @@ struct DamagedRecordTests {
         }
     }
 
-    @Test("D13: a part that is shorter than its record says is fetched where it is missing")
+    @Test("A part that is shorter than its record says is fetched where it is missing")
     func shortPart() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let whole = try await leavings(in: scene)
@@ -105,7 +105,7 @@ struct DamagedRecordTests {
         }
     }
 
-    @Test("D13: a part without a record, or a record without a part, begins anew")
+    @Test("A part without a record, or a record without a part, begins anew")
     func oneMissing() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             for suffix in [".martlet-part", ".martlet-record"] {
@@ -122,7 +122,7 @@ struct DamagedRecordTests {
         }
     }
 
-    @Test("D13: a record of another URL is not taken for this one's")
+    @Test("A record of another URL is not taken for this one's")
     func otherURL() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             _ = try await leavings(in: scene)

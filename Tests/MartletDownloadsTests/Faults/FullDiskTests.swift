@@ -18,7 +18,7 @@ struct FullDiskTests {
     }()
 
     @Test(
-        "D4: a disk that is full is an error, and the download goes on once there is room",
+        "A disk that is full is an error, and the download goes on once there is room",
         .enabled(if: canMount), arguments: [false, true])
     func tinyDisk(isUnsized: Bool) async throws {
         let conduct = RangeBehavior(FullDiskTests.version).with { conduct in
@@ -54,7 +54,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test("D4: a write that finds no room is an error, and what was synced before is gone on with")
+    @Test("A write that finds no room is an error, and what was synced before is gone on with")
     func noRoomForWrite() async throws {
         let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(600_000) }
         try await RangeScene.with(conduct) { scene in
@@ -89,7 +89,7 @@ struct FullDiskTests {
     }()
 
     @Test(
-        "D4: what came while no room could be set aside is not taken for the beginning",
+        "What came while no room could be set aside is not taken for the beginning",
         .disabled(if: isInMemory, "no room is set aside in memory"))
     func noRoomAtFirst() async throws {
         let large = RangeVersion(12 << 20, entityTag: "\"large\"")
@@ -111,7 +111,7 @@ struct FullDiskTests {
     }
 
     @Test(
-        "D9: a limit on the size of files is an error, not the end of the process",
+        "A limit on the size of files is an error, not the end of the process",
         .enabled(if: !Sanitizer.isOfThreads, "that limit is one on a sanitizer's own memory"),
         arguments: [false, true])
     func fileSizeLimit(isUnsized: Bool) async throws {
@@ -136,7 +136,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test("D10: without descriptors downloads wait or fail in words, and the next run completes them")
+    @Test("Without descriptors downloads wait or fail in words, and the next run completes them")
     func noDescriptors() async throws {
         let count = 40
         let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(600_000) }

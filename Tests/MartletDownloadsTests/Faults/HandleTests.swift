@@ -58,7 +58,7 @@ struct HandleTests {
         }
     }
 
-    @Test("N18: paused, resumed and cancelled at random moments, a file is whole or absent")
+    @Test("Paused, resumed and cancelled at random moments, a file is whole or absent")
     func randomMoments() async throws {
         let seed = UInt64.random(in: 0 ... .max)
         let conduct = RangeBehavior(
@@ -124,6 +124,23 @@ struct HandleTests {
             _ = try await second.value
             await second.cancel()
             #expect(try scene.folder.names() == [RangeScene.name])
+        }
+    }
+
+    @Test("Cancelling a listed call of a download ends the download, and leaves what came for the next one")
+    func cancelledCall() async throws {
+        let conduct = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
+        try await RangeScene.with(conduct) { scene in
+            let download = try scene.session.startDownload(
+                scene.url, to: .file(scene.path), options: RangeScene.options)
+            try await scene.ranges.signals.wait(for: "middle")
+            await HandleTests.wait(for: Samples.cut, of: download)
+            let count = scene.ranges.requests.count
+            for call in await scene.session.tasks { call.cancel() }
+            await #expect(throws: CancellationError.self) { try await download.value }
+            #expect(scene.ranges.requests.count == count)
+            #expect(scene.session.runningCallCount == 0)
+            #expect(try !scene.folder.names().contains(RangeScene.name))
         }
     }
 

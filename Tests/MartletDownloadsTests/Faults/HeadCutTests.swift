@@ -6,7 +6,7 @@ import Testing
 @Suite("Cuts inside the head")
 struct HeadCutTests {
     @Test(
-        "N1: an answer that is cut inside its head is a failure that passes, wherever it is cut",
+        "An answer that is cut inside its head is a failure that passes, wherever it is cut",
         arguments: [MartletTesting.ProxyHandshakeError.truncated, .reset])
     func insideTheHead(_ fault: MartletTesting.ProxyHandshakeError) async throws {
         let version = RangeVersion(2_048, entityTag: "\"small\"")
@@ -32,7 +32,7 @@ struct HeadCutTests {
         }
     }
 
-    @Test("N1: heads that are cut each time are borne as often as the settings say, and leave nothing")
+    @Test("Heads that are cut each time are borne as often as the settings say, and leave nothing")
     func eachTime() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             var faults = FaultOptions.only(.truncated)

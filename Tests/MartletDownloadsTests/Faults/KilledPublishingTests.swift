@@ -21,7 +21,7 @@ struct KilledPublishingTests {
     }
 
     @Test(
-        "D2: the next process finds the file that the killed one left, once, and fetches nothing again",
+        "The next process finds the file that the killed one left, once, and fetches nothing again",
         arguments: Point.all)
     func found(_ point: Point) async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
@@ -37,7 +37,7 @@ struct KilledPublishingTests {
             let count = scene.ranges.requests.count
             let manager = try await DownloadManager(
                 session: scene.session, directory: FilePath(directory))
-            let id = try #require(manager.downloads.first)
+            let id = try #require(manager.ids.first)
             let download = try #require(manager.download(id))
             let result = try await download.value
             #expect(result.path == scene.path && result.byteCount == Samples.one.byteCount)
@@ -49,7 +49,7 @@ struct KilledPublishingTests {
             #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
             await manager.close()
             let next = try await DownloadManager(session: scene.session, directory: FilePath(directory))
-            try await next.allFinished
+            _ = try await next.allFinished
             guard case .finished(let told) = next.download(id)?.state else {
                 Issue.record("it is not known as finished")
                 return

@@ -23,7 +23,7 @@ struct KilledTests {
         return run
     }
 
-    @Test("D1: a process killed at any byte leaves what another one completes")
+    @Test("A process killed at any byte leaves what another one completes")
     func anyByte() async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)
@@ -56,7 +56,7 @@ struct KilledTests {
     }
 
     @Test(
-        "D2: a process killed at any step on the disk leaves the old state or the new one", arguments: calls)
+        "A process killed at any step on the disk leaves the old state or the new one", arguments: calls)
     func anyStep(_ call: String) async throws {
         for number in [1, 2, 3, 5, 8, 13] {
             var survived = false
@@ -88,7 +88,7 @@ struct KilledTests {
     }
 
     @Test(
-        "D7: an error of the disk is one of the download, and the next run completes it",
+        "An error of the disk is one of the download, and the next run completes it",
         arguments: ["pwrite64", "fdatasync", "rename", "renameat2", "ftruncate"])
     func diskError(_ call: String) async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
@@ -109,7 +109,7 @@ struct KilledTests {
         }
     }
 
-    @Test("D7: a sync that fails is never tried again and trusted")
+    @Test("A sync that fails is never tried again and trusted")
     func failedSync() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let trace =

@@ -31,7 +31,7 @@ struct ManagerPowerCutTests {
         return scene
     }
 
-    @Test("D3: what a manager has promised is so after a power cut, and nothing is found half")
+    @Test("What a manager has promised is so after a power cut, and nothing is found half")
     func promises() async throws {
         let files = RecordingFileSystem()
         let scene = QueueScene()
@@ -54,7 +54,7 @@ struct ManagerPowerCutTests {
         promise(ids[2], "paused")
         await manager.cancel(ids[3])
         promise(ids[3], nil)
-        await manager.setPriority(.high, of: ids[4])
+        try await manager.setPriority(.high, of: ids[4])
         try await manager.remove(ids[0])
         promise(ids[0], nil)
         await manager.close()
@@ -102,7 +102,7 @@ struct ManagerPowerCutTests {
         await manager.close()
     }
 
-    @Test("D3: the file of a managed download is whole or absent after a power cut, and comes whole then")
+    @Test("The file of a managed download is whole or absent after a power cut, and comes whole then")
     func files() async throws {
         // Fewer bytes, so that there are fewer points.
         let version = RangeVersion(150_000, entityTag: "\"power\"")
@@ -152,8 +152,8 @@ struct ManagerPowerCutTests {
             #expect(bytes == version.contents, "\(cut): \(bytes.count) bytes have the name")
         }
         let manager = try await manager(scene, found, LinuxFileSystem())
-        try await manager.allFinished
-        guard let id = manager.downloads.first else {
+        _ = try await manager.allFinished
+        guard let id = manager.ids.first else {
             await manager.close()
             return
         }

@@ -38,7 +38,7 @@ struct MovedTests {
         }
     }
 
-    @Test("N14: a signed URL that expires in the middle is asked for anew, and what came is kept")
+    @Test("A signed URL that expires in the middle is asked for anew, and what came is kept")
     func expired() async throws {
         let conduct = RangeBehavior(
             Samples.one,
@@ -63,7 +63,7 @@ struct MovedTests {
         }
     }
 
-    @Test("N14: a later run asks the original URL, and goes on at the new place")
+    @Test("A later run asks the original URL, and goes on at the new place")
     func laterRun() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await withSignedURL(conduct) { scene, url, front in
@@ -77,7 +77,7 @@ struct MovedTests {
         }
     }
 
-    @Test("N14: an expired URL without an original one fails with what is kept")
+    @Test("An expired URL without an original one fails with what is kept")
     func expiredForGood() async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
             scene.ranges.play(
@@ -94,7 +94,7 @@ struct MovedTests {
         }
     }
 
-    @Test("N14: a new URL given by hand keeps what came, where the validators are the same")
+    @Test("A new URL given by hand keeps what came, where the validators are the same")
     func resumedElsewhere() async throws {
         let expired = RangeBehavior(
             Samples.one,
@@ -118,7 +118,7 @@ struct MovedTests {
         }
     }
 
-    @Test("N14: a new URL with another version begins anew")
+    @Test("A new URL with another version begins anew")
     func otherVersionElsewhere() async throws {
         let expired = RangeBehavior(
             Samples.one,
@@ -138,7 +138,7 @@ struct MovedTests {
         }
     }
 
-    @Test("N13: when the certificate is no longer trusted, the download fails and what came stays")
+    @Test("When the certificate is no longer trusted, the download fails and what came stays")
     func otherCertificate() async throws {
         let ranges = RangeOrigin(Samples.cutOnce())
         let folder = try DownloadFolder()

@@ -31,7 +31,7 @@ struct NetworkFaultTests {
         try await row.play()
     }
 
-    @Test("N1: A failure that passes is known as one where the session's errors are mapped")
+    @Test("A failure that passes is known as one where the session's errors are mapped")
     func mapped() async throws {
         struct ServiceError: Error {}
         try await RangeScene.with(Samples.cutOnce()) {

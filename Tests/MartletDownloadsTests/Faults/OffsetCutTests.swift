@@ -19,7 +19,7 @@ struct OffsetCutTests {
         Ending(framing: .chunked(size: 100), kind: .reset),
     ]
 
-    @Test("N1: a file of 2 KiB is whole, wherever its answer is cut", arguments: endings)
+    @Test("A file of 2 KiB is whole, wherever its answer is cut", arguments: endings)
     func anyOffset(_ ending: Ending) async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)
@@ -46,7 +46,7 @@ struct OffsetCutTests {
         }
     }
 
-    @Test("N1: a file is whole, wherever two runs of it are cut and whatever ends them")
+    @Test("A file is whole, wherever two runs of it are cut and whatever ends them")
     func twoRuns() async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)

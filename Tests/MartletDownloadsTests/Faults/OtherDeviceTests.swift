@@ -32,7 +32,7 @@ struct OtherDeviceTests {
         try FileManager.default.contentsOfDirectory(atPath: path).sorted()
     }
 
-    @Test("N20: the kernel refuses to move a file to another file system")
+    @Test("The kernel refuses to move a file to another file system")
     func refusal() async throws {
         try await withFolders { part, target in
             let files = LinuxFileSystem()
@@ -45,7 +45,7 @@ struct OtherDeviceTests {
     }
 
     @Test(
-        "N20: a part on another file system than its target becomes the file all the same, and goes",
+        "A part on another file system than its target becomes the file all the same, and goes",
         arguments: [DownloadOptions.Collision.fail, .overwrite, .rename])
     func copied(_ collision: DownloadOptions.Collision) async throws {
         try await withFolders { part, target in
@@ -73,7 +73,7 @@ struct OtherDeviceTests {
         }
     }
 
-    @Test("N20: where the copy cannot be made, the part stays and is gone on with")
+    @Test("Where the copy cannot be made, the part stays and is gone on with")
     func noCopy() async throws {
         try await withFolders { part, target in
             try await RangeScene.with(RangeBehavior(Samples.one)) { scene in

@@ -10,7 +10,7 @@ struct SharedTargetTests {
     private static let held = RangeBehavior(
         Samples.one, acts: [.hold(request: 1, after: 150_000, "middle")])
 
-    @Test("D21: a second download of the same target in this process fails at once, and harms nothing")
+    @Test("A second download of the same target in this process fails at once, and harms nothing")
     func sameProcess() async throws {
         try await RangeScene.with(SharedTargetTests.held) { scene in
             let first = try scene.session.startDownload(
@@ -29,7 +29,7 @@ struct SharedTargetTests {
         }
     }
 
-    @Test("D21: a target that another process downloads to is in use, until that process is killed")
+    @Test("A target that another process downloads to is in use, until that process is killed")
     func otherProcess() async throws {
         try await RangeScene.with(SharedTargetTests.held) { scene in
             let child = try await DownloadsChild.start(["one", scene.url, scene.path.string])
@@ -46,7 +46,7 @@ struct SharedTargetTests {
         }
     }
 
-    @Test("D21: of many at once on one target, one has it and the others are refused or come after it")
+    @Test("Of many at once on one target, one has it and the others are refused or come after it")
     func manyAtOnce() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene async throws in
             let options = RangeScene.options { $0.collision = .fail }
@@ -74,7 +74,7 @@ struct SharedTargetTests {
         }
     }
 
-    @Test("D22: nothing that a download has open is left to a program that is started meanwhile")
+    @Test("Nothing that a download has open is left to a program that is started meanwhile")
     func closeOnExec() async throws {
         try await RangeScene.with(SharedTargetTests.held) { scene in
             let download = try scene.session.startDownload(

@@ -10,7 +10,7 @@ import Testing
 /// System calls that do less than they were asked for, or are interrupted.
 @Suite("Short and interrupted calls")
 struct ShortCallTests {
-    @Test("D8: a download through a session is whole where the disk takes and gives a few bytes at a time")
+    @Test("A download through a session is whole where the disk takes and gives a few bytes at a time")
     func shortWrites() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await RangeScene.with(conduct) { scene in
@@ -30,7 +30,7 @@ struct ShortCallTests {
         }
     }
 
-    @Test("D8: a download in a process that a signal interrupts a thousand times a second is whole")
+    @Test("A download in a process that a signal interrupts a thousand times a second is whole")
     func signals() async throws {
         let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(600_000) }
         try await RangeScene.with(conduct) { scene in
@@ -44,7 +44,7 @@ struct ShortCallTests {
     }
 
     @Test(
-        "D8: calls that a signal interrupted are made again",
+        "Calls that a signal interrupted are made again",
         arguments: ["pwrite64", "fdatasync", "fsync", "fallocate", "flock", "recvfrom", "sendto"])
     func interrupted(_ call: String) async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in

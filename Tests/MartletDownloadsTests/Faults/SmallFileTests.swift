@@ -21,7 +21,7 @@ struct SmallFileTests {
     }
 
     @Test(
-        "N18: A download that is cancelled while its file gets its name is complete, or can be gone on with")
+        "A download that is cancelled while its file gets its name is complete, or can be gone on with")
     func cancelled() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()
@@ -35,7 +35,7 @@ struct SmallFileTests {
         }
     }
 
-    @Test("N20: A name that is taken at the last moment is refused, and the bytes stay, synced and noted")
+    @Test("A name that is taken at the last moment is refused, and the bytes stay, synced and noted")
     func takenName() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()

@@ -26,7 +26,7 @@ struct PartFileFaultTests {
         }
     }
 
-    @Test("D7: Bytes that could not be synced are never claimed")
+    @Test("Bytes that could not be synced are never claimed")
     func unsynced() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -42,7 +42,7 @@ struct PartFileFaultTests {
     }
 
     @Test(
-        "D4, D7: A record that cannot be written leaves the one before",
+        "A record that cannot be written leaves the one before",
         arguments: [
             (FaultyFileSystem.Call.create, ENOSPC), (.write, ENOSPC), (.write, EIO), (.sync, EIO),
             (.rename, EIO),
@@ -66,7 +66,7 @@ struct PartFileFaultTests {
         #expect(part.record()?.written == RangeSet([0..<200]))
     }
 
-    @Test("D4: A disk that fills amid a record leaves the one before")
+    @Test("A disk that fills amid a record leaves the one before")
     func filled() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -85,7 +85,7 @@ struct PartFileFaultTests {
         #expect(fault(part, 0..<200) == nil)
     }
 
-    @Test("D8: Writes and reads of a byte at a time come to the same")
+    @Test("Writes and reads of a byte at a time come to the same")
     func shortWrites() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -99,7 +99,7 @@ struct PartFileFaultTests {
         #expect(try folder.read("a.bin") == PartFolder.bytes(0..<300, version: 1))
     }
 
-    @Test("D4: Room that cannot be set aside is told before a byte is fetched, and there is no record then")
+    @Test("Room that cannot be set aside is told before a byte is fetched, and there is no record then")
     func noRoom() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -114,7 +114,7 @@ struct PartFileFaultTests {
         #expect(try part.byteCount() == 0)
     }
 
-    @Test("D11: In a folder that cannot be written nothing is opened, and nothing made")
+    @Test("In a folder that cannot be written nothing is opened, and nothing made")
     func readOnly() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -125,7 +125,7 @@ struct PartFileFaultTests {
         #expect { try PartFile.open(missing, files: files) } throws: { $0 is StorageError }
     }
 
-    @Test("D2: Killed before any call, a download is found in the state before or after it")
+    @Test("Killed before any call, a download is found in the state before or after it")
     func killed() throws {
         var count = 0
         for stop in 0..<200 {
@@ -181,7 +181,7 @@ struct PartFileFaultTests {
         }
     }
 
-    @Test("D2, D3: Whatever a kill or a power cut leaves, the record claims nothing that is not there")
+    @Test("Whatever a kill or a power cut leaves, the record claims nothing that is not there")
     func powerCuts() async throws {
         let files = RecordingFileSystem()
         let original = try PartFolder()

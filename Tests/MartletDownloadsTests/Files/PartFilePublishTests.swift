@@ -30,7 +30,7 @@ struct PartFilePublishTests {
 
     private static let kept = ["a.bin.martlet-part", "a.bin.martlet-record"]
 
-    @Test("N20: A name that is taken, also at the last moment, is refused, and the bytes stay")
+    @Test("A name that is taken, also at the last moment, is refused, and the bytes stay")
     func refused() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -49,7 +49,7 @@ struct PartFilePublishTests {
         #expect(try folder.read("a.bin") == PartFilePublishTests.content)
     }
 
-    @Test("N20: What has the name is replaced where that was chosen")
+    @Test("What has the name is replaced where that was chosen")
     func replaced() throws {
         let folder = try PartFolder()
         try folder.write([1, 2], to: "a.bin")
@@ -71,7 +71,7 @@ struct PartFilePublishTests {
         #expect(try folder.list() == ["a.bin"])
     }
 
-    @Test("D2: What a killed run left beside an empty part or one with bytes is gone behind the next one")
+    @Test("What a killed run left beside an empty part or one with bytes is gone behind the next one")
     func leftovers() throws {
         for bytes in [[], [7]] as [[UInt8]] {
             let folder = try PartFolder()
@@ -90,7 +90,7 @@ struct PartFilePublishTests {
         }
     }
 
-    @Test("N20: Another name is taken where that was chosen")
+    @Test("Another name is taken where that was chosen")
     func renamed() throws {
         let folder = try PartFolder()
         for name in ["a.bin", "a (1).bin", "a (3).bin"] { try folder.write([1], to: name) }
@@ -99,7 +99,7 @@ struct PartFilePublishTests {
         #expect(try folder.list() == ["a (1).bin", "a (2).bin", "a (3).bin", "a.bin"])
     }
 
-    @Test("N20: Names go up to number 999, and no further")
+    @Test("Names go up to number 999, and no further")
     func lastName() throws {
         let folder = try PartFolder()
         try folder.write([1], to: "a.bin")
@@ -113,7 +113,7 @@ struct PartFilePublishTests {
         #expect(next.record() != nil)
     }
 
-    @Test("N20: A target that is a link is refused or replaced itself; what it leads to stays as it is")
+    @Test("A target that is a link is refused or replaced itself; what it leads to stays as it is")
     func link() throws {
         let folder = try PartFolder()
         try folder.write([7], to: "canary")
@@ -127,7 +127,7 @@ struct PartFilePublishTests {
     }
 
     @Test(
-        "N20: A target that is a folder is never replaced",
+        "A target that is a folder is never replaced",
         arguments: [DownloadOptions.Collision.fail, .overwrite])
     func folder(_ collision: DownloadOptions.Collision) throws {
         let folder = try PartFolder()
@@ -170,7 +170,7 @@ struct PartFilePublishTests {
     }
 
     @Test(
-        "N20: Where a file cannot be moved to its name (EXDEV), a copy gets it, and nothing else is left",
+        "Where a file cannot be moved to its name (EXDEV), a copy gets it, and nothing else is left",
         arguments: [DownloadOptions.Collision.fail, .overwrite, .rename])
     func elsewhere(_ collision: DownloadOptions.Collision) throws {
         let folder = try PartFolder()
@@ -190,7 +190,7 @@ struct PartFilePublishTests {
     }
 
     @Test(
-        "N20: A copy that fails, or may not have the name, is removed, and the bytes and their record stay",
+        "A copy that fails, or may not have the name, is removed, and the bytes and their record stay",
         arguments: [FaultyFileSystem.Call.create, .read, .write, .sync, .rename, nil])
     func failingCopy(_ call: FaultyFileSystem.Call?) throws {
         let folder = try PartFolder()

@@ -34,7 +34,7 @@ struct PartFileTests {
         #expect(try folder.read("a.bin") == PartFolder.bytes(0..<20_000, version: 1))
     }
 
-    @Test("D21: A part file has one owner; another gets it when that one lets go")
+    @Test("A part file has one owner; another gets it when that one lets go")
     func owners() throws {
         let folder = try PartFolder()
         var first = try folder.open()
@@ -44,7 +44,7 @@ struct PartFileTests {
         #expect(try folder.open() != nil)
     }
 
-    @Test("D21: The lock stays with whoever has it when the file begins anew")
+    @Test("The lock stays with whoever has it when the file begins anew")
     func ownersOfRenewed() throws {
         let folder = try PartFolder()
         let first = try #require(try folder.open())
@@ -55,7 +55,7 @@ struct PartFileTests {
         #expect(try folder.open() == nil)
     }
 
-    @Test("D21: Whoever opened the part just before it got its name opens another")
+    @Test("Whoever opened the part just before it got its name opens another")
     func publishedMeanwhile() throws {
         let folder = try PartFolder()
         var owner = try folder.open()
@@ -131,7 +131,7 @@ struct PartFileTests {
         #expect(try folder.list() == ["a.bin.martlet-part"])
     }
 
-    @Test("D21: Where another's record appears despite the lock, it is left alone")
+    @Test("Where another's record appears despite the lock, it is left alone")
     func taken() throws {
         let folder = try PartFolder()
         let part = try #require(try folder.open())
@@ -162,7 +162,7 @@ struct PartFileTests {
     }
 
     @Test(
-        "D13: A record that is damaged, too long, a folder, or claims more than there is, is none, and the next one stands"
+        "A record that is damaged, too long, a folder, or claims more than there is, is none, and the next one stands"
     )
     func unusableRecords() throws {
         let folder = try PartFolder()
@@ -183,7 +183,7 @@ struct PartFileTests {
         #expect(part.record() == nil)
     }
 
-    @Test("D13: A record is none at any length and with any byte changed, and opening it never fails")
+    @Test("A record is none at any length and with any byte changed, and opening it never fails")
     func damagedRecords() throws {
         let folder = try PartFolder()
         try folder.write(PartFolder.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
@@ -216,7 +216,7 @@ struct PartFileTests {
     }
 
     @Test(
-        "N20: A part file that is a link, a folder or a pipe is not opened, and what it leads to stays as it is"
+        "A part file that is a link, a folder or a pipe is not opened, and what it leads to stays as it is"
     )
     func oddPart() throws {
         let folder = try PartFolder()
@@ -233,7 +233,7 @@ struct PartFileTests {
         #expect(throws: StorageError.self) { try folder.open() }
     }
 
-    @Test("D12: The file is for whom the mask lets read it, and the record for its owner alone")
+    @Test("The file is for whom the mask lets read it, and the record for its owner alone")
     func modes() throws {
         let folder = try PartFolder()
         let part = try #require(try folder.open())

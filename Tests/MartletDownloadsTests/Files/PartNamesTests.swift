@@ -69,8 +69,7 @@ struct PartNamesTests {
 
     @Test("A numbered name is cut before its number, never its extension, and never amid a character")
     func numberedLong() {
-        for name in [String(repeating: "a", count: 251) + ".txt", String(repeating: "日", count: 83) + ".txt"]
-        {
+        for name in [String(repeating: "a", count: 251) + ".txt", String(repeating: "日", count: 83) + ".txt"] {
             let numbered = PartNames(target: "/tmp/" + name).numbered(999)
             #expect(numbered.name.utf8.count <= 255 && numbered.name.hasSuffix(" (999).txt"))
             #expect(!numbered.name.unicodeScalars.contains("\u{FFFD}"))

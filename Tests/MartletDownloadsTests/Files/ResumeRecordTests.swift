@@ -87,14 +87,14 @@ struct ResumeRecordTests {
         }
     }
 
-    @Test("D13: A record cut at any length is none")
+    @Test("A record cut at any length is none")
     func truncated() {
         let bytes = sample.bytes
         for count in 0..<bytes.count { #expect(fault(Array(bytes[..<count])) != nil, "\(count)") }
         #expect(fault(bytes + [0]) == "\(RecordEnvelope.Fault.length)")
     }
 
-    @Test("D13: A record with any one byte changed is none")
+    @Test("A record with any one byte changed is none")
     func flipped() {
         let bytes = sample.bytes
         for place in bytes.indices {
@@ -106,7 +106,7 @@ struct ResumeRecordTests {
         }
     }
 
-    @Test("D13: Whatever a record says behind a right checksum, it is read or refused")
+    @Test("Whatever a record says behind a right checksum, it is read or refused")
     func flippedAndMended() {
         let bytes = sample.bytes
         var readable = 0
@@ -121,7 +121,7 @@ struct ResumeRecordTests {
         #expect(readable > 0)
     }
 
-    @Test("D15: A record of another kind or of a later version is none")
+    @Test("A record of another kind or of a later version is none")
     func foreign() {
         var bytes = sample.bytes
         bytes[0] = 0x4E

@@ -16,7 +16,7 @@ struct DownloadFailureTests {
     }
 
     @Test(
-        "N1: The budget counts failures since the last byte: a download that gets ahead may fail any number of times"
+        "The budget counts failures since the last byte: a download that gets ahead may fail any number of times"
     )
     func budget() throws {
         let file = SimulatedFile(byteCount: 1_000_000)
@@ -34,7 +34,7 @@ struct DownloadFailureTests {
         #expect(stuck.waits == [250, 500, 1_000, 2_000, 4_000].map { Duration.milliseconds($0) })
     }
 
-    @Test("N1: A body without a byte is no progress")
+    @Test("A body without a byte is no progress")
     func fruitless() throws {
         let file = SimulatedFile(byteCount: 1_000_000)
         var download = try SimulatedDownload { question, number in
@@ -57,7 +57,7 @@ struct DownloadFailureTests {
         #expect(short.error?.code == .truncated && short.questions.count == 6)
     }
 
-    @Test("N11: 503 with Retry-After is waited for, up to the limit")
+    @Test("503 with Retry-After is waited for, up to the limit")
     func unavailable() throws {
         let file = SimulatedFile(byteCount: 1_000)
         var download = try SimulatedDownload { question, number in
@@ -72,7 +72,7 @@ struct DownloadFailureTests {
         #expect(download.isComplete && download.waits == [.seconds(7), .seconds(120), .seconds(1)])
     }
 
-    @Test("N11: 503 for one connection too many makes fewer of them, and fails nothing")
+    @Test("503 for one connection too many makes fewer of them, and fails nothing")
     func tooMany() throws {
         let file = SimulatedFile(byteCount: 100 << 20)
         var most = 0
@@ -157,7 +157,7 @@ struct DownloadFailureTests {
         #expect(alone.isComplete && alone.questions.count > 19)
     }
 
-    @Test("N14: 403 where the original URL had led asks that one again; where it has led itself, it is final")
+    @Test("403 where the original URL had led asks that one again; where it has led itself, it is final")
     func expired() throws {
         let file = SimulatedFile(byteCount: 60 << 20)
         var download = try SimulatedDownload { question, number in
@@ -175,7 +175,7 @@ struct DownloadFailureTests {
         #expect(refused.error?.message.contains("403") == true)
     }
 
-    @Test("N10: 404 ends a download, and keeps what is there")
+    @Test("404 ends a download, and keeps what is there")
     func gone() throws {
         let file = SimulatedFile(byteCount: 3_000_000)
         var download = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 3_000_000)) {
@@ -185,7 +185,7 @@ struct DownloadFailureTests {
         #expect(download.error?.code == .unacceptableStatus && download.error?.resumableByteCount == 1_000)
     }
 
-    @Test("N10: 416 without a length, where bytes are missing, begins anew")
+    @Test("416 without a length, where bytes are missing, begins anew")
     func unsatisfiable() throws {
         let file = SimulatedFile(byteCount: 3_000_000)
         var download = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 3_000_000)) {
@@ -196,7 +196,7 @@ struct DownloadFailureTests {
     }
 
     @Test(
-        "N13: A file that cannot be written ends it at once, on whichever connection",
+        "A file that cannot be written ends it at once, on whichever connection",
         arguments: [HTTPError.Code.fileFailed, .diskFull])
     func final(_ code: HTTPError.Code) throws {
         let file = SimulatedFile(byteCount: 60 << 20)
@@ -210,7 +210,7 @@ struct DownloadFailureTests {
         #expect(download.error?.resumableByteCount != nil)
     }
 
-    @Test("N13: An error that will not pass ends it at once where no other connection is left")
+    @Test("An error that will not pass ends it at once where no other connection is left")
     func finalAlone() throws {
         var download = try SimulatedDownload { _, _ in
             let error = HTTPError(.tlsFailed, phase: .tlsHandshake, message: "certificate")
@@ -220,7 +220,7 @@ struct DownloadFailureTests {
         #expect(download.error?.code == .tlsFailed && download.questions.count == 1)
     }
 
-    @Test("N18: What happens behind a stop is of no account")
+    @Test("What happens behind a stop is of no account")
     func stopped() throws {
         let file = SimulatedFile(byteCount: 60 << 20)
         var download = try SimulatedDownload { question, _ in try file.reply(question) }

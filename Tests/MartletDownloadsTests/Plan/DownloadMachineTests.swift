@@ -47,7 +47,7 @@ struct DownloadMachineTests {
         #expect(download.machine.plan?.total == 0)
     }
 
-    @Test("N7: With a checksum alone there are parts, without a condition, and nothing proves them")
+    @Test("With a checksum alone there are parts, without a condition, and nothing proves them")
     func checksumOnly() throws {
         var file = SimulatedFile(byteCount: 20 * DownloadMachineTests.mebibyte)
         file.tag = nil
@@ -122,7 +122,7 @@ struct DownloadMachineTests {
         ).reply(question)
     }
 
-    @Test("N5: A 206 of another state is of no use, and a file that changes for ever is given up")
+    @Test("A 206 of another state is of no use, and a file that changes for ever is given up")
     func changedParts() throws {
         var download = try SimulatedDownload { question, number in
             var reply = try everChanging(question, number)
@@ -137,7 +137,7 @@ struct DownloadMachineTests {
         #expect(download.error?.message.contains("asked for bytes") == true)
     }
 
-    @Test("N5: What is another file on each connection comes over one, with the last beginning")
+    @Test("What is another file on each connection comes over one, with the last beginning")
     func tagOfEachConnection() throws {
         var deaf = try SimulatedDownload { question, number in try everChanging(question, number) }
         deaf.run()
@@ -181,7 +181,7 @@ struct DownloadMachineTests {
         #expect(download.disk == RangeSet([0..<file.byteCount]) && download.mixedCount == 0)
     }
 
-    @Test("N3: A part that is wrong is asked for once more, in one piece, where no other connection is left")
+    @Test("A part that is wrong is asked for once more, in one piece, where no other connection is left")
     func wrongPart() throws {
         let file = SimulatedFile(byteCount: 40 * DownloadMachineTests.mebibyte)
         let record = file.record(RangeSet([0..<1_000]), total: file.byteCount)
@@ -197,7 +197,7 @@ struct DownloadMachineTests {
         #expect(download.questions.last?.range == nil)
     }
 
-    @Test("N3: Parts that were not asked for are refused in the end")
+    @Test("Parts that were not asked for are refused in the end")
     func wrongForGood() throws {
         var download = try SimulatedDownload { _, _ in
             SimulatedDownload.Reply(
@@ -226,7 +226,7 @@ struct DownloadMachineTests {
     }
 
     @Test(
-        "N9: 416 with as many bytes as are there is the end of a file of unknown length; in another state it is not"
+        "416 with as many bytes as are there is the end of a file of unknown length; in another state it is not"
     )
     func unknownLengthComplete() throws {
         var file = SimulatedFile(byteCount: 3_000_000)

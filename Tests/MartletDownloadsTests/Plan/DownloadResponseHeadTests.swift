@@ -8,7 +8,7 @@ import Testing
 
 @Suite("What the head of an answer says to a download")
 struct DownloadResponseHeadTests {
-    @Test("N3: A Content-Range is read, unreadable, or not there")
+    @Test("A Content-Range is read, unreadable, or not there")
     func ranges() throws {
         func part(_ values: String...) throws -> DownloadResponseHead.Part {
             try DownloadResponseHead.sample(206, values.map { ("Content-Range", $0) }).part
@@ -26,7 +26,7 @@ struct DownloadResponseHeadTests {
     }
 
     @Test(
-        "N16: Several parts are known by their type",
+        "Several parts are known by their type",
         arguments: [
             ("multipart/byteranges; boundary=x", true), ("Multipart/ByteRanges", true), ("text/plain", false),
             ("", false),
@@ -36,7 +36,7 @@ struct DownloadResponseHeadTests {
     }
 
     @Test(
-        "N11: Retry-After is seconds or a date; what is neither is nothing",
+        "Retry-After is seconds or a date; what is neither is nothing",
         arguments: [
             ("120", Duration.seconds(120)), ("0", .zero), ("-1", nil), ("soon", nil), ("1e9", nil),
             ("99999999999999999999", .seconds(1_000_000_000)),

@@ -5,7 +5,7 @@ import Testing
 @Suite("What is done about a transfer that failed")
 struct DownloadRetryRuleTests {
     @Test(
-        "N10, N11, N14: A status passes, sends back to the original URL, or is final",
+        "A status passes, sends back to the original URL, or is final",
         arguments: [
             (408, true, true), (425, true, true), (429, true, true), (500, true, true), (502, true, true),
             (503, true, true), (504, true, true), (501, false, false), (505, false, false),
@@ -21,7 +21,7 @@ struct DownloadRetryRuleTests {
     }
 
     @Test(
-        "N12, N13: A connection that broke passes; a handshake that failed does not",
+        "A connection that broke passes; a handshake that failed does not",
         arguments: [
             (
                 HTTPError.Code.connectionLost, HTTPError.Phase.receivingBody,
@@ -43,7 +43,7 @@ struct DownloadRetryRuleTests {
     }
 
     @Test(
-        "N14, N17: A place that cannot be reached is left for the original URL; a clock runs out, but not for the whole"
+        "A place that cannot be reached is left for the original URL; a clock runs out, but not for the whole"
     )
     func placesAndClocks() {
         let unreachable = HTTPError(.connectFailed, phase: .connecting, message: "")
@@ -60,7 +60,7 @@ struct DownloadRetryRuleTests {
     }
 
     @Test(
-        "N11: Retry-After is waited for up to its limit",
+        "Retry-After is waited for up to its limit",
         arguments: [
             (Duration.seconds(7), Duration.seconds(7)), (.zero, .zero), (.seconds(-5), .zero),
             (.seconds(120), .seconds(120)), (.seconds(121), .seconds(120)),
@@ -73,7 +73,7 @@ struct DownloadRetryRuleTests {
         }
     }
 
-    @Test("N11: Without it a random part of a span is waited that doubles up to its limit")
+    @Test("Without it a random part of a span is waited that doubles up to its limit")
     func fullJitter() {
         let retry = DownloadRetry()
         let spans = (1...9).map { DownloadRetryRule.delay($0, asked: nil, retry, random: 1) }
@@ -88,7 +88,7 @@ struct DownloadRetryRuleTests {
         #expect(DownloadRetryRule.delay(3, asked: nil, retry, random: 0.5) == .seconds(1))
     }
 
-    @Test("D19: Spans that are negative, zero or longer than any life are borne")
+    @Test("Spans that are negative, zero or longer than any life are borne")
     func extremes() {
         let longest = Duration.seconds(Int64.max)
         let spans = [Duration.seconds(-1), .zero, .nanoseconds(1), .seconds(Int64.max / 3), longest]

@@ -76,7 +76,7 @@ struct DownloadSpeedTests {
         #expect(askedByteCount(free) > file.byteCount)
     }
 
-    @Test("N19: of 64 connections one that stands still does not hold up the others")
+    @Test("Of 64 connections one that stands still does not hold up the others")
     func manyConnections() throws {
         let free = try run(segments: 64)
         let slow = try run(segments: 64) { id, _ in id == 5 ? 0 : 5e6 }

@@ -77,7 +77,7 @@ struct DownloadStormTests {
     }
 
     @Test(
-        "N18: Six hundred storms end, or keep a transfer or a wait alive, and mix no two states that can be told apart"
+        "Six hundred storms end, or keep a transfer or a wait alive, and mix no two states that can be told apart"
     )
     func storms() async throws {
         var completed = 0

@@ -14,7 +14,7 @@ struct RepresentationTests {
         return Representation(FieldBlock(fields))
     }
 
-    @Test("N6: A strong entity tag is the condition, a weak one never is")
+    @Test("A strong entity tag is the condition, a weak one never is")
     func tags() {
         #expect(Representation.sample(("ETag", "\"a\"")).condition == "\"a\"")
         #expect(Representation.sample(("ETag", "W/\"a\"")).condition == nil)
@@ -23,14 +23,14 @@ struct RepresentationTests {
         #expect(Representation.sample(("ETag", "\"\u{E9}\"")).condition?.isEmpty == false)
     }
 
-    @Test("N6: Several entity tags that differ are none, the same one twice is one")
+    @Test("Several entity tags that differ are none, the same one twice is one")
     func severalTags() {
         #expect(Representation.sample(("ETag", "\"a\""), ("ETag", "\"b\"")).entityTag == nil)
         #expect(Representation.sample(("ETag", "\"a\""), ("ETag", "\"a\"")).condition == "\"a\"")
     }
 
     @Test(
-        "N6: A date is the condition when it is 60 s older than the answer, and no sooner",
+        "A date is the condition when it is 60 s older than the answer, and no sooner",
         arguments: [
             ("Tue, 15 Nov 1994 12:00:59 GMT", false), ("Tue, 15 Nov 1994 12:01:00 GMT", true),
             ("Tue, 15 Nov 1994 12:00:00 GMT", false), ("Tue, 15 Nov 1994 11:00:00 GMT", false),
@@ -42,7 +42,7 @@ struct RepresentationTests {
         #expect(state.condition == (isStrong ? RepresentationTests.old.1 : nil))
     }
 
-    @Test("N6: Without Date no date is a condition, and a strong tag goes before a strong date")
+    @Test("Without Date no date is a condition, and a strong tag goes before a strong date")
     func missingDate() {
         #expect(dated(nil).condition == nil)
         let both = Representation.sample(
@@ -59,7 +59,7 @@ struct RepresentationTests {
     }
 
     @Test(
-        "N8: Codings are those that change the bytes",
+        "Codings are those that change the bytes",
         arguments: [("gzip", true), ("identity", false), (" , identity ,", false), ("identity, BR", true)])
     func codings(_ value: String, _ isCoded: Bool) {
         #expect((Representation.sample(("Content-Encoding", value)).coding != nil) == isCoded)
@@ -96,7 +96,7 @@ struct RepresentationTests {
             its: [("ETag", "\"a\""), ("Content-Encoding", "GZIP")], differs: false, isProven: true),
     ]
 
-    @Test("N5: States are told apart by tags, dates and codings", arguments: pairs)
+    @Test("States are told apart by tags, dates and codings", arguments: pairs)
     func compared(_ pair: Pair) {
         let mine = Representation(FieldBlock(pair.mine))
         let its = Representation(FieldBlock(pair.its))

@@ -71,7 +71,7 @@ struct SegmentPlanTests {
         #expect(plan.isComplete && plan.prefixCount == 100 && plan.unclaimedCount == 0)
     }
 
-    @Test("N21: Bytes beyond what was given to a transfer are not wanted")
+    @Test("Bytes beyond what was given to a transfer are not wanted")
     func surplus() {
         var plan = SegmentPlan(total: 100)
         _ = plan.claim(1, now: start)
@@ -97,7 +97,7 @@ struct SegmentPlanTests {
         #expect(plan.writtenCount == 60)
     }
 
-    @Test("N19: An idle transfer takes over the end of what takes longest, in the share of its speed")
+    @Test("An idle transfer takes over the end of what takes longest, in the share of its speed")
     func takenOver() {
         let total = 40 * SegmentPlanTests.mebibyte
         var plan = SegmentPlan(total: total)
@@ -116,7 +116,7 @@ struct SegmentPlanTests {
         #expect(plan.claims[2]?.rival == nil && plan.claims[3]?.rival == nil)
     }
 
-    @Test("N19: Of a transfer that stands still all but a little is taken over, and can be parted further")
+    @Test("Of a transfer that stands still all but a little is taken over, and can be parted further")
     func standsStill() {
         let end = 40 * SegmentPlanTests.mebibyte
         let total = 50 * SegmentPlanTests.mebibyte
@@ -136,7 +136,7 @@ struct SegmentPlanTests {
         #expect(plan.claims[3]?.rival == nil)
     }
 
-    @Test("N19: A transfer that stands still is left alone for as long as the settings bear with it")
+    @Test("A transfer that stands still is left alone for as long as the settings bear with it")
     func bearing() {
         var plan = SegmentPlan(total: 4 << 20, patience: .seconds(60))
         _ = plan.claim(1, now: start)
@@ -159,7 +159,7 @@ struct SegmentPlanTests {
         #expect(plan.claims[3]?.rival == nil)
     }
 
-    @Test("N19: A small rest is raced for, and whoever is first ends the other")
+    @Test("A small rest is raced for, and whoever is first ends the other")
     func raced() {
         var plan = SegmentPlan(total: 120 << 10)
         #expect(plan.claim(1, now: start) == 0..<120 << 10)

@@ -7,7 +7,7 @@ import Testing
 struct UnprovenDownloadTests {
     private static let mebibyte: UInt64 = 1 << 20
 
-    @Test("N2: A server without ranges gives the file in one piece")
+    @Test("A server without ranges gives the file in one piece")
     func noRanges() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         file.hasRanges = false
@@ -18,7 +18,7 @@ struct UnprovenDownloadTests {
     }
 
     @Test(
-        "N2: A stream without ranges that breaks begins anew as often as failures are borne, and ends with the last"
+        "A stream without ranges that breaks begins anew as often as failures are borne, and ends with the last"
     )
     func noRangesCut() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
@@ -35,7 +35,7 @@ struct UnprovenDownloadTests {
         #expect(download.error?.resumableByteCount == nil)
     }
 
-    @Test("N2: A stream without ranges that gets further each time may break any number of times")
+    @Test("A stream without ranges that gets further each time may break any number of times")
     func noRangesFurther() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         file.hasRanges = false
@@ -57,7 +57,7 @@ struct UnprovenDownloadTests {
         #expect(wavering.error?.code == .connectionLost && wavering.asked.count == 6)
     }
 
-    @Test("N2: A file that changed is another one: its first bytes are progress")
+    @Test("A file that changed is another one: its first bytes are progress")
     func changedWithoutRanges() throws {
         let old = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         let new = SimulatedFile(
@@ -73,7 +73,7 @@ struct UnprovenDownloadTests {
         #expect(download.isComplete && download.version == 2 && download.asked.count == 6)
     }
 
-    @Test("N7: Without a validator there are no parts, and a cut begins anew as often as failures are borne")
+    @Test("Without a validator there are no parts, and a cut begins anew as often as failures are borne")
     func noValidator() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         file.tag = nil
@@ -92,7 +92,7 @@ struct UnprovenDownloadTests {
     }
 
     @Test(
-        "N7: Where unproven resumption is chosen, a file of several parts is asked for whole, and can be taken up"
+        "Where unproven resumption is chosen, a file of several parts is asked for whole, and can be taken up"
     )
     func unverifiedLarge() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
@@ -120,7 +120,7 @@ struct UnprovenDownloadTests {
         #expect(broken.error?.resumableByteCount == 5 << 20)
     }
 
-    @Test("N7: Where unproven resumption is chosen, the last 64 KiB are fetched again and compared")
+    @Test("Where unproven resumption is chosen, the last 64 KiB are fetched again and compared")
     func unverified() throws {
         var file = SimulatedFile(byteCount: 2 * UnprovenDownloadTests.mebibyte)
         file.tag = nil
@@ -142,7 +142,7 @@ struct UnprovenDownloadTests {
         #expect(other.mixedCount == 0)
     }
 
-    @Test("N7: Behind each gap what stands before it is compared, and no more than is there")
+    @Test("Behind each gap what stands before it is compared, and no more than is there")
     func overlapBehindGap() throws {
         var file = SimulatedFile(byteCount: 3_000_000)
         file.tag = nil
@@ -157,7 +157,7 @@ struct UnprovenDownloadTests {
         #expect(download.questions.map(\.overlap) == [65_536, 65_536])
     }
 
-    @Test("N7: A file that was all there, though nobody knew, is compared and complete")
+    @Test("A file that was all there, though nobody knew, is compared and complete")
     func overlapOnly() throws {
         var file = SimulatedFile(byteCount: 100_000)
         file.tag = nil

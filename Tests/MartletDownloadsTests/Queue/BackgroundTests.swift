@@ -25,15 +25,15 @@ struct BackgroundTests {
             let directory = scene.path("queue")
             let manager = try await DownloadManager.background(directory: directory)
             for name in names { try await manager.add(scene.url("/\(name)"), to: scene.path(name)) }
-            try await manager.allFinished
+            _ = try await manager.allFinished
             for (number, name) in names.enumerated() {
                 #expect(try scene.read(name) == HonestServerTests.bytes(number * 3000, seed: UInt64(number)))
             }
             #expect(try scene.names() == (names + ["queue"]).sorted())
             await manager.close()
             let next = try await DownloadManager.background(directory: directory)
-            try await next.allFinished
-            for id in next.downloads {
+            _ = try await next.allFinished
+            for id in next.ids {
                 guard case .finished = next.download(id)?.state else {
                     Issue.record("download \(id) is not finished")
                     return
@@ -70,7 +70,7 @@ struct BackgroundTests {
                 break
             }
             #expect(kept > 0)
-            await second.setBandwidth(nil, of: id)
+            try await second.setBandwidth(nil, of: id)
             try await download.resume()
             let result = try await download.value
             #expect(result.resumedByteCount > 0)

@@ -49,7 +49,7 @@ struct DownloadPublishingTests {
         #expect(publication.part == FileIdentity(number: 7, device: 1, modificationTime: -5))
         await second.close()
         let third = try await scene.manager()
-        try await third.allFinished
+        _ = try await third.allFinished
         #expect(third.word(id) == "finished")
         #expect(scene.downloads.record("1").publications.count == 1)
         await third.close()

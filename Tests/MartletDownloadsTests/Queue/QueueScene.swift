@@ -85,12 +85,12 @@ extension DownloadManagerEvent {
     /// The event in a few words.
     var words: String {
         switch self {
-        case .added(let id): "added \(id)"
-        case .began(let id): "began \(id)"
+        case .added(let id, _): "added \(id)"
+        case .began(let id, _): "began \(id)"
         case .finished(let id, _): "finished \(id)"
         case .failed(let id, let error): "failed \(id) \(error.code)"
-        case .paused(let id): "paused \(id)"
-        case .cancelled(let id): "cancelled \(id)"
+        case .paused(let id, _): "paused \(id)"
+        case .cancelled(let id, _): "cancelled \(id)"
         case .fileFailed(let id, let error): "file failed \(id) \(error.code)"
         case .itemQuarantined(let path, _): "set aside \(path.lastComponent?.string ?? "")"
         case .itemSkipped(let path, _): "left alone \(path.lastComponent?.string ?? "")"
@@ -100,6 +100,9 @@ extension DownloadManagerEvent {
 }
 
 extension DownloadManager {
+    /// The numbers of all downloads.
+    nonisolated var ids: [DownloadID] { all.map(\.id) }
+
     /// The state of a download in one word.
     nonisolated func word(_ id: DownloadID) -> String { download(id)?.state.word ?? "unknown" }
 

@@ -31,8 +31,12 @@ enum DownloadSamples {
         let downloads = try await DownloadManager(session: session, directory: "/var/lib/app/downloads")
         let id = try await downloads.add(
             "https://example.org/large.iso", to: "/data/large.iso", priority: .high)
-        for await state in downloads.states(of: id) { print(state) }
-        try await downloads.allFinished
+        for await state in downloads.states(of: id) {
+            print(state)
+            if state.hasEnded { break }
+        }
+        let summary = try await downloads.allFinished
+        for (id, error) in summary.failed { print(id, error) }
         await downloads.close()
     }
 

@@ -119,7 +119,7 @@ struct RangeScene: Sendable {
         let isClosed = await eventually { folder.openFiles().isEmpty }
         #expect(isClosed, "\(folder.openFiles())", sourceLocation: sourceLocation)
         for request in ranges.requests {
-            #expect(request.method == "GET", sourceLocation: sourceLocation)
+            #expect(request.method == .get, sourceLocation: sourceLocation)
             #expect(request.fields["Accept-Encoding"] == "identity", sourceLocation: sourceLocation)
             #expect(
                 request.ifRange?.hasPrefix("W/") != true, "a weak tag in If-Range",

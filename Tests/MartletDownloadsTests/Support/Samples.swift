@@ -38,7 +38,7 @@ enum Samples {
     static let date: Int64 = 1_700_000_000
 
     static func sha256(_ version: RangeVersion) throws -> Checksum {
-        try Checksum.sha256(
+        Checksum.sha256(
             String(
                 decoding: MessageDigest.hexadecimal(try MessageDigest.digest(.sha256, of: version.contents)),
                 as: UTF8.self))

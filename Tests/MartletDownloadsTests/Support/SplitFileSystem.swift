@@ -72,8 +72,7 @@ struct SplitFileSystem: FileSystem {
     func openNonBlocking(_ path: String) throws(StorageError) -> OpenFile {
         try base.openNonBlocking(place(path))
     }
-    func readSomeNonBlocking(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8]
-    {
+    func readSomeNonBlocking(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8] {
         try base.readSomeNonBlocking(file, limit: limit, at: offset)
     }
 }

@@ -14,7 +14,7 @@ struct FullTests {
             options: OfflineQueueOptions(backoff: OfflineScene.soon, sendsRequests: false), files: files)
     }
 
-    @Test("Q7: a full queue refuses the newest and keeps the others, by number and by bytes")
+    @Test("A full queue refuses the newest and keeps the others, by number and by bytes")
     func full() async throws {
         try await OfflineScene.run { _ in
             .text("", status: 400)
@@ -77,7 +77,7 @@ struct FullTests {
     }
 
     @Test(
-        "D6: whichever call of a submission fails, it throws, nothing of it is left, and the others are intact"
+        "Whichever call of a submission fails, it throws, nothing of it is left, and the others are intact"
     )
     func everyCall() async throws {
         let large = HTTPBody.bytes(Array(repeating: 65, count: 40_000))
@@ -178,7 +178,7 @@ struct FullTests {
         }
     }
 
-    @Test("D7: a record that cannot be read just now is not lost: its lane waits")
+    @Test("A record that cannot be read just now is not lost: its lane waits")
     func unreadable() async throws {
         try await OfflineScene.run { scene in
             let files = FaultyFileSystem()

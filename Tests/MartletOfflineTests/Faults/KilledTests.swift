@@ -47,7 +47,7 @@ struct KilledTests {
     }
 
     @Test(
-        "Q2: killed before, during and after sending, each request takes effect exactly once",
+        "Killed before, during and after sending, each request takes effect exactly once",
         arguments: Moment.allCases)
     func killed(_ moment: Moment) async throws {
         let ledger = Ledger()
@@ -142,11 +142,11 @@ struct KilledTests {
             #expect(letter.reason == .interrupted)
             #expect(try await queue.delivered().keys.first == "again")
             try await queue.drained
-            #expect(scene.origin.requests.map(\.method) == ["PUT"])
+            #expect(scene.origin.requests.map(\.method) == [.put])
             // Somebody decides.
             try await queue.retry(ticket.id)
             try await queue.drained
-            #expect(scene.origin.requests.map(\.method) == ["PUT", "POST"])
+            #expect(scene.origin.requests.map(\.method) == [.put, .post])
             await queue.close()
         }
     }
@@ -170,7 +170,7 @@ struct KilledTests {
         return files.changes
     }
 
-    @Test("D2, D3: whatever a kill or a power cut leaves, a queue opens, and no record is half of one")
+    @Test("Whatever a kill or a power cut leaves, a queue opens, and no record is half of one")
     func powerCuts() async throws {
         let changes = try await Self.history()
         try #require(changes.count > 30)

@@ -17,7 +17,7 @@ struct OpeningTests {
         await queue.close()
     }
 
-    @Test("D21: one queue has a directory; the second is told so, here and in another process")
+    @Test("One queue has a directory; the second is told so, here and in another process")
     func oneOwner() async throws {
         try await OfflineScene.run { scene in
             let queue = try await scene.queue()
@@ -32,7 +32,7 @@ struct OpeningTests {
     }
 
     @Test(
-        "D12: files are their owner's alone, and so is the directory; one that others may write to is refused"
+        "Files are their owner's alone, and so is the directory; one that others may write to is refused"
     )
     func permissions() async throws {
         try await OfflineScene.run { scene in
@@ -54,7 +54,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("D13: a damaged record goes aside with an event, and the rest go on")
+    @Test("A damaged record goes aside with an event, and the rest go on")
     func damaged() async throws {
         try await OfflineScene.run { scene in
             try await OpeningTests.fill(scene, 5, body: .bytes(Array(repeating: 65, count: 20_000)))
@@ -84,7 +84,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("D15: a record of a later version goes aside as it is, and the rest go on")
+    @Test("A record of a later version goes aside as it is, and the rest go on")
     func later() async throws {
         try await OfflineScene.run { scene in
             try await OpeningTests.fill(scene, 2)
@@ -147,7 +147,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("D19: a clock that was set back or forward while a queue is open expires nothing sooner or later")
+    @Test("A clock that was set back or forward while a queue is open expires nothing sooner or later")
     func clockJumps() async throws {
         try await OfflineScene.run { _ in
             .text("", status: 503)

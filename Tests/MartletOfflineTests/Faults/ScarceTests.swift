@@ -24,7 +24,7 @@ struct ScarceTests {
         }
     }
 
-    @Test("D8: reads and writes that take a few bytes at a time are gone on with")
+    @Test("Reads and writes that take a few bytes at a time are gone on with")
     func shortCalls() async throws {
         let files = FaultyFileSystem()
         files.limitPieces(to: 7)
@@ -37,7 +37,7 @@ struct ScarceTests {
         }
     }
 
-    @Test("D10: without a descriptor left a submission throws, and what is in the queue waits and goes on")
+    @Test("Without a descriptor left a submission throws, and what is in the queue waits and goes on")
     func noDescriptors() async throws {
         let files = FaultyFileSystem()
         try await Self.run(files) { scene, queue, ledger in
@@ -61,7 +61,7 @@ struct ScarceTests {
         }
     }
 
-    @Test("Q5: thousands wait and are found again, and large bodies are not held in memory")
+    @Test("Thousands wait and are found again, and large bodies are not held in memory")
     func many() async throws {
         try await OfflineScene.run { scene in
             let keeping = try await scene.queue { $0.sendsRequests = false }

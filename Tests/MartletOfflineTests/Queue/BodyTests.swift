@@ -76,7 +76,7 @@ struct BodyTests {
         }
     }
 
-    @Test("Q6: a file that was changed, cut or removed since is a dead letter that says so, and fails alone")
+    @Test("A file that was changed, cut or removed since is a dead letter that says so, and fails alone")
     func changedFile() async throws {
         try await Self.run { scene, ledger in
             let other = try OfflineFolder()

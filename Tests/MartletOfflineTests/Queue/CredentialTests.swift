@@ -103,7 +103,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("Q4: 401 asks for new credentials once, however many lanes were refused with the old ones")
+    @Test("401 asks for new credentials once, however many lanes were refused with the old ones")
     func oneRefresh() async throws {
         let refreshes = Count()
         let token = Mutex("old")

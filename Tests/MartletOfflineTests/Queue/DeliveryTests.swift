@@ -52,7 +52,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("Q1: what fails since nobody listens is sent in order when somebody does")
+    @Test("What fails since nobody listens is sent in order when somebody does")
     func serverComesBack() async throws {
         let folder = try OfflineFolder()
         // A port where nobody listens, of an address that no other test takes ports of.
@@ -133,7 +133,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("Q3: what the server refuses for good is a dead letter with its answer, and the rest goes on")
+    @Test("What the server refuses for good is a dead letter with its answer, and the rest goes on")
     func poison() async throws {
         try await OfflineScene.run { request in
             guard request.path == "/bad" else { return .text("") }

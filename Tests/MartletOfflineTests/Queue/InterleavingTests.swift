@@ -175,7 +175,7 @@ struct InterleavingTests {
     func redirectedElsewhere(_ redirect: Int) async throws {
         for status in [401, 404, 503] {
             try await OfflineScene.run { request in
-                request.method == "POST"
+                request.method == .post
                     ? .redirect(to: "/result", status: redirect) : .text("", status: status)
             } _: { scene in
                 let queue = try await scene.queue { $0.backoff = OfflineScene.soon }
@@ -190,7 +190,7 @@ struct InterleavingTests {
                 }
                 #expect(isUncertain, "\(status)")
                 await queue.close()
-                #expect(scene.origin.requests.filter { $0.method == "POST" }.count == 1)
+                #expect(scene.origin.requests.filter { $0.method == .post }.count == 1)
             }
         }
     }

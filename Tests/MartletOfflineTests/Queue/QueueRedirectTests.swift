@@ -8,7 +8,7 @@ struct QueueRedirectTests {
     private static func server(_ status: Int, _ ledger: Ledger) -> OfflineScene.StreamedResponse {
         { request in
             if request.path == "/notes" { return .redirect(to: "/notes/", status: status) }
-            guard request.method == "POST" else { return .text("the list") }
+            guard request.method == .post else { return .text("the list") }
             try await ledger.note(request)
             return .text("taken")
         }
@@ -26,7 +26,7 @@ struct QueueRedirectTests {
                 #expect(try await queue.delivered()["note"]?.text == "taken")
                 try await queue.drained
                 #expect(ledger.entries.map(\.body) == ["once"])
-                #expect(scene.origin.requests.map(\.method) == ["POST", "POST"])
+                #expect(scene.origin.requests.map(\.method) == [.post, .post])
                 await queue.close()
             }
         }
@@ -72,7 +72,7 @@ struct QueueRedirectTests {
         arguments: [302, 303])
     func signIn(_ status: Int) async throws {
         try await OfflineScene.run { request in
-            request.method == "POST" ? .redirect(to: "/login", status: status) : .text("sign in")
+            request.method == .post ? .redirect(to: "/login", status: status) : .text("sign in")
         } _: { scene in
             let queue = try await scene.queue()
             try await queue.submit(try scene.request(), body: .text("once"), tag: "keyed")
@@ -92,7 +92,7 @@ struct QueueRedirectTests {
     func result(_ status: Int) async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
-            guard request.method == "POST" else { return .text("result") }
+            guard request.method == .post else { return .text("result") }
             try await ledger.note(request)
             return .redirect(to: "/result", status: status)
         } _: { scene in

@@ -41,7 +41,20 @@ struct UnopenedQueueTests {
                 try await session.send(try scene.request(), whenOffline: .enqueue)
             }
             #expect(closed?.message.contains("clos") == true)
+            let submitted = await #expect(throws: HTTPError.self) { try await queue.submit(try scene.request()) }
+            #expect(submitted?.code == .offlineQueueClosed && closed?.code == .offlineQueueClosed)
             #expect(scene.origin.requests.isEmpty)
+        }
+    }
+
+    @Test("A query is appended to the URL of a submitted request")
+    func query() async throws {
+        try await OfflineScene.run { scene in
+            let queue = try await scene.queue { $0.sendsRequests = false }
+            let ticket = try await queue.submit(
+                "https://a.example/notes", query: ["limit": 2], body: .text("x"), lane: "notes")
+            #expect(ticket.url.absoluteString == "https://a.example/notes?limit=2")
+            await queue.close()
         }
     }
 
@@ -72,7 +85,7 @@ struct UnopenedQueueTests {
             let queue = try await scene.queue(session: session)
             let api = try session.host(scene.origin.url("/v2"), headers: [.init(key): "secret"])
                 .with { $0.credentials = .basic(user: "me", password: "pw") }
-            guard case .queued = try await api.send("notes", body: .text("x"), whenOffline: .enqueue) else {
+            guard case .queued = try await api.post("notes", body: .text("x"), whenOffline: .enqueue) else {
                 return #expect(Bool(false), "not queued")
             }
             try await scene.origin.waitForRequests(count: 3)

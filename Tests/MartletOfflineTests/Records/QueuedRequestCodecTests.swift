@@ -46,7 +46,7 @@ struct QueuedRequestCodecTests {
         }
     }
 
-    @Test("D13: a file that is cut anywhere is not read, and neither is one with bytes behind it")
+    @Test("A file that is cut anywhere is not read, and neither is one with bytes behind it")
     func truncated() throws {
         let bytes = try QueuedRequestCodec.encode(try Self.sample(.dead(Self.letter)))
         for count in 0..<bytes.count {
@@ -57,7 +57,7 @@ struct QueuedRequestCodecTests {
         #expect(throws: RecordEnvelope.Fault.length) { try QueuedRequestCodec.decode(bytes + [0]) }
     }
 
-    @Test("D13: a file of which any byte was changed is not read")
+    @Test("A file of which any byte was changed is not read")
     func flipped() throws {
         let bytes = try QueuedRequestCodec.encode(try Self.sample())
         for place in bytes.indices {
@@ -69,7 +69,7 @@ struct QueuedRequestCodecTests {
         }
     }
 
-    @Test("D15: a file of a later version is told from a damaged one")
+    @Test("A file of a later version is told from a damaged one")
     func later() throws {
         let later = RecordEnvelope(magic: "MRTo", version: 3, byteLimit: 1000)
         let bytes = try later.encode { $0.write(UInt64(1)) }

@@ -81,7 +81,7 @@ package struct RangeBehavior: Sendable {
         }
         if !heedsIfRange { fields["If-Range"] = nil }
         return ContentDecision(
-            method: request.method, fields: fields, entityTag: version.entityTag,
+            method: request.method, headers: fields, entityTag: version.entityTag,
             lastModified: version.lastModified.map { HTTPDate(secondsSinceEpoch: $0) },
             length: version.byteCount)
     }
@@ -259,7 +259,7 @@ package struct RangeRequest: Sendable {
     /// The number of the connection it came on, from 1.
     package var connection: Int
     /// The method, as sent.
-    package var method: String
+    package var method: HTTPRequest.Method
     /// The request target, as sent.
     package var target: String
     /// The fields, as sent.

@@ -9,7 +9,7 @@ struct FaultProxyTests {
     @Test("Without faults, requests and responses pass as they are, several on a connection")
     func passes() async throws {
         try await TestOrigin.withOrigin { request in
-            request.method == "PUT" ? .bytes(try await request.collectBody()) : .pattern(300_000)
+            request.method == .put ? .bytes(try await request.collectBody()) : .pattern(300_000)
         } run: { origin in
             try await FaultProxy.withProxy(before: origin, FaultOptions(.none)) { proxy in
                 let client = try await RawClient(proxy)

@@ -256,19 +256,6 @@ struct ConnectRaceMachineTests {
         #expect(scene.log.last == "0 lost [6a#0 refused, 4a#1 handshake reset]")
     }
 
-    @Test("An invalid certificate loses the race at once, with the failures before it")
-    func fatal() {
-        let scene = RaceScene(["6a", "4a", "6b"])
-        scene.start()
-        scene.fail(0)
-        scene.connect(1)
-        scene.winnerFails("expired", isFatal: true)
-        #expect(scene.isOver)
-        #expect(scene.log.last == "0 lost [6a#0 refused, 4a#1 expired]")
-        scene.advance(1000)
-        #expect(scene.log.count == 6)
-    }
-
     @Test("Cancelling cancels all attempts and ends the race")
     func cancel() {
         let scene = RaceScene(["6a", "4a", "6b"])

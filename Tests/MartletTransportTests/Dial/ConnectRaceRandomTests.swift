@@ -93,9 +93,7 @@ struct ConnectRaceRandomTests {
                 guard books.winner != nil else { continue }
                 books.winner = nil
                 books.failed += 1
-                let isFatal = UInt8.random(in: 0..<4, using: &random) == 0
-                books.note(machine.winnerFailed(0, isFatal: isFatal, now: now))
-                if isFatal, !machine.isOver { books.faults.append("went on after a fatal failure") }
+                books.note(machine.winnerFailed(0, now: now))
             default:
                 guard books.winner != nil else { continue }
                 machine.winnerSucceeded()

@@ -34,7 +34,7 @@ private struct Scene {
         let end = now.advanced(by: duration)
         while let due = wakeUp, due <= end {
             now = max(now, due)
-            perform(machine.timePassed(now: now))
+            perform(machine.advance(now: now))
         }
         now = end
     }

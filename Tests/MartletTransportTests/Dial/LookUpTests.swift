@@ -14,7 +14,7 @@ struct LookUpTests {
         let running = Atomic(0)
         let mostRunning = Atomic(0)
 
-        func lookUp(_ host: String) -> InFlightLookups.StreamedResponse {
+        func lookUp(_ host: String) -> InFlightLookups.Answer {
             calls.withLock { $0.append(host) }
             let now = running.wrappingAdd(1, ordering: .relaxed).newValue
             mostRunning.max(now, ordering: .relaxed)

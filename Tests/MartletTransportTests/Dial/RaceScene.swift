@@ -54,8 +54,8 @@ final class RaceScene {
         race.winnerSucceeded()
     }
 
-    func winnerFails(_ failure: String = "handshake", isFatal: Bool = false) {
-        note(race.winnerFailed(failure, isFatal: isFatal, now: nanoseconds))
+    func winnerFails(_ failure: String = "handshake") {
+        note(race.winnerFailed(failure, now: nanoseconds))
     }
 
     func cancel() {

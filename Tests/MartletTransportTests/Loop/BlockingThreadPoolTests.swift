@@ -34,4 +34,20 @@ struct BlockingThreadPoolTests {
         #expect(sum == 199 * 200 / 2)
         #expect(gauge.most.load(ordering: .relaxed) <= 3)
     }
+
+    @Test(
+        "All calls run if the system starts no thread, also those that are queued while a start fails",
+        .timeLimit(.minutes(1)), arguments: [1, 4])
+    func withoutThreads(threadLimit: Int) async {
+        // No address space has room for such a stack.
+        let workers = BlockingThreadPool(threadLimit: threadLimit, stackByteCount: 1 << 62)
+        for _ in 0..<200 {
+            let sum = await withTaskGroup(of: Int.self) { group in
+                for number in 0..<20 { group.addTask { await workers.run { number } } }
+                return await group.reduce(0, +)
+            }
+            #expect(sum == 190)
+        }
+        #expect(workers.threadCount == 0)
+    }
 }

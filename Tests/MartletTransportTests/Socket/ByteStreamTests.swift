@@ -1,4 +1,4 @@
-import MartletTransport
+@testable import MartletTransport
 import Testing
 
 @Suite("Streams of bytes, over loopback and in memory")
@@ -190,5 +190,16 @@ struct ByteStreamTests {
         try await server.send([1])
         for wait in waits { await wait.value }
         #expect(client.probe() == .unusable)
+    }
+
+    @Test("A reader that never catches up does not make a stream in memory keep what was read")
+    func slowReader() async throws {
+        let (client, server) = MemoryStream.pair(capacity: 1_000, loop: try EventLoop.shared.get())
+        try await server.send([UInt8](repeating: 0, count: 1_000))
+        for _ in 0..<1_000 {
+            #expect(try await client.receive(atMost: 10)?.count == 10)
+            try await server.send([UInt8](repeating: 1, count: 10))
+            #expect(client.storedByteCount <= 2_000)
+        }
     }
 }

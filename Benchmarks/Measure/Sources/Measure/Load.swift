@@ -27,8 +27,7 @@ struct Load<Contender: Client>: Sendable {
     ///   - seconds: How long tasks go on starting; each finishes what it has begun.
     ///   - limit: The most that one task does.
     ///   - interval: The time from one start to the next in a task; `nil` for none between.
-    func run(_ work: Work, seconds: Double, limit: Int = .max, interval: Duration? = nil) async throws -> Done
-    {
+    func run(_ work: Work, seconds: Double, limit: Int = .max, interval: Duration? = nil) async throws -> Done {
         let start = ContinuousClock.now
         let end = start + .seconds(seconds)
         return try await withThrowingTaskGroup(of: Done.self) { group in

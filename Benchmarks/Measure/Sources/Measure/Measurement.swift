@@ -107,8 +107,7 @@ public struct Measurement<Contender: Client>: Sendable {
         Console.pause("trimmed")
     }
 
-    private func measure(_ outcome: inout Outcome, _ body: (inout Outcome) async throws -> Void) async throws
-    {
+    private func measure(_ outcome: inout Outcome, _ body: (inout Outcome) async throws -> Void) async throws {
         let start = ContinuousClock.now
         let used = ProcessorTime.seconds
         try await body(&outcome)

@@ -22,7 +22,7 @@ struct CacheLimit: SoakScenario {
             let numbers = request.path.split(separator: "/").compactMap { UInt64($0) }
             guard numbers.count == 2 else { return OriginResponse(404) }
             return OriginResponse(
-                200, fields: ["Cache-Control": "max-age=600"], body: .pattern(numbers[1], from: numbers[0]))
+                200, headers: ["Cache-Control": "max-age=600"], body: .pattern(numbers[1], from: numbers[0]))
         }
         let cache = try CacheWork.cache(folder.path, limit: CacheLimit.limit, memory: .mebibytes(1))
         let session = CacheWork.session(cache)

@@ -15,7 +15,7 @@ struct CacheOpening: SoakScenario {
         defer { folder.remove() }
         let origin = try await TestOrigin.start { request in
             OriginResponse(
-                200, fields: ["Cache-Control": "max-age=86400"], body: .text("the page of \(request.path)"))
+                200, headers: ["Cache-Control": "max-age=86400"], body: .text("the page of \(request.path)"))
         }
         let base = origin.base
         let start = ContinuousClock.now

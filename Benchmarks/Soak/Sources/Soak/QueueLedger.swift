@@ -37,7 +37,7 @@ final class QueueLedger: Sendable {
     func take(_ request: OriginRequest) async throws -> OriginResponse {
         reach(.before)
         let body = try await request.collectText()
-        let key = request.fields["Idempotency-Key"] ?? "none"
+        let key = request.headers["Idempotency-Key"] ?? "none"
         state.withLock { state in
             guard state.effects[key] == nil else {
                 state.repetitions += 1

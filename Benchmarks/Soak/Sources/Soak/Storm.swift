@@ -60,8 +60,7 @@ struct Storm: SoakScenario {
         for (code, number) in counts.codes.sorted(by: { $0.value > $1.value }) {
             report.note("failed: \(code)", "\(number)")
         }
-        for line in try await control.text(try peer.controlURL("/counts")).split(separator: "\n").dropFirst()
-        {
+        for line in try await control.text(try peer.controlURL("/counts")).split(separator: "\n").dropFirst() {
             report.note("proxy", String(line))
         }
         report.add("bodies that were not what was sent", counts.wrong, exactly: 0)

@@ -50,9 +50,9 @@ struct CircuitBreakerTests {
     @Test("It is passed by each request that a redirect or a challenge causes")
     func place() async throws {
         try await TestOrigin.withOrigin { request in
-            switch (request.path, request.fields["authorization"]) {
-            case ("/start", _): OriginResponse(302, fields: ["Location": "/page"])
-            case (_, nil): OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"a\""])
+            switch (request.path, request.headers["authorization"]) {
+            case ("/start", _): OriginResponse(302, headers: ["Location": "/page"])
+            case (_, nil): OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"a\""])
             default: .text("x")
             }
         } run: { origin in

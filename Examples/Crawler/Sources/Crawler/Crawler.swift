@@ -91,11 +91,10 @@ actor Crawler {
                 options: .init { $0.redirects = .doNotFollow }
             ) { response, body in
                 var page = Page(url: url, status: .success(response.status.code))
-                if response.status.kind == .redirection, let location = response.headerFields[.location] {
+                if response.status.kind == .redirection, let location = response.headers[.location] {
                     page.links = [location]
-                } else if response.status.kind == .successful, response.isHTML {
-                    let text = String(decoding: try await body.collect(upTo: limits.pageSize), as: UTF8.self)
-                    page.links = HTMLLinks(in: text).targets
+                } else if response.status.kind == .successful, response.contentType?.essence == "text/html" {
+                    page.links = HTMLLinks(in: try await body.text(upTo: limits.pageSize)).targets
                 }
                 return page
             }
@@ -116,11 +115,5 @@ actor Crawler {
         } catch {
             return .disallowAll
         }
-    }
-}
-
-extension HTTPResponse {
-    fileprivate var isHTML: Bool {
-        headerFields[.contentType].map { $0.lowercased().hasPrefix("text/html") } ?? false
     }
 }

@@ -16,7 +16,7 @@ struct Robots: Hashable, Sendable {
     /// The wait between two requests that the site requests, in seconds.
     private(set) var crawlDelay: Double?
 
-    /// Reads the group of a crawler; if there is none, that of `*`.
+    /// Reads the group of a crawler, or that of `*` if it has none.
     init(parsing text: String, for crawler: String) {
         var groups: [String: Robots] = [:]
         var agents: [String] = []

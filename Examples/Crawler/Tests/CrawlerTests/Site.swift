@@ -18,21 +18,21 @@ struct Site {
                 var page = Self.page(
                     "/members", "/moved", "/missing", "/private/diary", "/data.bin", "#top",
                     "https://elsewhere.example.com/", "mailto:sea@example.com")
-                page.fields.append("Set-Cookie", "visitor=1; Max-Age=3600")
+                page.headers.append("Set-Cookie", "visitor=1; Max-Age=3600")
                 return page
             }
             router.get("/members") { request in
-                request.fields["Cookie"] == "visitor=1" ? Self.page("/") : .text("no cookie", status: 403)
+                request.headers["Cookie"] == "visitor=1" ? Self.page("/") : .text("no cookie", status: 403)
             }
             router.get("/moved", .redirect(to: "/new", status: 301))
             router.get(
                 "/new",
-                .fixed(Self.page("/members").with { $0.fields.append("Cache-Control", "max-age=3600") }))
+                .fixed(Self.page("/members").with { $0.headers.append("Cache-Control", "max-age=3600") }))
             router.get("/data.bin", .fixed(.bytes([0, 1, 2])))
             router.get("/slow") { [gate] _ in
                 for await _ in gate.stream {}
                 var page = Self.page("/new")
-                page.fields.append("Set-Cookie", "visitor=1; Max-Age=3600")
+                page.headers.append("Set-Cookie", "visitor=1; Max-Age=3600")
                 return page
             }
         }
@@ -40,8 +40,7 @@ struct Site {
 
     private static func page(_ links: String...) -> OriginResponse {
         let text = links.map { #"<a class="link" href="\#($0)">\#($0)</a>"# }.joined(separator: "\n")
-        return OriginResponse(
-            fields: ["Content-Type": "text/html; charset=utf-8"], body: .text("<!doctype html>\n\(text)"))
+        return .text("<!doctype html>\n\(text)", contentType: "text/html; charset=utf-8")
     }
 }
 

@@ -28,61 +28,46 @@ struct Downloader: AsyncParsableCommand {
             limits: DownloadLimits(concurrentFiles: jobs, perHost: jobs))
         // The display ends when the manager is closed.
         async let display: Void = display(of: downloads)
-        let wasInterrupted: Bool
+        let summary: DownloadSummary?
         do {
             try await enqueue(in: downloads)
-            wasInterrupted = try await waitUntilFinishedOrInterrupted(downloads)
+            summary = try await waitUntilFinishedOrInterrupted(downloads)
+            // The records of complete files are no longer needed; failed downloads remain.
+            if summary != nil { try await downloads.removeFinished() }
         } catch {
             await downloads.close()
             throw error
         }
-        let failedCount = wasInterrupted ? 0 : try await removeRecords(of: downloads)
         await downloads.close()
         await display
-        if wasInterrupted {
+        guard let summary else {
             printError("paused; to continue: downloader --dir \(dir)")
             throw ExitCode(130)
         }
-        if failedCount > 0 { throw ExitCode.failure }
+        if !summary.failed.isEmpty { throw ExitCode.failure }
     }
 
     /// Adds the URLs that are not in the queue yet, and retries the downloads that failed in an earlier run.
     private func enqueue(in downloads: DownloadManager) async throws {
-        var queuedURLs: Set<HTTPURL> = []
-        for download in downloads.downloads.compactMap(downloads.download) {
-            queuedURLs.insert(download.url)
-            if case .failed = download.state { try await download.resume() }
-        }
-        for url in urls where try queuedURLs.insert(HTTPURL(url)).inserted {
+        await downloads.retryFailed()
+        for url in urls {
             try await downloads.add(
-                url, to: .directory(FilePath(dir)), options: DownloadOptions(collision: .rename))
+                url, to: .directory(FilePath(dir)), options: DownloadOptions(collision: .rename),
+                ifPresent: .existing)
         }
     }
 
-    /// Returns whether the user interrupted the program before all downloads had ended.
-    private func waitUntilFinishedOrInterrupted(_ downloads: DownloadManager) async throws -> Bool {
-        try await withThrowingTaskGroup(of: Bool.self) { group in
+    /// Returns the results; `nil` if the user interrupted the program before all downloads had ended.
+    private func waitUntilFinishedOrInterrupted(_ downloads: DownloadManager) async throws -> DownloadSummary? {
+        try await withThrowingTaskGroup(of: DownloadSummary?.self) { group in
+            group.addTask { try await downloads.allFinished }
             group.addTask {
-                try await downloads.allFinished
-                return false
+                _ = await firstSignal(of: [SIGINT, SIGTERM])
+                return nil
             }
-            group.addTask { await firstSignal(of: [SIGINT, SIGTERM]) != nil }
             defer { group.cancelAll() }
-            return try await group.next() ?? false
+            return try await group.next() ?? nil
         }
-    }
-
-    /// Removes the records of complete files from the queue, and returns the number of failed downloads, which remain.
-    private func removeRecords(of downloads: DownloadManager) async throws -> Int {
-        var failedCount = 0
-        for id in downloads.downloads {
-            switch downloads.download(id)?.state {
-            case .finished: try await downloads.remove(id)
-            case .failed: failedCount += 1
-            default: break
-            }
-        }
-        return failedCount
     }
 
     private func display(of downloads: DownloadManager) async {

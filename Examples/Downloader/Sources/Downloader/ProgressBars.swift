@@ -24,7 +24,7 @@ struct ProgressBars {
 
     private func redraw(_ downloads: DownloadManager) async {
         while !Task.isCancelled {
-            var lines = downloads.downloads.compactMap(downloads.download).compactMap { download -> String? in
+            var lines = downloads.all.compactMap { download -> String? in
                 guard case .running = download.state else { return nil }
                 let progress = download.progress.current
                 return ProgressBars.line(
@@ -89,7 +89,7 @@ extension DownloadManagerEvent {
     /// A line about the event; `nil` if there is nothing to say.
     func line(in downloads: DownloadManager) -> String? {
         switch self {
-        case .began(let id): downloads.download(id).map { "started \($0.url)" }
+        case .began(_, let url): "started \(url)"
         case .finished(_, let result):
             "finished \(result.path) (\(result.byteCount) bytes, \(result.resumedByteCount) of them resumed)"
         case .failed(let id, let error): "failed \(downloads.download(id)?.url.description ?? ""): \(error)"

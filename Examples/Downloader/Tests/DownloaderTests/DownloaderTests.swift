@@ -37,7 +37,7 @@ struct DownloaderTests {
             #expect(run.exitCode == 0)
             try expectFiles(["stalling.bin", "two.bin"], in: directory)
             let resumed = origin.requests.filter { $0.target == "/stalling.bin" }
-            #expect(resumed.contains { $0.fields["Range"].map { !$0.hasPrefix("bytes=0-") } ?? false })
+            #expect(resumed.contains { $0.headers["Range"].map { !$0.hasPrefix("bytes=0-") } ?? false })
         }
     }
 

@@ -40,7 +40,7 @@ struct NotesClientTests {
         #expect(service.issuedTokenCount == 2)
     }
 
-    @Test("All pages are read, each when the previous one is used up")
+    @Test("Each page is requested when the previous one is used up, until all are read")
     func paging() async throws {
         var titles: [String] = []
         for try await note in client.notes(tagged: ["sea", "wind"], pageSize: 2) { titles.append(note.title) }
@@ -60,18 +60,18 @@ struct NotesClientTests {
         #expect(lists.allSatisfy { !$0.target.contains("cursor") })
     }
 
-    @Test("A note is created and deleted, with an idempotency key")
+    @Test("A note is created and deleted with an idempotency key")
     func creating() async throws {
         let note = try await client.create(NoteDraft(title: "Gull"))
         #expect(note.id == 6)
         let post = try #require(
-            transport.recorder.requests.last { $0.method == "POST" && $0.target == "/v1/notes" })
-        #expect(post.fields.contains("Idempotency-Key"))
+            transport.recorder.requests.last { $0.method == .post && $0.target == "/v1/notes" })
+        #expect(post.headers.contains("Idempotency-Key"))
         try await client.delete(note.id)
         await #expect(throws: APIProblem.self) { try await client.note(note.id) }
     }
 
-    @Test("A problem that the service describes is thrown as such")
+    @Test("A problem description of the service is thrown as an error")
     func problems() async throws {
         let problem = await #expect(throws: APIProblem.self) { try await client.create(NoteDraft(title: "")) }
         #expect(problem?.status == 422)
@@ -85,7 +85,9 @@ struct NotesClientTests {
         } run: { origin in
             let client = try NotesClient(origin.url("/v1"), refreshToken: "secret")
             let error = await #expect(throws: HTTPError.self) { try await client.note(1) }
-            #expect(error?.status == 503)
+            // The token could not be fetched: the error names the call, and the cause has the status.
+            #expect(error?.code == .authenticationFailed)
+            #expect((error?.underlying as? HTTPError)?.status == 503)
         }
     }
 }

@@ -27,8 +27,8 @@ final class NotesService: Sendable {
     var handler: OriginHandler {
         .router { router in
             router.post("/v1/token") { [self] _ in issueToken() }
-            router.get("/v1/notes/{id}") { [self] in authorized($0) { note($0.number(of: "id") ?? 0) } }
-            router.on("DELETE", "/v1/notes/{id}", OriginHandler { [self] in authorized($0, delete) })
+            router.get("/v1/notes/:id") { [self] in authorized($0) { note($0.number(of: "id") ?? 0) } }
+            router.delete("/v1/notes/:id") { [self] in authorized($0, delete) }
             router.get("/v1/notes") { [self] in authorized($0, list) }
             router.post("/v1/notes") { [self] in try await create($0) }
         }
@@ -47,8 +47,8 @@ final class NotesService: Sendable {
         _ request: OriginRequest, _ respond: (OriginRequest) -> OriginResponse
     ) -> OriginResponse {
         let validToken = state.withLock { $0.validToken }
-        guard let validToken, request.fields["Authorization"] == "Bearer \(validToken)" else {
-            return OriginResponse(401, fields: ["WWW-Authenticate": "Bearer"])
+        guard let validToken, request.headers["Authorization"] == "Bearer \(validToken)" else {
+            return OriginResponse(401, headers: ["WWW-Authenticate": "Bearer"])
         }
         return respond(request)
     }
@@ -67,8 +67,8 @@ final class NotesService: Sendable {
 
     /// The cursor is the identifier of the first note of a page.
     private func list(_ request: OriginRequest) -> OriginResponse {
-        let limit = Int(request.queryValue(of: "limit") ?? "") ?? 50
-        let first = Int(request.queryValue(of: "cursor") ?? "") ?? 1
+        let limit = Int(request.query["limit"] ?? "") ?? 50
+        let first = Int(request.query["cursor"] ?? "") ?? 1
         let notes = state.withLock { state in
             state.titles.filter { $0.key >= first }.sorted { $0.key < $1.key }
         }
@@ -79,7 +79,7 @@ final class NotesService: Sendable {
 
     private func create(_ request: OriginRequest) async throws -> OriginResponse {
         struct Draft: Decodable { var title: String, tag_names: [String] }
-        let draft: Draft = try await request.decodeBody()
+        let draft: Draft = try await request.decode()
         return authorized(request) { _ in
             guard !draft.title.isEmpty else {
                 return Self.problem(
@@ -103,7 +103,6 @@ final class NotesService: Sendable {
     }
 
     private static func problem(_ status: Int, _ text: String) -> OriginResponse {
-        OriginResponse(
-            status, fields: ["Content-Type": "application/problem+json"], body: .text(text))
+        .json(text: text, status: status, contentType: "application/problem+json")
     }
 }

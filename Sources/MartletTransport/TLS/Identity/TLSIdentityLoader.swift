@@ -8,8 +8,7 @@ enum TLSIdentityLoader {
     static func load(_ identity: TLSIdentity) throws(TLSError) -> LoadedIdentity {
         let loaded: LoadedIdentity
         switch identity.material {
-        case .pem(let certificates, let key):
-            loaded = try pem(certificates, key: key, passphrase: identity.passphrase)
+        case .pem(let certificates, let key): loaded = try pem(certificates, key: key, passphrase: identity.passphrase)
         case .pkcs12(let source):
             let bytes = try source.bytes(TLSError.Kind.identity)
             loaded = try PKCS12Parser.load(bytes, source: source.description, passphrase: identity.passphrase)
@@ -25,15 +24,13 @@ enum TLSIdentityLoader {
         return loaded
     }
 
-    private static func pem(
-        _ source: PEMSource, key: PEMSource?, passphrase: SecretBytes?
-    ) throws(TLSError) -> LoadedIdentity {
+    private static func pem(_ source: PEMSource, key: PEMSource?, passphrase: SecretBytes?) throws(TLSError)
+        -> LoadedIdentity
+    {
         var chainBytes = try source.bytes(TLSError.Kind.identity)
         defer { wipe(&chainBytes, of: key == nil ? source : nil) }
         let certificates: [Certificate]
-        do throws(PEMError) {
-            certificates = try PEMParser.readCertificates(in: chainBytes)
-        } catch {
+        do throws(PEMError) { certificates = try PEMParser.readCertificates(in: chainBytes) } catch {
             throw TLSError(.identity(reason: error.description, source: source.description))
         }
         guard let leaf = certificates.first else {
@@ -89,7 +86,6 @@ struct LoadedIdentity {
 
 /// Reads PKCS#12 files (RFC 7292).
 private enum PKCS12Parser {
-    /// The result of opening a file.
     private enum Opened {
         case contents(LoadedIdentity)
         case wrongPassphrase
@@ -99,9 +95,7 @@ private enum PKCS12Parser {
     }
 
     /// Reads a file's bytes.
-    static func load(
-        _ bytes: [UInt8], source: String, passphrase: SecretBytes?
-    ) throws(TLSError) -> LoadedIdentity {
+    static func load(_ bytes: [UInt8], source: String, passphrase: SecretBytes?) throws(TLSError) -> LoadedIdentity {
         var opened = open(bytes, source, passphrase)
         if case .needsLegacy = opened, let library = LegacyOpenSSLContext() {
             opened = withExtendedLifetime(library) {
@@ -114,14 +108,12 @@ private enum PKCS12Parser {
         switch opened {
         case .contents(let identity): return identity
         case .wrongPassphrase:
-            throw TLSError(
-                passphrase == nil ? .passphraseRequired(source: source) : .wrongPassphrase(source: source))
+            throw TLSError(passphrase == nil ? .passphraseRequired(source: source) : .wrongPassphrase(source: source))
         case .malformed(let reason): throw TLSError(.identity(reason: reason, source: source))
         case .needsLegacy(let reason):
             throw TLSError(
                 .identity(
-                    reason:
-                        "it is encrypted by an old method (RC2, or DES) that needs OpenSSL's legacy provider,"
+                    reason: "it is encrypted by an old method (RC2, or DES) that needs OpenSSL's legacy provider,"
                         + " which cannot be loaded here; convert it: openssl pkcs12 -legacy -in OLD -nodes |"
                         + " openssl pkcs12 -export -out NEW (\(reason))", source: source))
         }
@@ -171,15 +163,13 @@ private enum PKCS12Parser {
         guard let key else { return .malformed("there is no private key in it") }
         guard let leaf else { return .malformed("there is no certificate for its private key in it") }
         return .contents(
-            LoadedIdentity(
-                leaf: leaf, key: key, authorities: authorities, certificateSource: source, keySource: source))
+            LoadedIdentity(leaf: leaf, key: key, authorities: authorities, certificateSource: source, keySource: source)
+        )
     }
 }
 
-/// An OpenSSL library context with the legacy algorithms, separate from the one of connections, which has none of them. It
-/// ends with the object.
+/// An OpenSSL library context with the legacy algorithms, which that of connections has not. It ends with the object.
 @safe package final class LegacyOpenSSLContext {
-    /// OpenSSL's object.
     package let pointer: OpaquePointer
     private let legacy: OpaquePointer
     private let standard: OpaquePointer
@@ -205,8 +195,8 @@ private enum PKCS12Parser {
         unsafe OSSL_LIB_CTX_free(pointer)
     }
 
-    /// Calls a closure with this library instead of the usual one, on this thread alone. Objects that OpenSSL creates in it
-    /// must not outlive the library.
+    /// Calls a closure with this library instead of the usual one, on this thread alone. Objects that OpenSSL creates
+    /// in it must not outlive the library.
     func run<Value>(_ body: () -> Value) -> Value {
         let usual = unsafe OSSL_LIB_CTX_set0_default(pointer)
         defer { _ = unsafe OSSL_LIB_CTX_set0_default(usual) }

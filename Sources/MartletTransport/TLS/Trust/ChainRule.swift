@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// The requirements for every certificate of a verified chain, beyond those of OpenSSL (RFC 5280 §4, and the rules that the
-/// public authorities have agreed on).
+/// The requirements for every certificate of a verified chain, beyond those of OpenSSL (RFC 5280 §4, and the rules that
+/// the public authorities have agreed on).
 enum ChainRule {
     /// More extensions than any certificate has; it limits the work of comparing them.
     private static let extensionLimit = 64
@@ -19,8 +19,8 @@ enum ChainRule {
                 return .badCertificate(reason: fault, code: Int(X509_V_ERR_CERT_REJECTED))
             }
         }
-        // OpenSSL compares a wildcard of the leaf as if it were a name, and so misses the hosts below it that an authority
-        // must not sign for (RFC 5280 §4.2.1.10).
+        // OpenSSL compares a wildcard of the leaf as if it were a name, and so misses the hosts below it that an
+        // authority must not sign for (RFC 5280 §4.2.1.10).
         guard let leaf = unsafe chain.first,
             unsafe chain.dropFirst().contains(where: { unsafe martlet_has_excluded_wildcard(leaf, $0) != 0 })
         else { return nil }
@@ -59,9 +59,7 @@ enum ChainRule {
         if unsafe isCritical(certificate, NID_info_access) == true {
             return "its authority information access is marked as critical"
         }
-        if unsafe hasMalformedInfoAccess(certificate) {
-            return "its authority information access is malformed"
-        }
+        if unsafe hasMalformedInfoAccess(certificate) { return "its authority information access is malformed" }
         for identifier in [NID_policy_constraints, NID_inhibit_any_policy]
         where unsafe isCritical(certificate, identifier) == false {
             return "its constraints on policies are not marked as critical"
@@ -101,8 +99,8 @@ enum LeafRule {
     /// - Parameters:
     ///   - isServer: Whether the certificate is a server's.
     ///   - matchedName: The certificate's name that matched the host, if one was requested.
-    ///   - isNamed: Whether this very certificate is pinned, or given as a root, and so may be an authority's, as those that
-    ///     `openssl req -x509` creates are.
+    ///   - isNamed: Whether this very certificate is pinned, or given as a root, and so may be an authority's, as those
+    ///     that `openssl req -x509` creates are.
     static func fault(
         of leaf: OpaquePointer, isServer: Bool, matchedName: String?, host: String, isNamed: Bool,
         suffixes: PublicSuffixRule
@@ -137,7 +135,7 @@ enum LeafRule {
         .badCertificate(reason: reason, code: Int(X509_V_ERR_INVALID_PURPOSE))
     }
 
-    /// Whether a wildcard would match everything below a public suffix (RFC 9525 §6.3 leaves the limit to the verifier).
+    /// Whether a wildcard would match everything below a public suffix; RFC 9525 §6.3 leaves the limit open.
     static func isTooWide(_ name: String, _ suffixes: PublicSuffixRule = .singleLabel) -> Bool {
         guard name.utf8.first == UInt8(ascii: "*") else { return false }
         var domain = name.utf8.dropFirst().drop { $0 == UInt8(ascii: ".") }
@@ -152,10 +150,8 @@ enum LeafRule {
     }
 }
 
-/// The wildcards that match hosts with an underscore, such as `my_host.example.com`.
-///
-/// In OpenSSL a wildcard matches letters, digits and hyphens alone, while other implementations accept any first label
-/// (RFC 9525 §6.3). All other names are OpenSSL's.
+/// The wildcards that match hosts with an underscore, such as `my_host.example.com`. In OpenSSL a wildcard matches
+/// letters, digits and hyphens alone, and elsewhere any first label (RFC 9525 §6.3). All other names are OpenSSL's.
 enum UnderscoreRule {
     /// Whether a host has an underscore.
     static func concerns(_ host: String) -> Bool { host.utf8.contains(UInt8(ascii: "_")) }

@@ -8,7 +8,6 @@ public enum TrustDecision: Hashable, Sendable {
     case deny(reason: String)
 }
 
-/// A question for a custom trust policy.
 struct TrustEvaluationRequest: Sendable {
     let evaluator: Identified<TrustPolicy.Evaluator>
     let chain: PresentedChain
@@ -42,7 +41,7 @@ public struct PresentedCertificate: Hashable, Sendable, CustomStringConvertible 
 /// The chain that a custom trust policy decides about: the certificates that a server has sent, and the result of their
 /// verification by OpenSSL and by Martlet's own rules.
 public struct PresentedChain: Sendable {
-    /// The certificates as the server sent them, its own first. It is only proven that the server has the key of the first.
+    /// The certificates as the server sent them, its own first: of that one alone it has proven to have the key.
     public let certificates: [PresentedCertificate]
 
     /// The chain from the server's certificate to the trusted root; empty if there is a ``fault``.

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// The SHA-256 of a public key (its SubjectPublicKeyInfo in DER, RFC 7469 §2.4), which identifies a server even after its
-/// certificate is renewed with the same key.
+/// The SHA-256 of a public key (its SubjectPublicKeyInfo in DER, RFC 7469 §2.4), which identifies a server even after
+/// its certificate is renewed with the same key.
 public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     /// The 32 bytes of the digest.
     public let sha256: [UInt8]
@@ -10,8 +10,7 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     /// - Throws: ``TLSError`` of kind `.configuration` unless there are 32.
     public init(sha256: [UInt8]) throws(TLSError) {
         guard sha256.count == 32 else {
-            throw TLSError(
-                .configuration(reason: "a public key pin has 32 bytes of SHA-256, not \(sha256.count)"))
+            throw TLSError(.configuration(reason: "a public key pin has 32 bytes of SHA-256, not \(sha256.count)"))
         }
         self.sha256 = sha256
     }
@@ -23,8 +22,7 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
         let input = Array(digits.utf8)
         var output = [UInt8](repeating: 0, count: 48)
         OpenSSLLibrary.load()
-        // 44 characters give 33 bytes, the last of which is padding. Several texts would give the same bytes; only one of
-        // them is base64.
+        // 44 characters give 33 bytes, the last one padding. Of several texts with the same bytes only one is base64.
         guard input.count == 44, input.last == UInt8(ascii: "="), input[42] != UInt8(ascii: "="),
             unsafe EVP_DecodeBlock(&output, input, 44) == 33,
             Base64.encoded(Array(output[..<32])).utf8.elementsEqual(input)
@@ -53,9 +51,7 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The pin of a certificate's key.
-    init(of certificate: OpaquePointer) {
-        sha256 = MessageDigest.sha256(unsafe Certificate.publicKey(of: certificate))
-    }
+    init(of certificate: OpaquePointer) { sha256 = MessageDigest.sha256(unsafe Certificate.publicKey(of: certificate)) }
 
     /// The digest in base64.
     public var base64: String { Base64.encoded(sha256) }
@@ -67,7 +63,6 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
 /// Pins with their certificates read.
 struct PinSet: Sendable {
     let publicKeys: Set<PublicKeyPin>?
-    /// SHA-256 of each certificate's DER.
     let certificates: Set<[UInt8]>
     let scope: CertificatePins.Scope
 
@@ -84,26 +79,22 @@ struct PinSet: Sendable {
         certificates = digests
     }
 
-    /// Whether a certificate is itself pinned.
     func contains(_ certificate: OpaquePointer) -> Bool {
         !certificates.isEmpty && certificates.contains(unsafe Certificate.sha256(of: certificate))
     }
 
-    /// Whether a chain contains what is pinned.
     func isSatisfied(by evidence: PinCandidates) -> Bool {
         let keys = scope == .leaf ? Array(evidence.publicKeys.prefix(1)) : evidence.publicKeys
         let hasKey = publicKeys.map { keys.contains(where: $0.contains) } ?? true
-        let hasCertificate =
-            certificates.isEmpty || evidence.certificates.contains(where: certificates.contains)
+        let hasCertificate = certificates.isEmpty || evidence.certificates.contains(where: certificates.contains)
         return hasKey && hasCertificate
     }
 }
 
-/// The part of a chain that pins are compared with: the chain that was verified, or the leaf alone if nothing was verified,
-/// since only for the leaf's key it is proven that the server has it.
-///
-/// Stored with the session of a connection, so that pins apply to the connections that resume it as well.
-struct PinCandidates: Hashable, Sendable {
+/// The part of a chain that pins are compared with: the chain that was verified, or the leaf alone if nothing was
+/// verified, since only for the leaf's key it is proven that the server has it. Stored with the session of a
+/// connection, so that pins apply to the connections that resume it as well.
+struct PinCandidates: Equatable, Sendable {
     /// The keys, the leaf's first.
     var publicKeys: [PublicKeyPin]
     /// SHA-256 of each certificate, the leaf's first.
@@ -113,5 +104,16 @@ struct PinCandidates: Hashable, Sendable {
     init(_ chain: [OpaquePointer]) {
         unsafe publicKeys = chain.map { unsafe PublicKeyPin(of: $0) }
         unsafe certificates = chain.map { unsafe Certificate.sha256(of: $0) }
+    }
+}
+
+/// Base64 with padding (RFC 4648 §4).
+private enum Base64 {
+    static func encoded(_ bytes: [UInt8]) -> String {
+        OpenSSLLibrary.load()
+        // The text, and a zero that OpenSSL appends.
+        var output = [UInt8](repeating: 0, count: (bytes.count + 2) / 3 * 4 + 1)
+        let count = unsafe EVP_EncodeBlock(&output, bytes, Int32(clamping: bytes.count))
+        return String(decoding: output[..<Int(max(0, count))], as: UTF8.self)
     }
 }

@@ -7,16 +7,15 @@ import MartletURL
 /// The section of private domains is left out: `*.github.io` belongs to one owner, who may have a certificate for it
 /// (CA/Browser Forum Baseline Requirements §3.2.2.6).
 ///
-/// The text is stored as it is, 180 KiB, and searched for whole lines: a verification needs three of them, which takes less
-/// time than a signature, and no time is spent on parsing.
+/// The text is stored as it is, 180 KiB, and searched for whole lines: a verification needs three of them, which takes
+/// less time than a signature, and no time is spent on parsing.
 struct RegistrySuffixes: Sendable {
     /// The files of Debian's package `publicsuffix`.
     static let paths = [
         "/usr/share/publicsuffix/public_suffix_list.dat", "/usr/share/publicsuffix/effective_tld_names.dat",
     ]
     /// The list of this machine, read on first use; empty if none is installed.
-    static let installed =
-        paths.lazy.map { RegistrySuffixes(contentsOf: $0) }.first { !$0.isEmpty } ?? .init([])
+    static let installed = paths.lazy.map { RegistrySuffixes(contentsOf: $0) }.first { !$0.isEmpty } ?? .init([])
 
     private static let beginning = Array("// ===BEGIN ICANN DOMAINS===".utf8)
     private static let ending = Array("// ===END ICANN DOMAINS===".utf8)
@@ -38,7 +37,6 @@ struct RegistrySuffixes: Sendable {
     /// The suffixes of a file; none if it cannot be read, or has more than 16 MiB. The list has 0.3.
     init(contentsOf path: String) { self.init((try? SystemFile.contents(of: path, limit: 16 << 20)) ?? []) }
 
-    /// Whether there is no list.
     var isEmpty: Bool { lines.isEmpty }
 
     /// Whether a domain is a suffix.
@@ -67,8 +65,7 @@ struct RegistrySuffixes: Sendable {
 
     private func hasLine(_ line: String) -> Bool {
         // A line feed in the name would match across two lines; no host has one.
-        !line.utf8.contains(10)
-            && RegistrySuffixes.place(of: Array("\n\(line)\n".utf8), in: lines[...]) != nil
+        !line.utf8.contains(10) && RegistrySuffixes.place(of: Array("\n\(line)\n".utf8), in: lines[...]) != nil
     }
 
     private static func place(of part: [UInt8], in text: ArraySlice<UInt8>) -> Int? {

@@ -232,7 +232,7 @@ struct DecodedCacheTests {
     func removed() async throws {
         let scene = DecodedScene(1)
         let cache = scene.cache()
-        let request = try HTTPRequest(method: .get, url: "http://a/1", headerFields: [.accept: "image/png"])
+        let request = try HTTPRequest(method: .get, url: "http://a/1", headers: [.accept: "image/png"])
         _ = try await cache.value(for: "http://a/1")
         _ = try await cache.value(for: request)
         _ = try await cache.value(for: "http://a/2")

@@ -69,7 +69,7 @@ struct CacheClockFaultTests {
     }
 
     @Test(
-        "D18: whichever way a clock was set, nothing has a negative age or is fresh for ever",
+        "Whichever way a clock was set, nothing has a negative age or is fresh for ever",
         arguments: Shift.all, [true, false])
     func shifted(_ shift: Shift, inMemory: Bool) async throws {
         let scene = try CacheFaultScene()
@@ -99,7 +99,7 @@ struct CacheClockFaultTests {
         }
     }
 
-    @Test("D18: Dates and ages of the origin's clock, which is off, age a response and never make it younger")
+    @Test("Dates and ages of the origin's clock, which is off, age a response and never make it younger")
     func originClock() async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
@@ -119,7 +119,7 @@ struct CacheClockFaultTests {
     private static let future = "Sat, 01 Jan 2250 00:00:00 GMT"
 
     @Test(
-        "D18: what goes first is told by the order of use, whatever the clocks said",
+        "What goes first is told by the order of use, whatever the clocks said",
         arguments: [true, false])
     func order(isReopened: Bool) async throws {
         let scene = try CacheFaultScene()

@@ -60,7 +60,7 @@ struct CacheDamageTests {
     }
 
     @Test(
-        "D13, D14: a flipped bit in any file is a miss or nothing, told where it matters, and mended by what is stored next"
+        "A flipped bit in any file is a miss or nothing, told where it matters, and mended by what is stored next"
     )
     func flipped() async throws {
         try await withFilled { scene, session, origin async throws in
@@ -90,7 +90,7 @@ struct CacheDamageTests {
     }
 
     @Test(
-        "D13, D14, D15: a file that is cut, longer, foreign, of the future or missing is a miss",
+        "A file that is cut, longer, foreign, of the future or missing is a miss",
         arguments: Damage.allCases)
     func damaged(_ damage: Damage) async throws {
         try await withFilled { scene, session, origin async throws in
@@ -138,7 +138,7 @@ struct CacheDamageTests {
         }
     }
 
-    @Test("D16: what is not the cache's is neither followed, nor read, nor removed")
+    @Test("What is not the cache's is neither followed, nor read, nor removed")
     func foreignFiles() async throws {
         let scene = try CacheFaultScene()
         let canary = scene.folder.path + "/canary"

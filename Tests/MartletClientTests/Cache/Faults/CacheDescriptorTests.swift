@@ -41,7 +41,7 @@ struct CacheDescriptorTests {
         return String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
     }
 
-    @Test("D22: a program started while bodies are stored and served inherits nothing of the cache")
+    @Test("A program started while bodies are stored and served inherits nothing of the cache")
     func inherited() async throws {
         let scene = try CacheFaultScene()
         let signals = SignalBox()

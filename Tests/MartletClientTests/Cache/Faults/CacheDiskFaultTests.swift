@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Martlet
 import MartletStorage
@@ -12,7 +13,7 @@ import Testing
 @Suite("Requests past a cache whose disk fails")
 struct CacheDiskFaultTests {
     @Test(
-        "D4, D5, D7, D10, D11, D12: whatever fails, a request has its answer, and the cache comes back",
+        "Whatever fails, a request has its answer, and the cache comes back",
         arguments: FaultyFileSystem.Call.allCases, [ENOSPC, EIO, EMFILE, EROFS, EACCES])
     func failing(_ call: FaultyFileSystem.Call, _ code: Int32) async throws {
         let scene = try CacheFaultScene()
@@ -46,7 +47,7 @@ struct CacheDiskFaultTests {
             })
     }
 
-    @Test("D4, D5: a disk that is full from any file operation on, while a body streams, stores it or not")
+    @Test("A disk that is full from any file operation on, while a body streams, stores it or not")
     func fullAtEachOperation() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -71,7 +72,7 @@ struct CacheDiskFaultTests {
     }
 
     @Test(
-        "D5: a disk that fills up at any byte of a body passes it on, says so, and stores it once there is room"
+        "A disk that fills up at any byte of a body passes it on, says so, and stores it once there is room"
     )
     func fillingUp() async throws {
         let scene = try CacheFaultScene()
@@ -91,7 +92,35 @@ struct CacheDiskFaultTests {
         }
     }
 
-    @Test("D8: short reads and writes change nothing")
+    @Test(
+        "A call that waits for a disk that hangs ends when it is cancelled, and at its total timeout",
+        arguments: [true, false])
+    func hanging(isCancelled: Bool) async throws {
+        let scene = try CacheFaultScene()
+        try await CacheFaultScene.withOrigin { origin in
+            let session = scene.session(try await scene.openedCache())
+            let (hanging, going) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            scene.files.interrupt(.open) {
+                hanging.signal()
+                going.wait()
+            }
+            defer { going.signal() }
+            let url = origin.url("/0/100")
+            let timeout: Duration? = isCancelled ? nil : .milliseconds(100)
+            let call = Task { try await session.get(url, timeout: timeout) }
+            #expect(await eventually { hanging.wait(timeout: .now()) == .success })
+            if isCancelled { call.cancel() }
+            switch await call.result {
+            case .success: Issue.record("a response without a disk")
+            case .failure(let error):
+                #expect((error is CancellationError) == isCancelled)
+                #expect(isCancelled || (error as? HTTPError)?.code == .timedOut)
+            }
+            #expect(!isCancelled || origin.requests.isEmpty)
+        }
+    }
+
+    @Test("Short reads and writes change nothing")
     func shortPieces() async throws {
         let scene = try CacheFaultScene()
         scene.files.limitPieces(to: 1000)
@@ -103,7 +132,7 @@ struct CacheDiskFaultTests {
     }
 
     @Test(
-        "D1, D2: a process that dies at any file operation leaves what the next one can serve, and nothing half"
+        "A process that dies at any file operation leaves what the next one can serve, and nothing half"
     )
     func deaths() async throws {
         let scene = try CacheFaultScene()

@@ -56,7 +56,7 @@ struct CacheFailingOriginTests {
         }
     }
 
-    @Test("C6: what may stand in for an error does, whatever fails, and stays", arguments: Failure.allCases)
+    @Test("What may stand in for an error does, whatever fails, and stays", arguments: Failure.allCases)
     func staleIfError(_ failure: Failure) async throws {
         try await with(failure, ", stale-if-error=600") { origin, session, cache, scene in
             for _ in 0..<3 {
@@ -75,7 +75,7 @@ struct CacheFailingOriginTests {
     }
 
     @Test(
-        "C6: what has been stale for longer than it may be does not stand in for an error",
+        "What has been stale for longer than it may be does not stand in for an error",
         arguments: Failure.allCases,
         [
             ", stale-if-error=10", ", stale-if-error=600, must-revalidate",
@@ -97,7 +97,7 @@ struct CacheFailingOriginTests {
     }
 
     @Test(
-        "C6: what is served stale while it is validated stays as it is when that fails, and is tried again",
+        "What is served stale while it is validated stays as it is when that fails, and is tried again",
         arguments: Failure.allCases)
     func staleWhileRevalidate(_ failure: Failure) async throws {
         try await with(failure, ", stale-while-revalidate=600") { origin, session, cache, scene in
@@ -121,7 +121,7 @@ struct CacheFailingOriginTests {
     }
 
     @Test(
-        "C6: what goes on behind stale answers is one task for each URL, and no more connections than a host has"
+        "What goes on behind stale answers is one task for each URL, and no more connections than a host has"
     )
     func bounded() async throws {
         let scene = try CacheFaultScene()

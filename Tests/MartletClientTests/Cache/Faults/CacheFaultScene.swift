@@ -103,7 +103,7 @@ final class CacheFaultScene: Sendable {
 
     /// Answers as the path says, fresh for ten minutes.
     static func answer(_ request: OriginRequest) -> OriginResponse {
-        guard request.method == "GET" else { return OriginResponse(204) }
+        guard request.method == .get else { return OriginResponse(204) }
         let numbers = request.path.split(separator: "/").compactMap { UInt64($0) }
         guard numbers.count == 2 else { return OriginResponse(404) }
         return OriginResponse(

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Requests past a cache whose folder is not what it should be")
 struct CacheFolderFaultTests {
-    @Test("D11: a folder that is removed in use is made anew, and nobody else's to read")
+    @Test("A folder that is removed in use is made anew, and nobody else's to read")
     func removed() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -31,7 +31,7 @@ struct CacheFolderFaultTests {
         }
     }
 
-    @Test("D11: a folder that is removed while a body streams into it fails nothing")
+    @Test("A folder that is removed while a body streams into it fails nothing")
     func removedInBetween() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -54,7 +54,7 @@ struct CacheFolderFaultTests {
         }
     }
 
-    @Test("D11: a folder in whose place is a file leaves requests uncached, until it is one again")
+    @Test("A folder in whose place is a file leaves requests uncached, until it is one again")
     func replaced() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -75,7 +75,7 @@ struct CacheFolderFaultTests {
     }
 
     @Test(
-        "D11: a cache that is opened where a file is opens, says so, and works once there is room for a folder"
+        "A cache that is opened where a file is opens, says so, and works once there is room for a folder"
     )
     func openedOnFile() async throws {
         let scene = try CacheFaultScene()
@@ -90,7 +90,7 @@ struct CacheFolderFaultTests {
         }
     }
 
-    @Test("D11: with memory, a cache whose folder is gone for good still serves")
+    @Test("With memory, a cache whose folder is gone for good still serves")
     func memoryAlone() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -103,7 +103,7 @@ struct CacheFolderFaultTests {
     }
 
     @Test(
-        "D12: a folder that others may read or write is refused, with what to do about it",
+        "A folder that others may read or write is refused, with what to do about it",
         arguments: [0o750, 0o707])
     func accessibleByOthers(_ mode: Int) throws {
         let scene = try CacheFaultScene()
@@ -117,7 +117,7 @@ struct CacheFolderFaultTests {
         _ = try scene.cache()
     }
 
-    @Test("D12: a folder of another user's is refused")
+    @Test("A folder of another user's is refused")
     func ownedByAnotherUser() throws {
         let scene = try CacheFaultScene()
         var path = "/usr"
@@ -132,7 +132,7 @@ struct CacheFolderFaultTests {
         }
     }
 
-    @Test("D12: the files of a cache are their owner's alone")
+    @Test("The files of a cache are their owner's alone")
     func modes() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -150,7 +150,7 @@ struct CacheFolderFaultTests {
     }
 
     @Test(
-        "C5: without room on disk and in memory nothing is stored, and with room in memory that is all",
+        "Without room on disk and in memory nothing is stored, and with room in memory that is all",
         arguments: [0, 8])
     func noRoom(_ mebibytes: Int) async throws {
         let scene = try CacheFaultScene()

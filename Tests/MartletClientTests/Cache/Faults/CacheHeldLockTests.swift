@@ -18,7 +18,7 @@ struct CacheHeldLockTests {
     }
 
     private static func answer(_ request: OriginRequest) -> OriginResponse {
-        guard request.method == "GET" else { return OriginResponse(204) }
+        guard request.method == .get else { return OriginResponse(204) }
         let fresh: OriginFields = ["Cache-Control": "max-age=600"]
         let isAskedAgain = request.fields.contains("If-None-Match")
         switch request.path {

@@ -29,7 +29,7 @@ struct CacheKeyFaultTests {
     }
 
     @Test(
-        "D17: a URL with .., NUL, slashes or 20,000 bytes has a body of its own, and no file but a digest's",
+        "A URL with .., NUL, slashes or 20,000 bytes has a body of its own, and no file but a digest's",
         arguments: [0, 50_000])
     func odd(_ padding: Int) async throws {
         let scene = try CacheFaultScene()
@@ -62,7 +62,7 @@ struct CacheKeyFaultTests {
     }
 
     @Test(
-        "D17: what another URL has stored under the same digest is a miss, and no damage",
+        "What another URL has stored under the same digest is a miss, and no damage",
         arguments: [500, 50_000])
     func collision(_ count: Int) async throws {
         let scene = try CacheFaultScene()

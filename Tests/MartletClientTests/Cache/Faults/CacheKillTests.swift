@@ -83,7 +83,7 @@ struct CacheKillTests {
     }
 
     @Test(
-        "D1, D2: killed at any moment of two hundred stores, with and without a reader, every hit is what was sent"
+        "Killed at any moment of two hundred stores, with and without a reader, every hit is what was sent"
     )
     func kills() async throws {
         let scene = try CacheFaultScene()
@@ -122,7 +122,7 @@ struct CacheKillTests {
         }
     }
 
-    @Test("D20: three processes with sessions on a thousand pages, one of them killed, fail nothing")
+    @Test("Three processes with sessions on a thousand pages, one of them killed, fail nothing")
     func processes() async throws {
         let scene = try CacheFaultScene()
         let limit = 8 << 20

@@ -15,7 +15,7 @@ struct CacheLostValidationTests {
     }
 
     @Test(
-        "C2: a 304 for an entry that is evicted, removed, invalidated or damaged meanwhile gives all of its body",
+        "A 304 for an entry that is evicted, removed, invalidated or damaged meanwhile gives all of its body",
         arguments: Loss.allCases, [100, 100_000])
     func lost(_ loss: Loss, _ count: Int) async throws {
         let scene = try CacheFaultScene()
@@ -23,7 +23,7 @@ struct CacheLostValidationTests {
         let path = "/7/\(count)"
         try await TestOrigin.withOrigin { request in
             let whole = CacheFaultScene.answer(request)
-            guard request.path == path, request.method == "GET" else { return whole }
+            guard request.path == path, request.method == .get else { return whole }
             let fields: OriginFields = ["ETag": "\"1\"", "Cache-Control": "max-age=0"]
             guard request.fields["If-None-Match"] != nil else { return whole.with { $0.fields = fields } }
             try await signals.wait(for: "go")
@@ -64,7 +64,7 @@ struct CacheLostValidationTests {
         }
     }
 
-    @Test("C2: a body that turns out damaged behind its 304 is asked for without a condition")
+    @Test("A body that turns out damaged behind its 304 is asked for without a condition")
     func damagedBehind() async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
@@ -84,7 +84,7 @@ struct CacheLostValidationTests {
         }
     }
 
-    @Test("C2: a 304 for what was never offered is followed by one request without a condition")
+    @Test("A 304 for what was never offered is followed by one request without a condition")
     func unknownTag() async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
@@ -102,7 +102,7 @@ struct CacheLostValidationTests {
         }
     }
 
-    @Test("C2: sessions that validate and evict each other's pages in a tiny folder have whole pages alone")
+    @Test("Sessions that validate and evict each other's pages in a tiny folder have whole pages alone")
     func race() async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in

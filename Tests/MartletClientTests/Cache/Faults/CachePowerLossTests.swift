@@ -17,7 +17,7 @@ struct CachePowerLossTests {
     private func withPages(_ body: (TestOrigin) async throws -> Void) async throws {
         let versions = Mutex<UInt64>(0)
         try await TestOrigin.withOrigin { request in
-            guard request.method == "GET" else { return OriginResponse(204) }
+            guard request.method == .get else { return OriginResponse(204) }
             let version = versions.withLock { version in
                 version += 1
                 return version
@@ -72,7 +72,7 @@ struct CachePowerLossTests {
     }
 
     @Test(
-        "D3: whatever of unsynced writes a power cut leaves, the next session has right pages, and stores again"
+        "Whatever of unsynced writes a power cut leaves, the next session has right pages, and stores again"
     )
     func powerCuts() async throws {
         try await withPages { origin in

@@ -16,7 +16,7 @@ struct CacheReadFaultTests {
     private static let size = 1_000_000
 
     @Test(
-        "D7: an entry that cannot be read is a miss, told once, and what replaces it is found",
+        "An entry that cannot be read is a miss, told once, and what replaces it is found",
         arguments: [100, 100_000])
     func entry(_ count: Int) async throws {
         let scene = try CacheFaultScene()
@@ -34,7 +34,7 @@ struct CacheReadFaultTests {
         }
     }
 
-    @Test("D7: a body that cannot be read from its beginning is a miss, however often it is asked for")
+    @Test("A body that cannot be read from its beginning is a miss, however often it is asked for")
     func bodyFromTheStart() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -54,7 +54,7 @@ struct CacheReadFaultTests {
         }
     }
 
-    @Test("D14: a damaged body that cannot be removed either is a miss, however often it is asked for")
+    @Test("A damaged body that cannot be removed either is a miss, however often it is asked for")
     func stuckDamage() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -74,7 +74,7 @@ struct CacheReadFaultTests {
         }
     }
 
-    @Test("D7, D14: a body that ends in an error of the disk is fetched anew, for a get and for a download")
+    @Test("A body that ends in an error of the disk is fetched anew, for a get and for a download")
     func middle() async throws {
         let scene = try CacheFaultScene()
         let size = CacheReadFaultTests.size
@@ -102,7 +102,7 @@ struct CacheReadFaultTests {
     }
 
     @Test(
-        "D7, D14: a streamed body ends with cachedBodyCorrupted where it cannot be read on",
+        "A streamed body ends with cachedBodyCorrupted where it cannot be read on",
         arguments: [true, false])
     func streamed(isFlipped: Bool) async throws {
         let scene = try CacheFaultScene()

@@ -17,10 +17,10 @@ struct CacheSharedFolderTests {
 
         func answer(_ request: OriginRequest) -> OriginResponse {
             let version = versions.withLock { versions in
-                if request.method != "GET" { versions[request.path, default: 0] += 1 }
+                if request.method != .get { versions[request.path, default: 0] += 1 }
                 return versions[request.path, default: 0]
             }
-            if request.method != "GET" { return .text("\(version)") }
+            if request.method != .get { return .text("\(version)") }
             return OriginResponse(
                 200, fields: ["Cache-Control": "max-age=600", "X-Version": "\(version)"],
                 body: .text(Pages.body(request.path, version)))
@@ -60,7 +60,7 @@ struct CacheSharedFolderTests {
         return wrong
     }
 
-    @Test("D20: two caches on one folder, two hundred URLs read and changed by both: never a wrong body")
+    @Test("Two caches on one folder, two hundred URLs read and changed by both: never a wrong body")
     func twoCaches() async throws {
         let scene = try CacheFaultScene()
         let pages = Pages()
@@ -131,7 +131,7 @@ struct CacheSharedFolderTests {
         let signals = SignalBox()
         let turns = Mutex(0)
         try await TestOrigin.withOrigin { request in
-            guard request.method == "GET" else { return OriginResponse(204) }
+            guard request.method == .get else { return OriginResponse(204) }
             let turn = turns.withLock { turns in
                 turns += 1
                 return turns

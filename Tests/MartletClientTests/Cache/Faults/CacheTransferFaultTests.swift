@@ -35,7 +35,7 @@ struct CacheTransferFaultTests {
     }
 
     @Test(
-        "C1: a body that is cut is an error, and nothing of it is stored or left", arguments: Cut.allCases,
+        "A body that is cut is an error, and nothing of it is stored or left", arguments: Cut.allCases,
         [100, 300_000])
     func cut(_ cut: Cut, _ count: Int) async throws {
         let scene = try CacheFaultScene()
@@ -52,7 +52,7 @@ struct CacheTransferFaultTests {
         }
     }
 
-    @Test("C1: the entry that a cut body was to replace stays valid", arguments: Cut.allCases)
+    @Test("The entry that a cut body was to replace stays valid", arguments: Cut.allCases)
     func previous(_ cut: Cut) async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
@@ -91,7 +91,7 @@ struct CacheTransferFaultTests {
     }
 
     @Test(
-        "C1: a reader who stops in the middle ends the transfer, and nothing is stored or left",
+        "A reader who stops in the middle ends the transfer, and nothing is stored or left",
         arguments: [false, true])
     func stopped(isCancelled: Bool) async throws {
         let scene = try CacheFaultScene()
@@ -126,7 +126,7 @@ struct CacheTransferFaultTests {
     }
 
     @Test(
-        "C5: a body above an eighth of the capacity is delivered, not stored, and told",
+        "A body above an eighth of the capacity is delivered, not stored, and told",
         arguments: [false, true])
     func tooLarge(isChunked: Bool) async throws {
         let scene = try CacheFaultScene()
@@ -149,7 +149,7 @@ struct CacheTransferFaultTests {
     }
 
     @Test(
-        "C3, C4: what is removed, replaced or evicted while it is read is read to its end", arguments: 0..<4)
+        "What is removed, replaced or evicted while it is read is read to its end", arguments: 0..<4)
     func removedWhileRead(_ way: Int) async throws {
         let scene = try CacheFaultScene()
         let size = 1_000_000

@@ -1,0 +1,61 @@
+import ArgumentParser
+import Glibc
+import MartletTesting
+import SystemPackage
+
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve", abstract: "Serve a directory and test routes on 127.0.0.1",
+        discussion: """
+            Prints its URL, and runs until SIGINT or SIGTERM. Logs each request to standard error: method, target, status, \
+            body size of the response, and duration. Routes with names of httpbin.org behave as there.
+
+            ROUTES:
+
+            """ + StandardRoutes.list.map { "\($0.path): \($0.purpose)" }.joined(separator: "\n"))
+
+    @Argument(help: "Serve the files of this directory below /files/") var directory: String?
+
+    @Option(help: "Listen on this port; a free one by default") var port = 0
+
+    @Flag(name: .shortAndLong, help: "Do not log requests") var quiet = false
+
+    @Flag(help: "Use TLS, with a certificate of a temporary authority") var tls = false
+
+    @Option(help: ArgumentHelp("Write the certificate of the authority to a file", valueName: "file")) var caOut:
+        String?
+
+    mutating func validate() throws {
+        guard (0...65535).contains(port) else { throw ValidationError("option --port: needs a number up to 65535") }
+        guard caOut == nil || tls else { throw ValidationError("option --ca-out: needs --tls") }
+        if let directory, FileInput.status(of: directory)?.type != S_IFDIR {
+            throw ValidationError("“\(directory)” is not a directory")
+        }
+    }
+
+    mutating func run() async throws {
+        let routes = StandardRoutes(directory: directory.map { FilePath($0) })
+        var options = OriginOptions(binding: .ipv4(port: port), tls: tls ? .trusted : nil)
+        if !quiet {
+            // Awaited, so that a slow reader of the log slows the clients down rather than filling the memory.
+            options.log = { request in
+                let usesUnicode = Environment.speaksUTF8
+                await Console.complain("\(ColumnText.safe("\(request)", usesUnicode: usesUnicode))\n")
+            }
+        }
+        let origin: TestOrigin
+        do { origin = try await TestOrigin.start(options, handler: routes.handler) } catch {
+            await Console.report("\(error)")
+            throw ExitStatus.connectFailed
+        }
+        if let file = caOut, let text = origin.authorityPEM {
+            do throws(OutputError) { try await Console.write(Array(text.utf8), toFile: file, .truncate) } catch {
+                await Console.report("\(error)")
+                throw ExitStatus.writeFailed
+            }
+        }
+        try? await Console.write("\(origin.base)/\n")
+        _ = await SignalHandler.next()
+        await origin.stop()
+    }
+}

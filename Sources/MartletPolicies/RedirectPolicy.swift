@@ -1,0 +1,201 @@
+public import HTTPTypes
+public import MartletURL
+package import MartletWire
+
+/// Decides whether a response with a 3xx status leads to another request.
+package struct RedirectRule: Sendable {
+    package let policy: RedirectPolicy
+
+    package init(policy: RedirectPolicy) { self.policy = policy }
+
+    /// The action after a response.
+    package enum Decision: Equatable, Sendable {
+        /// The response is the call's.
+        case deliver
+        case follow(Redirect)
+        case fail(Refusal)
+    }
+
+    /// The request that follows a redirect.
+    package struct Redirect: Equatable, Sendable {
+        /// The URL, without user info.
+        package var url: HTTPURL
+        package var method: HTTPRequest.Method
+        /// Whether the body and the fields about it are dropped.
+        package var dropsBody: Bool
+        /// Whether scheme, host or port change.
+        package var leavesOrigin: Bool
+    }
+
+    /// The reason why a redirect is not followed.
+    package enum Refusal: Equatable, Sendable {
+        case tooMany(limit: Int)
+        /// From https to an http origin.
+        case downgrade(to: HTTPURL.Origin)
+        /// To a scheme that the policy excludes.
+        case refusedScheme(HTTPURL.Origin)
+        /// Neither http nor https.
+        case unsupportedScheme(HTTPURL.ParseError)
+        /// Not a valid URL reference.
+        case malformed(HTTPURL.ParseError)
+        /// Several different locations.
+        case ambiguous
+    }
+
+    /// Decides about a response.
+    /// - Parameters:
+    ///   - url: The URL of the response.
+    ///   - isReplayable: Whether the request's body can be sent again.
+    ///   - followed: The number of redirects that the call has followed before.
+    package func decide(
+        _ head: ResponseHead, from url: HTTPURL, method: HTTPRequest.Method, isReplayable: Bool, followed: Int
+    ) -> Decision {
+        guard policy.followsRedirects, RedirectRule.mayFollow(head.status) else { return .deliver }
+        let locations = head.fields.rawValues(of: "location")
+        if locations.contains(where: { $0 != locations.first }) { return .fail(.ambiguous) }
+        guard let location = locations.first, !location.isEmpty else { return .deliver }
+        let (next, dropsBody) = rewritten(method, status: head.status)
+        guard dropsBody || isReplayable else { return .deliver }
+        guard followed < policy.limit else { return .fail(.tooMany(limit: policy.limit)) }
+        let target: HTTPURL
+        do throws(HTTPURL.ParseError) { target = try url.resolving(RedirectRule.text(of: location)) } catch {
+            if error.code == .unsupportedScheme { return .fail(.unsupportedScheme(error)) }
+            return .fail(.malformed(error))
+        }
+        guard policy.schemes.contains(target.scheme) else { return .fail(.refusedScheme(target.origin)) }
+        if url.scheme == .https, target.scheme == .http, !policy.allowsDowngrade {
+            return .fail(.downgrade(to: target.origin))
+        }
+        let bare = target.userInfo == nil ? target : target.withoutUserInfo
+        return .follow(
+            Redirect(
+                url: bare.inheritingFragment(of: url), method: next, dropsBody: dropsBody,
+                leavesOrigin: target.origin != url.origin))
+    }
+
+    /// Whether a status may lead to another request.
+    @inlinable package static func mayFollow(_ status: Int) -> Bool {
+        switch status {
+        case 301, 302, 303, 307, 308: true
+        default: false
+        }
+    }
+
+    /// The method of the next request, and whether it has no body (RFC 9110 §15.4.2–15.4.4).
+    private func rewritten(_ method: HTTPRequest.Method, status: Int) -> (HTTPRequest.Method, Bool) {
+        if policy.methodPreservingStatuses.contains(status) { return (method, false) }
+        switch status {
+        case 303 where method != .get && method != .head: return (.get, true)
+        case 301 where method == .post, 302 where method == .post: return (.get, true)
+        default: return (method, false)
+        }
+    }
+
+    /// A location as text. Bytes that are not UTF-8, white space inside, and backslashes after the path, which are not slashes
+    /// there, are percent-encoded, as in browsers.
+    private static func text(of location: ArraySlice<UInt8>) -> String {
+        let isText = String(validating: location, as: UTF8.self) != nil
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(location.count)
+        var isAfterPath = false
+        for byte in location {
+            if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { isAfterPath = true }
+            let isBackslash = byte == UInt8(ascii: "\\") && isAfterPath
+            if isBackslash || byte == 0x20 || byte == 0x09 || (byte >= 0x80 && !isText) {
+                PercentEncoding.append(escaped: byte, to: &bytes)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The fields of the next request.
+    package func fields(_ fields: HTTPFields, after redirect: Redirect) -> HTTPFields {
+        var kept = fields
+        if redirect.dropsBody { for name in RedirectRule.fieldsOfBody { kept[name] = nil } }
+        if redirect.leavesOrigin {
+            kept[.hostField] = nil
+            if !policy.sendsCredentialsCrossOrigin { for name in policy.fieldsOfOrigin { kept[name] = nil } }
+        }
+        return kept
+    }
+
+    /// The fields about a body (RFC 9110 §15.4), `Digest` (RFC 3230) and `Content-Digest` (RFC 9530) among them.
+    private static let fieldsOfBody: [HTTPField.Name] =
+        [
+            .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .contentRange,
+            .contentDisposition, .transferEncoding, .trailer, .expect, .lastModified,
+        ] + ["Digest", "Content-Digest"].compactMap { HTTPField.Name($0) }
+}
+
+extension RedirectRule.Refusal: CustomStringConvertible {
+    /// The error in `Location`, if it is not a URL.
+    package var parseError: HTTPURL.ParseError? {
+        switch self {
+        case .unsupportedScheme(let error), .malformed(let error): error
+        case .tooMany, .downgrade, .refusedScheme, .ambiguous: nil
+        }
+    }
+
+    /// The reason in words.
+    package var description: String {
+        switch self {
+        case .tooMany(let limit): "more than \(limit) redirects"
+        case .downgrade(let origin): "a redirect from https to \(origin), which is not encrypted"
+        case .refusedScheme(let origin): "a redirect to \(origin), whose scheme is not allowed for redirects"
+        case .unsupportedScheme(let error), .malformed(let error): "Location: \(error)"
+        case .ambiguous: "several fields Location that differ"
+        }
+    }
+}
+
+/// Whether redirects are followed, and which parts of a request follow (RFC 9110 §15.4).
+///
+/// 301, 302, 303, 307 and 308 with a `Location` are followed. 303 turns every method but HEAD into GET, 301 and 302 turn
+/// POST into GET. A body that is sent again must be replayable, otherwise the redirect itself is the response. 300, 304 and 305
+/// are responses. Only http and https are followed.
+///
+/// When the scheme, the host or the port changes, `Authorization`, `Cookie`, `Proxy-Authorization`, `Host` and the fields of
+/// ``secretFields`` are dropped, also those of the session's defaults, and do not return when the chain does. A user name
+/// and a password in a `Location` are never used.
+public struct RedirectPolicy: Hashable, Sendable {
+    /// Whether redirects are followed.
+    public var followsRedirects: Bool
+    /// The maximum number of redirects in one call before it fails with ``HTTPError/Code/tooManyRedirects``; 20 by default.
+    public var limit: Int
+    /// Whether a redirect from https to http is followed; with `false` (the default) the call fails.
+    public var allowsDowngrade = false
+    /// The schemes that a redirect may lead to, as curl's `--proto-redir`; http and https by default. One to another fails
+    /// the call.
+    public var schemes = Set(HTTPURL.Scheme.allCases)
+    /// The statuses among 301, 302 and 303 after which POST remains POST, as curl's `--post301`; none by default.
+    public var methodPreservingStatuses: Set<Int> = []
+    /// Fields besides the usual ones that must not reach another origin, such as `X-Api-Key`.
+    public var secretFields: Set<HTTPField.Name> = []
+    /// Whether other origins get everything that the first one gets, as curl's `--location-trusted`; `false` by default.
+    public var sendsCredentialsCrossOrigin = false
+
+    /// Redirects are followed, up to a number in one call.
+    public static func follow(limit: Int = 20) -> RedirectPolicy {
+        RedirectPolicy(followsRedirects: true, limit: max(0, limit))
+    }
+
+    /// Redirects are responses like any other.
+    public static let doNotFollow = RedirectPolicy(followsRedirects: false, limit: 0)
+
+    /// The fields that are not sent to another origin.
+    package var fieldsOfOrigin: Set<HTTPField.Name> {
+        secretFields.union([.authorization, .cookie, .proxyAuthorization, .hostField])
+    }
+
+    /// The session's defaults that are not sent to another origin. `Host` is not one of them: each URL has its own.
+    package var defaultsOfOrigin: Set<HTTPField.Name> { fieldsOfOrigin.subtracting([.hostField]) }
+}
+
+extension HTTPField.Name {
+    /// `Host`, which HTTPTypes does not name: there it is the authority.
+    package static let hostField = HTTPField.Name("Host") ?? .expect
+    /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
+    package static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .expect
+}

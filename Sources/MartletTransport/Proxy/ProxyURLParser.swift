@@ -1,0 +1,87 @@
+public import MartletURL
+
+/// Parses the address of a proxy: `[scheme://][user[:password]@]host[:port][/…]`.
+///
+/// It is stricter than curl: control characters and unknown schemes are errors. A path and a query are ignored. The schemes are
+/// `http` (also if there is none), `https`, `socks5` and `socks5h`. The default port is 443 for `https` and 1080
+/// for all others, as in curl.
+package struct ProxyURLParser {
+    private let bytes: [UInt8]
+
+    /// Checks the input for bytes that are not allowed anywhere.
+    private init(_ input: String) throws(RawURLParseError) {
+        guard input.utf8.count <= HTTPURL.lengthLimit else {
+            throw RawURLParseError(
+                .tooLong, at: HTTPURL.lengthLimit, "a proxy's address is longer than \(HTTPURL.lengthLimit) bytes")
+        }
+        bytes = Array(input.utf8)
+        guard !bytes.isEmpty else { throw RawURLParseError(.empty, at: 0, "the proxy's address is empty") }
+        for (offset, byte) in bytes.enumerated() where byte <= 0x20 || byte == 0x7F || byte == 0x5C {
+            throw RawURLParseError(
+                .forbiddenCharacter, at: offset,
+                "spaces, control characters and backslashes are not allowed in a proxy's address")
+        }
+    }
+
+    /// Parses an address.
+    /// - Parameters:
+    ///   - required: The scheme that is required, and assumed if there is none.
+    ///   - credentials: Credentials in place of those in the address.
+    package static func server(
+        _ input: String, required: ProxyServer.Kind? = nil, credentials: ProxyCredentials? = nil,
+        tls: TLSSettings = TLSSettings()
+    ) throws(HTTPURL.ParseError) -> ProxyServer {
+        do throws(RawURLParseError) {
+            let server = try ProxyURLParser(input).server(required: required, tls: tls)
+            return credentials.map { server.withCredentials($0) } ?? server
+        } catch { throw error.located(in: input) }
+    }
+
+    private func server(required: ProxyServer.Kind?, tls: TLSSettings) throws(RawURLParseError) -> ProxyServer {
+        var kind = required ?? .http
+        var position = 0
+        // The scheme ends at the first “://”, unless that is after an “@”.
+        if let end = bytes.firstIndex(where: { ":@/?#[".utf8.contains($0) }), bytes[end...].starts(with: "://".utf8) {
+            let scheme = String(decoding: bytes[..<end], as: UTF8.self).lowercased()
+            guard let named = ProxyServer.Kind.all.first(where: { $0.scheme == scheme }) else {
+                throw RawURLParseError(
+                    .unsupportedScheme, at: 0,
+                    "a proxy's scheme is http, https, socks5 or socks5h; this one is none of them")
+            }
+            kind = named
+            if let required, required != kind {
+                throw RawURLParseError(.unsupportedScheme, at: 0, "this is the scheme of another kind of proxy")
+            }
+            position = end + 3
+        }
+        let end = bytes[position...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
+        // The rest is ignored, unless it was meant to be part of a name or a password.
+        if bytes[end...].contains(UInt8(ascii: "@")) {
+            throw RawURLParseError(
+                .forbiddenCharacter, at: end, "in a proxy's user or password, write %23, %2F and %3F for what ends them"
+            )
+        }
+        let authority = try URLAuthority(bytes[position..<end])
+        let credentials = authority.userInfo.map { info in
+            ProxyCredentials(
+                user: PercentEncoding.decoded(info.user),
+                password: info.password.map { PercentEncoding.decoded($0) } ?? "")
+        }
+        return ProxyServer(
+            kind: kind, host: authority.host.text, port: authority.port ?? (kind == .https ? 443 : 1080),
+            credentials: credentials, tls: tls)
+    }
+}
+
+extension ProxyServer {
+    /// A proxy by its address: `[scheme://][user[:password]@]host[:port]`, as curl's `--proxy` takes it.
+    ///
+    /// The schemes are `http` (also if there is none), `https`, `socks5` (names are resolved here) and `socks5h` (names
+    /// are resolved by the proxy). The default port is 443 for `https`, else 1080. User and password are percent-decoded.
+    ///
+    /// - Parameter tls: The TLS settings for an HTTPS proxy.
+    /// - Throws: The error, with its character.
+    public init(_ address: String, tls: TLSSettings = TLSSettings()) throws(HTTPURL.ParseError) {
+        self = try ProxyURLParser.server(address, tls: tls)
+    }
+}

@@ -1,0 +1,63 @@
+import Martlet
+import Testing
+
+@testable import MartletCLI
+
+@Suite("Mistakes on a command line")
+struct MistakeTests {
+    @Test(
+        "A mistake is reported with the option, the value and a remedy",
+        arguments: [
+            (["--hedaer", "a: b"], "option --hedaer: is unknown; did you mean --header?"),
+            (["--no-locaton"], "option --no-locaton: is unknown"),
+            (["--max-redir", "3"], "option --max-redir: is unknown; did you mean --max-redirs?"),
+            (["-o"], "option -o: needs a value: FILE"), (["--silent=yes"], "option --silent: takes no value"),
+            (["--retry", "x"], "option --retry: “x” is not a number"),
+            (["-m", "soon"], "option -m: “soon” is not a number of seconds"),
+            (["--max-time", "soon"], "option --max-time: “soon” is not a number of seconds"),
+            (["--limit-rate", "2X"], "option --limit-rate: “2X” is not a number of bytes"),
+            (["-H", "no colon", "h"], "option -H: “no colon” has no colon: 'Name: value'"),
+            (["--progress", "no"], "option --progress: “no” is not one of auto, bar, plain, json, none"),
+            (["--tls-max", "1.1"], "option --tls-max: “1.1” is not one of 1.2, 1.3, default"),
+            (["--cert-type", "ENG"], "option --cert-type: “ENG” is not one of PEM, DER, P12"),
+            (["--cache", ""], "option --cache: needs a directory"),
+            (["--next"], "option --next: needs a URL before it"),
+            (["-o", "a", "-o", "b", "h"], "more options -o and -O (2) than URLs (1): give one for each"),
+            (["--offline", "h"], "option --offline: needs --cache DIR"),
+            (["ftp://me:secret@h/"], "“ftp://***@h/”: scheme ftp"), (["http://a b/"], "“http://a b/”: a space"),
+            (["{a,b}"], "“{a,b}”: URL patterns with { } [ ] are not supported; -g allows these characters"),
+        ])
+    func messages(_ words: [String], _ message: String) async throws {
+        let error = await #expect(throws: UsageError.self) {
+            let groups = try GetScene.groups(words)
+            _ = try await CachePlan(groups)
+            _ = try TransferPlan.plans(for: groups[0], from: 0, caller: CredentialPlan())
+        }
+        #expect(error?.description.hasPrefix(message) == true, "\(error?.description ?? "none")")
+    }
+
+    @Test("A long option accepts its value after an equals sign")
+    func equalsSign() throws {
+        let group = try GetScene.groups(["--header=A: b=c", "--user-agent=", "--max-time=3", "http://h/"])[0]
+        #expect(group.headerLines == ["A: b=c"] && group.userAgent == "" && group.totalTimeout == .seconds(3))
+        #expect(group.urls == ["http://h/"])
+    }
+
+    @Test(
+        "Every option in the help has a plain description: a capital letter first, no period last, at most 80 columns")
+    func descriptions() {
+        for command in MartletCommand.wordsCommands {
+            for option in command.options.listed {
+                #expect(option.help.first?.isUppercase == true && option.help.last != ".", "--\(option.name)")
+                #expect(option.help.count <= 80, "--\(option.name)")
+            }
+        }
+    }
+
+    @Test("help COMMAND prints the options of commands with options like those of get")
+    func help() {
+        for command in MartletCommand.wordsCommands {
+            #expect(HelpText.text(for: ["help"] + command.path)?.hasPrefix("USAGE: martlet") == true)
+        }
+    }
+}

@@ -1,0 +1,154 @@
+import Martlet
+
+/// The samples of the guides, compiled and never run; a test compares them with the pages.
+enum GuideSamples {
+    struct Payment: Encodable {
+        var amount: Int
+    }
+
+    static func handle(_ line: String) {}
+    static func work() async {}
+    static func rows() -> AsyncStream<[UInt8]> { AsyncStream { $0.finish() } }
+
+    static func json() async throws {
+        struct User: Codable, Sendable {
+            var id: Int?
+            var name: String
+        }
+
+        let session = HTTPSession()
+        let user: User = try await session.get("https://api.example.com/users/1").decode()
+        let ada = User(name: "Ada")
+        let made: User = try await session.post("https://api.example.com/users", body: .json(ada)).decode()
+        print(user, made)
+    }
+
+    static func host(_ session: HTTPSession, _ token: String) async throws {
+        struct APIProblem: Error, Decodable {
+            var title: String
+        }
+
+        let api = try session.host("https://api.example.com/v2") {
+            $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
+            $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
+            $0.authentication = .bearer(token) { try await session.get("https://id.example.com/token").text }
+            $0.errors = .decoding(APIProblem.self)
+        }
+        let users = try await api.get("users", query: ["tag": ["swift", "linux"], "limit": 20]).decode([User].self)
+        print(users)
+    }
+
+    static func problem(_ session: HTTPSession) throws -> HTTPHost {
+        struct APIProblem: Error, Decodable {
+            var title: String
+        }
+
+        let api = try session.host("https://api.example.com/v2") { $0.errors = .decoding(APIProblem.self) }
+        return api
+    }
+
+    static func token(_ session: HTTPSession, _ token: String) throws -> HTTPHost {
+        let api = try session.host("https://api.example.com/v2") {
+            $0.authentication = .bearer(token) { try await session.get("https://id.example.com/token").text }
+        }
+        return api
+    }
+
+    static func limits() async throws {
+        var configuration = SessionConfiguration.default
+        configuration.timeouts.total = .seconds(60)
+        configuration.retry = .transient(maximumAttempts: 4)
+        let patient = HTTPSession(configuration: configuration)
+        let fast = try await patient.get("https://example.org/", timeout: .seconds(2))
+        print(fast)
+    }
+
+    static func settings(secret: String, primaryPin: String, backupPin: String) throws -> SessionConfiguration {
+        var configuration = SessionConfiguration.default
+        configuration.authentication.credentials = .basic(user: "me", password: secret)
+        configuration.proxy = try .http("http://proxy.internal:3128")
+        configuration.tls.trust = try .pinnedPublicKeys(primaryPin, backup: backupPin)
+        configuration.tls.identity = try .pkcs12(file: "/etc/app/client.p12", passphrase: secret)
+        configuration.middleware = [KeyMiddleware(key: secret)]
+        return configuration
+    }
+
+    static func cookies() async throws {
+        var configuration = SessionConfiguration.default
+        let jar = CookieJar(file: "/var/lib/app/cookies")
+        configuration.cookies = jar
+        let session = HTTPSession(configuration: configuration)
+        _ = try await session.get("https://example.org/login")
+        print(await jar.allCookies.count)
+        try await jar.save()
+    }
+
+    static func errors(_ session: HTTPSession) async throws {
+        do {
+            _ = try await session.get("https://example.org/").validated()
+        } catch let error as HTTPError where error.isTimeout {
+            print("too slow:", error.phase, "sent:", error.wasSent)
+        } catch let error as HTTPError where error.status == 404 {
+            print(error)  // GET https://example.org/: 404 Not Found (text/html, 58 bytes)
+        }
+    }
+
+    static func redirects(_ session: HTTPSession, _ payment: Payment) async throws {
+        var options = RequestOptions()
+        options.redirects = .doNotFollow
+        let moved = try await session.get("https://example.org/old", options: options)
+        print(moved.status)
+        options.idempotencyKey = .random
+        _ = try await session.post("https://api.example.com/payments", body: .json(payment), options: options)
+    }
+
+    static func streams(_ session: HTTPSession) async throws {
+        try await session.stream("https://example.org/large.bin") { response, body in
+            for try await chunk in body {
+                print(response.status, chunk.count)
+            }
+        }
+        try await session.stream("https://example.org/log") { _, body in
+            for try await line in body.lines { print(line) }
+        }
+        for try await line in session.lines(from: "https://example.org/log") { handle(line) }
+    }
+
+    static func uploads(_ session: HTTPSession, _ url: String) async throws {
+        _ = try await session.post(url, body: .text("Hello"))
+        _ = try await session.post(url, body: .form(["name": "Ada", "language": "Swift"]))
+        _ = try await session.post(
+            url,
+            body: .multipart {
+                $0.field("title", "Sea")
+                $0.file("photo", at: "/data/sea.jpg")
+            })
+        let body = HTTPBody.stream(length: nil, contentType: "text/csv") { rows() }
+        _ = try await session.put(url, body: body)
+    }
+
+    static func task(_ session: HTTPSession, _ request: HTTPRequest) async {
+        let task = await session.task(for: request, body: .file("/data/movie.mp4"))
+        await task.pause()
+        await task.resume()
+        await task.cancel()
+    }
+
+    static func loop() async {
+        await withTaskExecutorPreference(HTTPSession.loopExecutor) {
+            await work()
+        }
+    }
+}
+
+struct KeyMiddleware: HTTPMiddleware {
+    let key: String
+
+    func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws -> HTTPCall.Response {
+        var request = request
+        request.headers[.authorization] = "Key \(key)"
+        let response = try await next(request)
+        guard response.status == .serviceUnavailable else { return response }
+        return try await next(request)
+    }
+}

@@ -1,0 +1,88 @@
+import Dispatch
+import Glibc
+import Martlet
+
+/// The samples of the page about building a downloader; compiled, never run.
+enum DownloaderSamples {
+    static func program(_ urls: [String]) async throws {
+        let downloads = try await DownloadManager(
+            session: HTTPSession(configuration: .background), directory: "/var/lib/app/downloads")
+        await downloads.retryFailed()
+        for url in urls {
+            try await downloads.add(url, to: .directory("/data"), ifPresent: .existing)
+        }
+        let summary = try await downloads.allFinished
+        for (id, error) in summary.failed { print(id, error) }
+        try await downloads.removeFinished()
+        await downloads.close()
+    }
+
+    static func bars(_ downloads: DownloadManager) async {
+        for await total in downloads.progress {
+            for download in downloads.all {
+                let progress = download.progress.current
+                print(download.url, progress.fractionCompleted ?? 0, progress.bytesPerSecond)
+            }
+            print(total.completedByteCount, total.finishedCount, "of", total.count)
+        }
+    }
+
+    static func log(_ downloads: DownloadManager) async {
+        for await event in downloads.events {
+            switch event {
+            case .began(_, let url): print("started", url)
+            case .finished(_, let result): print("finished", result.path, result.metrics?.duration ?? .zero)
+            case .failed(_, let error): print("failed", error)
+            default: break
+            }
+        }
+    }
+
+    static func signals(_ downloads: DownloadManager) async throws {
+        var sources: [any DispatchSourceSignal] = []
+        for number in [SIGINT, SIGTERM] {
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number)
+            source.setEventHandler { Task { await downloads.close() } }
+            source.activate()
+            sources.append(source)
+        }
+        do {
+            print(try await downloads.allFinished.finished.count)
+        } catch is CancellationError {
+            print("stopped; the next start continues")
+        }
+        await downloads.close()
+    }
+
+    static func limits(_ session: HTTPSession, _ downloads: DownloadManager, _ id: DownloadID) async throws {
+        await downloads.setLimits(
+            DownloadLimits(concurrentFiles: 4, perHost: 2, bandwidth: .bytesPerSecond(2_000_000)))
+        try await downloads.setBandwidth(.bytesPerSecond(500_000), of: id)
+        session.setBandwidthLimits(
+            BandwidthLimits(total: BandwidthLimit(upload: .bytesPerSecond(100_000))))
+    }
+
+    static func digests(_ session: HTTPSession, _ downloads: DownloadManager) async throws {
+        try await downloads.add(
+            "https://example.org/large.iso", to: "/data/large.iso",
+            options: .init(checksum: .sha256("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")))
+    }
+
+    static func hashed(_ session: HTTPSession) async throws {
+        let digest = DigestSink(.sha256)
+        try await session.stream("https://example.org/large.iso") { response, body in
+            _ = try await body.tee(to: [digest])
+        }
+        print(await digest.hexadecimal ?? "incomplete")
+    }
+
+    static func failures(_ downloads: DownloadManager) async throws {
+        do {
+            try await downloads.allFinished.requireSuccess()
+        } catch let error as HTTPError where error.code == .diskFull {
+            print("make room, then try again:", error.resumableByteCount ?? 0, "bytes are kept")
+            await downloads.retryFailed()
+        }
+    }
+}

@@ -1,0 +1,163 @@
+import FoundationEssentials
+import MartletTesting
+import MartletTransport
+import Testing
+
+@Suite("Recorded requests, and responses in the client's words")
+struct RecordingTests {
+    private struct Note: Codable, Equatable { var title: String }
+
+    private static let post =
+        "POST /notes?a=1&b=x%20y HTTP/1.1\r\nHost: t.example\r\nContent-Type: application/json\r\n"
+        + "Content-Length: 15\r\n\r\n{\"title\":\"sea\"}"
+
+    /// A handler and the part of the body that it reads.
+    enum Reading: CaseIterable { case nothing, all, failing }
+
+    @Test("A recorded request has its parts, whatever the handler reads", arguments: Reading.allCases)
+    func parts(_ reading: Reading) async throws {
+        let mock = MockTransport { request in
+            if reading != .nothing { _ = try await request.collectBody() }
+            if reading == .failing { throw OriginError.bodyNotReadable }
+            return .status(201)
+        }
+        let client = try await RawClient(mock)
+        try await client.send(Self.post)
+        #expect(try await client.response().status == (reading == .failing ? 500 : 201))
+        let request = try #require(mock.recorder.requests.first)
+        #expect(request.method == .post && request.path == "/notes" && request.query["b"] == "x y")
+        #expect(request.query == "a=1&b=x%20y" && request.query["c"] == nil)
+        #expect(request.url == "http://t.example/notes?a=1&b=x%20y")
+        #expect(request.headers["content-type"] == "application/json" && request.contentType == "application/json")
+        #expect(request.headers[.contentLength] == "15" && request.bodyByteCount == 15)
+        #expect(request.text == #"{"title":"sea"}"#)
+        #expect(try request.decode(Note.self) == Note(title: "sea"))
+        #expect(throws: OriginError.self) { try request.decode([Int].self) }
+        #expect("\(request)" == "POST /notes?a=1&b=x%20y (15 bytes)")
+        await mock.stop()
+    }
+
+    @Test("A body that comes late is not waited for, and one that waits for 100 is not asked for")
+    func lateBodies() async throws {
+        let mock = MockTransport { _ in .status(413) }
+        let client = try await RawClient(mock)
+        try await client.send("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\nab")
+        #expect(try await client.response().status == 413)
+        let second = try await RawClient(mock)
+        try await second.send("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+        #expect(try await second.response().status == 413)
+        #expect(mock.recorder.requests.map(\.text) == ["ab", ""])
+        await mock.stop()
+    }
+
+    @Test("The bodies of the newest requests are recorded, within the limit")
+    func limits() async throws {
+        var limits = OriginLimits()
+        limits.recordedBodyLimit = 20
+        let mock = MockTransport(handler: .status(200), limits: limits)
+        let client = try await RawClient(mock)
+        for _ in 0..<2 {
+            try await client.send(Self.post)
+            #expect(try await client.response().status == 200)
+        }
+        #expect(mock.recorder.requests.map(\.body.count) == [0, 15])
+        #expect(throws: OriginError.bodyNotRecorded(byteCount: 15)) {
+            try #require(mock.recorder.requests.first).decode(Note.self)
+        }
+        try await client.send(
+            "PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 30\r\n\r\n" + String(repeating: "x", count: 30))
+        #expect(try await client.response().status == 200)
+        #expect(mock.recorder.requests.map(\.body.count) == [0, 0, 20])
+        await mock.stop()
+    }
+
+    @Test("Scripts record the requests that they read")
+    func scripts() async throws {
+        let script = ServerScript(
+            .expectRequestHead, .readBody(15), .send("one"), .expectRequestHead, .send("two"), .expect("noise\r\n\r\n"))
+        try await TestOrigin.withOrigin(scripts: [script]) { origin in
+            let client = try await RawClient(origin)
+            try await client.send(Self.post + "GET /b HTTP/1.1\r\nHost: t\r\n\r\nnoise\r\n\r\n")
+            #expect(String(decoding: try await client.receiveAll(), as: UTF8.self) == "onetwo")
+            let requests = try await origin.waitForRequests(count: 2)
+            #expect(requests.map(\.method) == [.post, .get] && requests.map(\.number) == [1, 2])
+            #expect(try requests[0].decode(Note.self) == Note(title: "sea"))
+            #expect(origin.recorder.problems.isEmpty)
+        }
+    }
+
+    @Test("Handlers take turns, and the last one repeats")
+    func inTurn() async throws {
+        let handler = OriginHandler.inTurn([.status(503, headers: ["Retry-After": "1"]), .text("ok", status: 202)])
+        let mock = MockTransport(
+            handler: .router {
+                $0.any("/a", handler)
+                $0.any("/none", .inTurn([]))
+            })
+        let client = try await RawClient(mock)
+        let first = try await client.get("/a")
+        #expect(first.status == 503 && first.field("Retry-After") == "1" && first.text == "503 Service Unavailable\n")
+        for _ in 0..<2 { #expect(try await client.get("/a").status == 202) }
+        #expect(try await client.get("/none").status == 404)
+        await mock.stop()
+    }
+
+    @Test(
+        "A fault that is thrown happens after its number of body bytes",
+        arguments: [0, 1, 1000, 70_000] as [UInt64], [false, true])
+    func thrownFaults(_ count: UInt64, _ isStream: Bool) async throws {
+        let mock = MockTransport { _ in
+            let fault = OriginFault(.close, afterBodyBytes: count)
+            guard isStream else { throw fault }
+            return OriginResponse(body: .stream(length: 100_000) { _ in throw fault })
+        }
+        let client = try await RawClient(mock)
+        try await client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
+        #expect(try await client.receive(through: "\r\n\r\n").hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(try await client.receiveAll() == TestPattern.bytes(from: 0, count: Int(count)))
+        await mock.stop()
+    }
+
+    @Test("Each verb of the router has its method, and a colon begins a parameter")
+    func router() async throws {
+        let mock = MockTransport(
+            handler: .router {
+                $0.get("/n/:id") { .text("get \($0.parameters["id"] ?? "")", contentType: "text/csv") }
+                $0.put("/n/:id", .text("put"))
+                $0.patch("/n/:id", .text("patch"))
+                $0.delete("/n/:id") { _ in .status(404) }
+                $0.post("/n/:id/:part") { .text("\($0.parameters["id"] ?? "") \($0.parameters["part"] ?? "")") }
+                $0.head("/h", .status(200))
+                $0.on(.options, "/h", .status(204))
+            })
+        let client = try await RawClient(mock)
+        let got = try await client.get("/n/a%20b")
+        #expect(got.text == "get a b" && got.field("Content-Type") == "text/csv")
+        #expect(try await client.get("/n/7", method: "PUT").text == "put")
+        #expect(try await client.get("/n/7", method: "PATCH").text == "patch")
+        #expect(try await client.get("/n/7", method: "DELETE").text == "404 Not Found\n")
+        #expect(try await client.get("/n/7/x", method: "POST").text == "7 x")
+        #expect(try await client.get("/h", method: "OPTIONS").status == 204)
+        #expect(try await client.get("/h").status == 405)
+        await mock.stop()
+    }
+
+    @Test("A request for a range can get everything")
+    func ranges() async throws {
+        for (accepts, status, count) in [(true, 206, 4), (false, 200, 10)] {
+            let mock = MockTransport(handler: .bytes(10, acceptsRanges: accepts))
+            let client = try await RawClient(mock)
+            let response = try await client.get("/", fields: "Range: bytes=0-3\r\n")
+            #expect(response.status == status && response.body.count == count)
+            await mock.stop()
+        }
+    }
+
+    @Test("Header fields print as the literal that makes them, and a given Content-Type wins")
+    func fields() {
+        let headers: OriginFields = ["A": "1", "a": "2"]
+        #expect("\(headers)" == #"["A": "1", "a": "2"]"# && "\(OriginFields())" == "[:]")
+        #expect(
+            OriginResponse.text("x", headers: ["content-type": "a/b"]).headers.values(of: "Content-Type") == ["a/b"])
+    }
+}
